@@ -1,12 +1,13 @@
 //! [`summarize`]: the first page of a sheet, from its figures and facts.
 //!
-//! A characteristic is a row that an engineer asks for first. A finding is a rule over rows and facts: it says what limits the machine,
-//! names its rows, and says what the remedy brought, or that it was not tried. Findings are ranked by the factor that they cost.
+//! A characteristic is a row that an engineer needs first. A finding is a rule over rows and facts: it says what limits the
+//! machine, names its rows, and says what the remedy gained, or that it was not tried. Findings are ranked by the factor that
+//! they cost.
 
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Characteristic, Figure, Finding, NotMeasured, Sheet, SheetSummary, Unit, Value};
 
-/// What stands on the first page: label, its rows (the first that has a figure counts), whether it is lateness, conditions.
+/// The characteristics on the first page: label, rows (the first with a figure counts), whether it is lateness, conditions.
 struct Line {
     label: &'static str,
     rows: &'static [&'static str],
@@ -63,15 +64,15 @@ const GAPS: &str = "disturbance.gaps.";
 const CULPRITS: &str = "disturbance.culprits.";
 const WAKE_ORDINARY: &str = "disturbance.wakeup_other.late";
 const SLEEP: &str = "sleeps.nanosleep.1ms.late";
-/// What idle states off brought, measured in turns.
+/// The gain from switching idle states off, measured in turns.
 const IDLE_REACT: &str = "remedies.idle_off.react.ratio";
 const IDLE_LOOP: &str = "remedies.idle_off.loop.ratio";
 
-/// A finding that costs less than this factor is none.
+/// A finding that costs less than this factor is left out.
 const FACTOR_LEAST: f64 = 1.08;
-/// As many reasons for absences are on the first page; the last line counts the rest.
+/// The most reasons for absences on the first page; the last line counts the rest.
 const REASONS_MOST: usize = 5;
-/// Rows that make no sense for their back-end say so with this; they are not missing.
+/// The reason of rows that do not apply to their back-end; such rows are not missing.
 const NOT_APPLICABLE: &str = "n/a";
 
 /// The first page of a sheet. Pure; does not block.
@@ -116,7 +117,7 @@ fn characteristic(line: &Line, sheet: &Sheet) -> Option<Characteristic> {
     })
 }
 
-/// The greatest gap of a polling loop, of whatever cause.
+/// The greatest gap of a polling loop, of any cause.
 fn greatest_gap(sheet: &Sheet) -> Option<Characteristic> {
     let (id, figure) = gaps(sheet)
         .max_by(|(_, one), (_, other)| one.max.partial_cmp(&other.max).unwrap_or(std::cmp::Ordering::Equal))?;
@@ -146,7 +147,7 @@ fn ns(value: f64) -> String {
     quantity(value, Unit::Ns).to_string()
 }
 
-/// From this factor on it costs something that a thread sleeps.
+/// The least factor at which sleeping counts as a finding.
 const ASLEEP_LEAST: f64 = 1.2;
 
 /// A sleeping thread reacts much later than a polling one.
@@ -181,7 +182,7 @@ fn idle(sheet: &Sheet) -> Option<(f64, Finding)> {
     Some((brought.unwrap_or(factor), finding))
 }
 
-/// The machine takes the CPU away.
+/// The machine interrupts polling threads.
 fn stolen(sheet: &Sheet) -> Option<(f64, Finding)> {
     let lost = median(sheet, LOST)?;
     let (id, worst) = gaps(sheet)
@@ -221,11 +222,11 @@ fn stolen(sheet: &Sheet) -> Option<(f64, Finding)> {
         remedy: remedy.to_owned(),
         effect: effect.to_owned(),
     };
-    // What it costs a delay of 10 µs at worst says how it ranks; a gap below that is no finding.
+    // The rank is the factor by which the gap lengthens a delay of 10 µs; a shorter gap is left out.
     Some(((greatest / 10_000.0).max(1.0).sqrt(), finding))
 }
 
-/// The kind of culprit that took the most from a polling loop: its row, its name and its part. None without the kernel's records.
+/// The kind of culprit that took the most time from a polling loop: its row, name and share. None without the kernel's records.
 fn culprit(sheet: &Sheet) -> Option<(&str, String, f64)> {
     let shares = sheet.rows().filter_map(|row| {
         let kind = row.id.strip_prefix(CULPRITS)?.strip_suffix(".share")?;
@@ -234,7 +235,7 @@ fn culprit(sheet: &Sheet) -> Option<(&str, String, f64)> {
     shares.max_by(|one, other| one.2.total_cmp(&other.2)).filter(|(_, _, share)| *share > 0.0)
 }
 
-/// The timer slack makes ordinary sleeps late.
+/// The timer slack delays ordinary sleeps.
 fn slack(sheet: &Sheet) -> Option<(f64, Finding)> {
     let (with, without) = (median(sheet, SLEEP)?, median(sheet, WAKE_ORDINARY)?);
     let finding = Finding {
@@ -266,7 +267,7 @@ fn huge_pages(sheet: &Sheet) -> Option<(f64, Finding)> {
     Some((huge / small.max(1.0), finding))
 }
 
-/// The absences by their remedies or, where there is none, by their reasons; the most rows first.
+/// The absences, grouped by remedy or else by reason; those with the most rows first.
 fn not_measured(sheet: &Sheet) -> Vec<NotMeasured> {
     let mut reasons: Vec<(NotMeasured, Vec<&str>)> = Vec::new();
     for chapter in &sheet.chapters {
@@ -277,7 +278,7 @@ fn not_measured(sheet: &Sheet) -> Vec<NotMeasured> {
                     continue;
                 }
                 let same = |one: &&mut (NotMeasured, Vec<&str>)| {
-                    // What the same remedy would bring is one line.
+                    // Rows with the same remedy share a line.
                     one.0.remedy == absent.remedy && (absent.remedy.is_some() || one.0.reason == absent.reason)
                 };
                 match reasons.iter_mut().find(same) {
@@ -315,7 +316,7 @@ fn not_measured(sheet: &Sheet) -> Vec<NotMeasured> {
     not_measured
 }
 
-/// The first title, and how many more there are.
+/// The first title, and the number of the others.
 fn named(titles: &[&str]) -> String {
     match titles {
         [] => String::new(),

@@ -1,4 +1,4 @@
-//! [`blame`]: divides the time that a thread lost among those who took it.
+//! [`blame`]: divides the time that a thread lost among its culprits.
 //!
 //! The steps, numbered in the code:
 //! 1. Time in which the history is unknown has no culprit, and then the whole gap has none.
@@ -8,8 +8,9 @@
 //! 3. An interrupt or softirq took the time in which it was the innermost.
 //! 4. Time in which the thread itself had the CPU, as the kernel sees it: after a page fault it belongs to the fault. A stretch beside an
 //!    interrupt that is not longer than the delivery of one belongs to that interrupt.
-//! 5. Any longer stretch was taken from below: by the hypervisor, or by the firmware.
-//! 6. What begins within the last moments of a gap after such a theft was delivered when the theft was over: it belongs to the theft.
+//! 5. Any longer stretch was taken below the kernel: by the hypervisor, or by the firmware.
+//! 6. An interrupt that begins in the last moments of a gap, after such a theft, was delivered at the end of the theft: it
+//!    belongs to the theft.
 //! 7. If an interrupt of a guest took more than ten times what it usually does, the rest was the hypervisor's.
 
 use hairspring_machine::{Instant, Nanos};
@@ -18,12 +19,12 @@ use crate::culprit::{Culprit, WhyUnexplained};
 use crate::history::{Away, CpuHistory, Occupant};
 use crate::record::{Context, KernelTask, LeftAs};
 
-/// Time that a thread wanted and did not have.
+/// Time in which a thread wanted a CPU and did not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LostTime {
     /// The thread.
     pub thread: u32,
-    /// The last moment at which it is known to have run, or at which it should have run.
+    /// The last moment at which the thread certainly ran, or at which it should have run.
     pub from: Instant,
     /// The first moment at which it ran again.
     pub to: Instant,
@@ -34,43 +35,43 @@ pub struct LostTime {
 /// What a thread wanted when it lost time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// It ran, and wanted to go on.
+    /// It ran, and wanted to continue.
     Run,
     /// It slept, and wanted to be woken.
     Wake,
 }
 
-/// What [`blame`] must know of the machine.
+/// Properties of the machine for [`blame`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// Whether there is a hypervisor below the kernel.
     pub guest: bool,
     /// How long the delivery of an interrupt can take before its first record.
     pub delivery: Nanos,
-    /// How long the way back from an interrupt to the thread can take after its last record.
+    /// How long the return from an interrupt to the thread can take after the last record.
     pub way_back: Nanos,
     /// How long a thread can take from its switch to its first own stamp.
     pub way_out: Nanos,
 }
 
-/// Fewer cases do not teach anything.
+/// The least number of cases to learn from.
 const CASES_LEAST: usize = 10;
-/// Nothing of the kernel's takes longer, on a guest of a guest neither.
+/// The longest delivery by the kernel, even on a nested guest.
 const LONGEST: Nanos = Nanos::from_micros(50);
 
 impl Terms {
-    /// Those of a guest. The host takes part in the delivery of interrupts there.
+    /// The terms of a guest, where the host takes part in the delivery of interrupts.
     pub const fn guest() -> Self {
         Self { guest: true, ..Self::bare_metal() }
     }
 
-    /// Those of a machine without a hypervisor.
+    /// The terms of a machine without a hypervisor.
     pub const fn bare_metal() -> Self {
         let (delivery, way_back, way_out) = (Nanos::from_micros(2), Nanos::from_micros(2), Nanos::from_micros(5));
         Self { guest: false, delivery, way_back, way_out }
     }
 
-    /// These, or longer ones where this machine takes longer: twice the median of what the given cases show, and at most 50 µs.
+    /// These terms, lengthened if this machine takes longer: twice the median of the given cases, and at most 50 µs.
     ///
     /// A theft shorter than that, with an interrupt at its end, cannot be told from the delivery of the interrupt.
     #[must_use]
@@ -108,7 +109,7 @@ impl Terms {
         }
     }
 
-    /// Who takes time that the kernel does not see pass.
+    /// The culprit for time that the kernel did not see.
     fn below(self) -> Culprit {
         if self.guest { Culprit::Hypervisor } else { Culprit::Firmware }
     }
@@ -119,7 +120,7 @@ impl Terms {
 pub struct Blame {
     /// The time that was lost.
     pub lost: LostTime,
-    /// Who had it, in order and without a hole.
+    /// The culprits, in order and without a gap.
     pub parts: Vec<BlamePart>,
 }
 
@@ -134,12 +135,12 @@ pub struct BlamePart {
     pub culprit: Culprit,
 }
 
-/// What one culprit took of one gap.
+/// The share of one culprit in one gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// Who.
+    /// The culprit.
     pub culprit: Culprit,
-    /// How much.
+    /// The time.
     pub time: Nanos,
 }
 
@@ -149,7 +150,7 @@ impl Blame {
         (self.lost.to - self.lost.from).max(Nanos::ZERO)
     }
 
-    /// What each culprit took, the greatest first. They add up to the time that was lost.
+    /// The share of each culprit, the greatest first. The shares add up to the lost time.
     pub fn shares(&self) -> Vec<Share> {
         let mut shares: Vec<Share> = Vec::new();
         for part in &self.parts {
@@ -169,7 +170,7 @@ impl Blame {
     }
 }
 
-/// What a stretch is before it has a culprit.
+/// A stretch without a culprit yet.
 enum Stretch {
     /// The kernel says that the thread itself had the CPU.
     Own,
@@ -227,7 +228,7 @@ fn unknown(occupant: &Occupant) -> Option<WhyUnexplained> {
     }
 }
 
-/// Whether the thread gave the CPU away by its own will after its fault.
+/// Whether the thread gave up the CPU voluntarily after its fault.
 fn waited_after(
     fault: Instant,
     occupants: &[(Instant, Instant, Occupant)],
@@ -271,7 +272,7 @@ fn of_other(task: KernelTask, culprit: Culprit, at: Instant, lost: &LostTime, hi
     })
 }
 
-/// Steps 4 and 5: who takes the stretches in which the thread itself had the CPU.
+/// Steps 4 and 5: the culprits of stretches in which the thread itself had the CPU.
 fn settle(
     stretches: &[(Instant, Instant, Stretch)],
     lost: &LostTime,
@@ -346,7 +347,7 @@ fn excess(parts: &mut Vec<BlamePart>, history: &CpuHistory, terms: &Terms) {
     *parts = divided;
 }
 
-/// Neighbours with the same culprit as one.
+/// Merges neighbours with the same culprit.
 fn joined(parts: Vec<BlamePart>) -> Vec<BlamePart> {
     let mut joined: Vec<BlamePart> = Vec::with_capacity(parts.len());
     for part in parts {

@@ -18,33 +18,33 @@ pub enum Culprit {
     Worker(KernelTask, Option<Arc<str>>),
     /// The thread's own page fault; major if the thread had to wait for it.
     PageFault {
-        /// Whether the thread gave the CPU away meanwhile, as it does to wait for a disk.
+        /// Whether the thread gave up the CPU meanwhile, for instance to wait for a disk.
         major: bool,
     },
-    /// The thread itself: it waited in a system call of its own, or was on its way out of the kernel.
+    /// The thread itself: it waited in its own system call, or was returning from the kernel.
     OwnCall,
-    /// The kernel kept the thread from running though its CPU was free: a limit of its group, or of real-time threads.
+    /// The kernel kept the thread from running although its CPU was free: a limit of its group, or of real-time threads.
     Throttling,
     /// The kernel moved the thread to another CPU.
     Migration,
-    /// The CPU came out of an idle state. On a guest this includes the host's waking of the virtual CPU.
+    /// The CPU left an idle state. On a guest this includes the time in which the host wakes the virtual CPU.
     IdleExit,
     /// The CPU's frequency changed.
     Frequency,
-    /// The hypervisor: the kernel says that the thread ran, and it did not.
+    /// The hypervisor: by the kernel's records the thread ran, but it did not.
     Hypervisor,
-    /// Firmware (system management mode) or hardware: the same on a machine without a hypervisor.
+    /// Firmware (system management mode) or hardware: as the hypervisor, on a machine without one.
     Firmware,
-    /// Not known, and why.
+    /// Unknown, with the reason.
     Unexplained(WhyUnexplained),
 }
 
-/// Why there is no culprit.
+/// Why the culprit is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WhyUnexplained {
-    /// Records of the kernel were lost there.
+    /// Records of the kernel were lost.
     RecordsLost,
-    /// The records do not reach as far.
+    /// The records do not cover the time.
     NotCovered,
 }
 
@@ -72,7 +72,7 @@ pub enum CulpritKind {
 }
 
 impl CulpritKind {
-    /// All kinds, in the order of tables.
+    /// All kinds, in the order of the tables.
     pub const ALL: [Self; 17] = [
         Self::Timer,
         Self::Interrupt,
@@ -116,7 +116,7 @@ impl CulpritKind {
         }
     }
 
-    /// What it is, for people.
+    /// Its description, for people.
     pub fn people(self) -> &'static str {
         match self {
             Self::Timer => "timer interrupt",
@@ -167,7 +167,7 @@ impl Culprit {
         }
     }
 
-    /// Whether somebody is named.
+    /// Whether it names a culprit.
     pub fn is_named(&self) -> bool {
         !matches!(self, Self::Unexplained(_))
     }

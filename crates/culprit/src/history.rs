@@ -1,10 +1,10 @@
 //! [`CpuHistory`]: who had one CPU at each moment, from the kernel's records of it.
 //!
-//! Contexts nest: a non-maskable interrupt interrupts an interrupt, which interrupts a softirq, which interrupts a task. A moment belongs
-//! to the innermost. So the spans of a history follow each other without a hole, and none is counted twice.
+//! Contexts nest: a non-maskable interrupt interrupts an interrupt, which interrupts a softirq, which interrupts a task. A moment
+//! belongs to the innermost context. So the spans of a history follow each other without gaps, and no time counts twice.
 //!
-//! The history begins unknown, and becomes unknown where records were lost: also where an exit has no entry. It knows again
-//! from the next change of tasks on, because the kernel changes tasks outside of all interrupts.
+//! The history is unknown at first, and where records were lost: also where an exit has no entry. It is known again from the next
+//! task switch on, because the kernel switches tasks outside of all interrupts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use hairspring_machine::{Instant, Nanos};
 use crate::culprit::WhyUnexplained;
 use crate::record::{Context, KernelEvent, KernelRecord, KernelTask, LeftAs};
 
-/// As many spans as a history keeps, some 400 MB; older ones are forgotten. At 100,000 records a second that is 40 seconds.
+/// The most spans in a history, about 400 MB; older ones are dropped. At 100,000 records a second that is 40 seconds.
 const SPANS_MOST: usize = 4_000_000;
-/// As many durations of one interrupt as are kept to know what is usual.
+/// The most durations of one interrupt that are kept for its median.
 const USUAL_MOST: usize = 1_000;
-/// Fewer do not show what is usual.
+/// The least number of durations for a median.
 const USUAL_LEAST: usize = 20;
 
 /// Who had one CPU at each moment.
@@ -30,15 +30,15 @@ pub struct CpuHistory {
     since: Instant,
     /// Time of the latest record.
     latest: Instant,
-    /// Up to where the history is known: the latest record, or later if the ring was empty later.
+    /// The time up to which the history is known: the latest record, or later if the ring was empty later.
     until: Instant,
     /// The task that has the CPU; none while that is unknown.
     task: Option<KernelTask>,
     why_unknown: WhyUnexplained,
     contexts: Vec<Context>,
-    /// Softirqs of tasks that were switched out inside one, as PREEMPT_RT does.
+    /// Softirqs of tasks that were switched out inside a softirq, as happens with PREEMPT_RT.
     parked: BTreeMap<u32, Vec<Context>>,
-    /// What kernel workers work on.
+    /// The functions that kernel workers execute.
     work: BTreeMap<u32, Option<Arc<str>>>,
     switches: VecDeque<SwitchMark>,
     faults: VecDeque<(Instant, u32)>,
@@ -46,12 +46,12 @@ pub struct CpuHistory {
     usual: BTreeMap<Context, Vec<Nanos>>,
 }
 
-/// Who has a CPU.
+/// The occupant of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occupant {
     /// Not known.
     Unknown(WhyUnexplained),
-    /// A task; also the idle task, and a kernel worker that is between two pieces of work.
+    /// A task; also the idle task, and a kernel worker between two pieces of work.
     Task(KernelTask),
     /// A kernel worker, with the function it executes.
     Worker(KernelTask, Option<Arc<str>>),
@@ -86,7 +86,7 @@ pub(crate) struct Away {
     pub(crate) since: Instant,
     /// Why it left.
     pub(crate) left_as: LeftAs,
-    /// Whether the CPU was idle in between, so that nobody stood in the thread's way.
+    /// Whether the CPU was idle in between, so that no other task kept the thread from running.
     pub(crate) cpu_was_idle: bool,
     /// Whether it came back. If it ran again without that, it did so on another CPU.
     pub(crate) came_back: bool,
@@ -99,7 +99,7 @@ impl Default for CpuHistory {
 }
 
 impl CpuHistory {
-    /// A history that knows nothing yet.
+    /// A history without records.
     pub fn new() -> Self {
         let beginning = Instant::from_monotonic(Nanos::new(i64::MIN));
         Self {
@@ -161,7 +161,7 @@ impl CpuHistory {
         self.until = self.until.max(at);
     }
 
-    /// Forgets what was before. Time lost before then is unexplained from now on.
+    /// Drops everything before a time. Time lost before it is unexplained from now on.
     pub fn forget_before(&mut self, at: Instant) {
         while self.spans.front().is_some_and(|span| span.to <= at) {
             self.spans.pop_front();
@@ -177,7 +177,7 @@ impl CpuHistory {
         }
     }
 
-    /// Who had the CPU from then to then, in order and without a hole.
+    /// The occupants of the CPU between two times, in order and without gaps.
     pub fn occupants(&self, from: Instant, to: Instant) -> Vec<(Instant, Instant, Occupant)> {
         let first = self.spans.partition_point(|span| span.to <= from);
         let known = self.spans.range(first..).map(|span| (span.from, span.to, span.occupant.clone()));
@@ -227,13 +227,13 @@ impl CpuHistory {
         later.all(|mark| mark.to != thread).then_some(moved.at)
     }
 
-    /// The thread's first page fault in this stretch.
+    /// The thread's first page fault in this span.
     pub(crate) fn fault(&self, thread: u32, from: Instant, to: Instant) -> Option<Instant> {
         let first = self.faults.partition_point(|fault| fault.0 < from);
         self.faults.range(first..).take_while(|fault| fault.0 < to).find(|fault| fault.1 == thread).map(|fault| fault.0)
     }
 
-    /// Whether the frequency changed in this stretch.
+    /// Whether the frequency changed in this span.
     pub(crate) fn frequency_changed(&self, from: Instant, to: Instant) -> bool {
         let first = self.frequencies.partition_point(|&at| at < from);
         self.frequencies.get(first).is_some_and(|&at| at < to)
@@ -253,7 +253,7 @@ impl CpuHistory {
             if contexts.iter().all(|context| matches!(context, Context::Softirq(_))) {
                 self.parked.insert(from, contexts);
             } else {
-                // No interrupt changes tasks: the record of its exit is missing.
+                // Interrupts do not switch tasks, so the record of an exit is missing.
                 self.lose(WhyUnexplained::RecordsLost);
             }
         } else if self.task.is_some_and(|task| task.pid != from) {
@@ -286,7 +286,7 @@ impl CpuHistory {
         self.current = Occupant::Nmi;
     }
 
-    /// From the latest record on nothing is known.
+    /// Marks the time from the latest record on as unknown.
     fn lose(&mut self, why: WhyUnexplained) {
         self.task = None;
         self.why_unknown = why;
@@ -298,7 +298,7 @@ impl CpuHistory {
         self.current = Occupant::Unknown(why);
     }
 
-    /// Begins a new span if somebody else has the CPU now.
+    /// Begins a new span if the occupant has changed.
     fn change(&mut self, at: Instant) {
         let next = match (self.task, self.contexts.last()) {
             (None, _) => Occupant::Unknown(self.why_unknown),
@@ -314,7 +314,7 @@ impl CpuHistory {
         }
     }
 
-    /// Enters what the current occupant had up to now.
+    /// Enters the current occupant's time up to now.
     fn close(&mut self, at: Instant) {
         if at <= self.since {
             return;

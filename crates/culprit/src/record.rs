@@ -1,4 +1,4 @@
-//! [`KernelRecord`]: what the kernel says it did on one CPU, and when.
+//! [`KernelRecord`]: what happened on one CPU and when, by the kernel.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use hairspring_machine::{Instant, Nanos};
 /// One record of the kernel on one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelRecord {
-    /// When, on `CLOCK_MONOTONIC`.
+    /// The time, on `CLOCK_MONOTONIC`.
     pub at: Instant,
-    /// What.
+    /// The event.
     pub event: KernelEvent,
 }
 
-/// What the kernel did.
+/// An event on a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelEvent {
     /// The CPU went from one task to another.
     Switch {
         /// The task that had the CPU.
         from: KernelTask,
-        /// Why it gave the CPU away.
+        /// Why it gave up the CPU.
         left_as: LeftAs,
         /// The task that has the CPU now. Process id 0 is the idle task.
         to: KernelTask,
@@ -35,7 +35,7 @@ pub enum KernelEvent {
     Enter(Context),
     /// The CPU left it.
     Exit(Context),
-    /// A kernel worker began with a piece of work.
+    /// A kernel worker began a piece of work.
     WorkBegins {
         /// The worker's thread.
         pid: u32,
@@ -52,9 +52,9 @@ pub enum KernelEvent {
         /// The thread.
         pid: u32,
     },
-    /// A non-maskable interrupt ended, which took so long.
+    /// A non-maskable interrupt of this length ended.
     Nmi(Nanos),
-    /// The CPU went into an idle state, or came out of one (none).
+    /// The CPU entered an idle state, or left it (none).
     Idle(Option<u32>),
     /// The CPU's frequency changed.
     Frequency,
@@ -62,7 +62,7 @@ pub enum KernelEvent {
     Lost,
 }
 
-/// A task as the scheduler names it.
+/// A task as the scheduler records it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelTask {
     /// Its thread id; 0 is the idle task of a CPU.
@@ -72,35 +72,35 @@ pub struct KernelTask {
     name: [u8; NAME_BYTES],
 }
 
-/// The kernel's limit for a task's name.
+/// The kernel's limit for the length of a task's name.
 const NAME_BYTES: usize = 16;
 
-/// Why a task gave the CPU away.
+/// Why a task gave up the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeftAs {
-    /// It could have gone on, but was preempted or throttled.
+    /// It could have continued, but was preempted or throttled.
     Runnable,
     /// It waits for something, or was stopped.
     Blocked,
 }
 
-/// What a CPU does outside of tasks.
+/// Contexts of a CPU outside of tasks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
-    /// An interrupt of the CPU's own: its timer, or a message of another CPU.
+    /// An interrupt of the CPU itself: its timer, or a message from another CPU.
     Vector(Vector),
     /// The handler of a device.
     Interrupt {
         /// The number of the interrupt line.
         irq: u32,
-        /// The name under which the driver asked for it.
+        /// The name that the driver registered.
         name: Arc<str>,
     },
-    /// Work that an interrupt left for later.
+    /// Deferred work of an interrupt.
     Softirq(Softirq),
 }
 
-/// The interrupts of a CPU that have no device. `irq_work` is missing: the kernel lets nobody sample its end.
+/// The interrupts of a CPU that have no device. `irq_work` is missing: the kernel does not allow sampling its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the names are the kernel's; `people` says what they are")]
 pub enum Vector {
@@ -131,7 +131,7 @@ impl Vector {
         Self::PlatformIpi,
     ];
 
-    /// The kernel's name, as its tracepoints have it.
+    /// The kernel's name in its tracepoints.
     pub fn name(self) -> &'static str {
         match self {
             Self::LocalTimer => "local_timer",
@@ -147,12 +147,12 @@ impl Vector {
         }
     }
 
-    /// Whether only hardware in distress raises it.
+    /// Whether only faulty or overheated hardware raises it.
     pub fn is_rare(self) -> bool {
         !matches!(self, Self::LocalTimer | Self::Reschedule | Self::CallFunction | Self::CallFunctionSingle)
     }
 
-    /// What it is, for people.
+    /// Its description, for people.
     pub fn people(self) -> &'static str {
         match self {
             Self::LocalTimer => "timer interrupt",
@@ -187,7 +187,7 @@ impl KernelTask {
         Self::from_bytes(pid, name.as_bytes(), priority)
     }
 
-    /// A task whose name is given as the kernel writes it: up to the first zero.
+    /// A task whose name comes as the kernel writes it, up to the first zero.
     pub(crate) fn from_bytes(pid: u32, bytes: &[u8], priority: i16) -> Self {
         let mut name = [0; NAME_BYTES];
         for (to, &from) in name[..NAME_BYTES - 1].iter_mut().zip(bytes.iter().take_while(|&&byte| byte != 0)) {
@@ -196,7 +196,7 @@ impl KernelTask {
         Self { pid, priority, name }
     }
 
-    /// Its name; bytes that are no text are replaced.
+    /// Its name; bytes that are not UTF-8 are replaced.
     pub fn name(&self) -> String {
         let length = self.name.iter().position(|&byte| byte == 0).unwrap_or(NAME_BYTES);
         String::from_utf8_lossy(&self.name[..length]).into_owned()
@@ -217,7 +217,7 @@ impl KernelTask {
         self.name.starts_with(b"migration/")
     }
 
-    /// Its policy and priority as people write them. The kernel's records do not tell FIFO from round-robin.
+    /// Its policy and priority, for people. The kernel's records do not distinguish FIFO from round-robin.
     pub fn scheduling(&self) -> String {
         match self.priority {
             ..0 => "deadline".to_owned(),

@@ -1,4 +1,4 @@
-//! System calls of locks and drivers: wait for a descriptor, wait for a word, ask for a thread.
+//! System calls of locks and drivers: wait for a descriptor, wait for a word, check that a thread lives.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::futex;
 
-/// Waits at most `most` until a descriptor can be read; whether it can. A device that is gone counts as readable: the read says why. A
-/// signal may end the wait sooner.
+/// Waits at most `most` until a descriptor can be read; returns whether it can. A removed device counts as readable: the read
+/// returns its error. A signal may end the wait earlier.
 ///
 /// # Errors
 /// No memory.
@@ -23,7 +23,8 @@ pub fn wait_readable(descriptor: BorrowedFd<'_>, most: Nanos) -> io::Result<bool
     }
 }
 
-/// Waits at most `most` for one of these descriptors. Says which of them can be read, or have an end or an error that a read will tell.
+/// Waits at most `most` for one of these descriptors. Returns which of them can be read, or have an end or an error that a read
+/// will report.
 ///
 /// # Errors
 /// A signal ended the wait, or there is no memory.
@@ -33,7 +34,8 @@ pub fn poll<const N: usize>(descriptors: [BorrowedFd<'_>; N], most: Nanos) -> io
     Ok(entries.map(|entry| !entry.revents().is_empty()))
 }
 
-/// Sleeps at most `most` while a word has this value; other processes may change and wake it. `false` if nobody woke it.
+/// Sleeps at most `most` while a word has this value; other processes may change the word and wake its sleepers. `false` after a
+/// time-out.
 pub fn wait_while(word: &AtomicU32, value: u32, most: Nanos) -> bool {
     // Not private: other processes wake it.
     futex::wait(word, futex::Flags::empty(), value, Some(&timespec(most))) != Err(Errno::TIMEDOUT)
@@ -41,7 +43,7 @@ pub fn wait_while(word: &AtomicU32, value: u32, most: Nanos) -> bool {
 
 /// Wakes all threads that sleep on a word, in any process.
 pub fn wake_all(word: &AtomicU32) {
-    // Fails only for words that are none.
+    // Fails only for invalid addresses.
     let _ = futex::wake(word, futex::Flags::empty(), i32::MAX.unsigned_abs());
 }
 
@@ -50,16 +52,15 @@ fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: nanos / 1_000_000_000, tv_nsec: nanos % 1_000_000_000 }
 }
 
-/// Whether a thread of this number lives. A thread that has ended, and whose parent has not waited for it yet, does not. If the number
-/// was given to another thread since, a dead one looks alive.
+/// Whether the thread with this id lives. A zombie does not. If the id has been reused, a dead thread looks alive.
 pub(crate) fn thread_exists(thread: u32) -> bool {
     let Some(number) = thread.try_into().ok().and_then(Pid::from_raw) else { return false };
-    // Linux finds any thread by its number here, not the first one of a process alone. Nothing is sent.
+    // Linux accepts any thread id here, not only process ids. Signal 0 sends nothing.
     if test_kill_process(number) == Err(Errno::SRCH) {
         return false;
     }
     let stat = std::fs::read_to_string(format!("/proc/{thread}/stat")).unwrap_or_default();
-    // Behind the name, which may hold anything, comes the state.
+    // The state follows the name, which may contain any characters.
     !stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
@@ -67,8 +68,8 @@ pub(crate) fn thread_exists(thread: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// A killed owner of a lock whose parent had other things to do blocked everybody for ever: the kernel keeps the number of a
-    /// process that nobody has waited for.
+    /// A killed owner of a lock blocked all waiters for ever while its parent did not reap it: the kernel keeps the id of a
+    /// zombie.
     #[test]
     fn what_nobody_has_waited_for_is_dead_all_the_same() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
@@ -96,7 +97,7 @@ mod tests {
         assert!(thread_exists(number));
         drop(ends);
         thread.join().expect("it ends");
-        // The kernel may still be at its last steps.
+        // The kernel may not have finished removing the process.
         while thread_exists(number) {
             std::thread::yield_now();
         }

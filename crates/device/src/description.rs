@@ -1,4 +1,4 @@
-//! [`DeviceDescription`]: a device as written on a command line, `DRIVER:WHERE` and what is not the usual.
+//! [`DeviceDescription`]: a device on a command line: `DRIVER:WHERE`, and options that differ from the defaults.
 //!
 //! ```text
 //! virtual:/dev/shm/board                                        no access times, safe state all low, lock with inheritance
@@ -11,8 +11,8 @@
 //! pci:0000:00:04.0,bar=0,out=0x8,in=0xc                         words of a window of a card, by their offset in bytes
 //! ```
 //!
-//! Every driver takes `safe=` and 32 lines as a number. What stands behind the path of a virtual board is what it is made with by whoever opens
-//! it first. For the others it must be what the board has, or it is refused; what they do not write is as the board has it.
+//! Every driver takes `safe=` and 32 lines as a number. The first user of a virtual board makes it with the options after its
+//! path. Later users are refused if their options differ from the board's; options that they leave out are the board's.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -32,19 +32,19 @@ use crate::driver::virtual_board::{AccessTimes, VirtualBoard};
 use crate::lock::Guarded;
 use crate::lock::{LockFile, Lockable, Protocol};
 
-/// A device that was described and not yet opened.
+/// A described device, not open yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceDescription {
-    /// What it is, and where.
+    /// Its driver and its place.
     pub driver: Driver,
-    /// What the outputs are when nobody is in command. If it is not said: all low, or as a virtual board has it.
+    /// The safe state of the outputs. By default all low, or the state of an existing virtual board.
     pub safe: Option<Lines>,
 }
 
 /// The kinds of devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// [`VirtualBoard`]. What is not said is as the board has it; a new one has no access times, and a lock with inheritance.
+    /// [`VirtualBoard`]. Missing options are those of the board; a new board has no access times, and a lock with inheritance.
     Virtual {
         /// The file of the board.
         path: PathBuf,
@@ -118,10 +118,10 @@ const DRIVERS: Catalogue = Catalogue {
 const BARS: u8 = 6;
 
 impl DeviceDescription {
-    /// Refuses lines that are known to be no outputs before the device is opened.
+    /// Refuses lines that are certainly not outputs, before the device is opened.
     ///
     /// # Errors
-    /// There are such lines among them.
+    /// Some of the lines are not outputs.
     pub fn check_outputs(&self, lines: Lines) -> Result<(), DeviceError> {
         let known = self.driver.output_lines();
         known.map_or(Ok(()), |outputs| check_outputs(outputs, lines, || self.to_string()))
@@ -130,13 +130,13 @@ impl DeviceDescription {
     /// Opens the device, as its driver does, to move these lines.
     ///
     /// # Errors
-    /// As there; these lines, or those of the safe state, are no outputs.
+    /// As there; or these lines, or those of the safe state, are not outputs.
     pub fn open_to_move<'t, M: Machine + Send + Sync>(
         &self,
         lines: Lines,
         timebase: &'t Timebase<M>,
     ) -> Result<Box<dyn Device + 't>, DeviceError> {
-        // Before anything is touched, as far as that is known; and by what only the device knows.
+        // Checks before any access as far as possible, and again with the outputs that only the device knows.
         let wanted = Lines(lines.0 | self.safe.unwrap_or_default().0);
         self.check_outputs(wanted)?;
         let device = self.open(timebase)?;
@@ -166,8 +166,8 @@ impl DeviceDescription {
         })
     }
 
-    /// Opens the device whose lines are to be moved, behind the lock that its users share: the board's own, else that of this file, else
-    /// one of this process.
+    /// Opens the device to move its lines, behind the lock that its users share: the board's own lock, else the lock in this
+    /// file, else one of this process.
     ///
     /// # Errors
     /// As [`open_to_move`](Self::open_to_move); the lock cannot be opened.
@@ -186,15 +186,16 @@ impl DeviceDescription {
         Ok(Guarded::new(device, lock))
     }
 
-    /// Opens the virtual board, for what only such a one has: the lock between processes, and lines that an observer sees.
+    /// Opens the device as a virtual board, for features that only virtual boards have: the lock between processes, and lines
+    /// that an observer can watch.
     ///
     /// # Errors
-    /// It is another device; as [`VirtualBoard::open`]; the board was made with other settings than are said here.
+    /// It is another device; as [`VirtualBoard::open`]; the board was made with other options.
     pub fn open_board<'t, M: Machine + Send + Sync>(
         &self,
         timebase: &'t Timebase<M>,
     ) -> Result<VirtualBoard<'t, M>, DeviceError> {
-        /// What it has, if that is not what was said.
+        /// The board's options, if they differ from the requested ones.
         fn other<T: Copy + PartialEq>(said: Option<T>, has: T) -> Option<T> {
             said.filter(|said| *said != has).and(Some(has))
         }
@@ -227,7 +228,7 @@ impl DeviceDescription {
         })
     }
 
-    /// With what a virtual board has where that is not the usual and was not said: what is in force.
+    /// The description with the options in force: those of a virtual board that differ from the defaults are filled in.
     ///
     /// # Errors
     /// As [`open_board`](Self::open_board).
@@ -250,7 +251,7 @@ impl DeviceDescription {
         Ok(described)
     }
 
-    /// What stands behind the place, in its order.
+    /// The options after the place, in order.
     fn settings(&self) -> Vec<String> {
         let mut settings = Vec::new();
         let mut say = |name: &str, value: Option<&dyn fmt::Display>| {
@@ -307,7 +308,7 @@ impl FromStr for DeviceDescription {
 }
 
 impl Driver {
-    /// With everything as usual.
+    /// With all defaults.
     fn plain(name: &str, place: &str) -> Self {
         let path = PathBuf::from(place);
         match name {
@@ -349,7 +350,7 @@ impl Driver {
         matches!(self, Self::Parport { path } if path == file)
     }
 
-    /// What can be written behind its place.
+    /// The possible options after its place.
     fn hint(&self) -> &'static str {
         match self {
             Self::Virtual { .. } => "read=, write= or init= and a time, safe= and a number, or lock=",
@@ -397,7 +398,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether all is there without which it is no device.
+    /// Checks that all required options are given.
     fn check(&self, read: &Described<'_>) -> Result<(), DescriptionError> {
         let twice = |lines: &[u32]| lines.iter().enumerate().any(|(index, line)| lines[..index].contains(line));
         let example = read.example();
@@ -427,7 +428,7 @@ fn offsets(value: Snippet<'_>) -> Result<Vec<u32>, DescriptionError> {
 }
 
 impl fmt::Display for DeviceDescription {
-    /// As it is read, with everything that was said and what drivers need.
+    /// In the form that is read, with all given and all required options.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.driver.name())?;
         match &self.driver {

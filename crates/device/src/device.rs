@@ -1,11 +1,11 @@
-//! [`Device`]: digital lines, and what is safe for what is connected to them.
+//! [`Device`]: digital lines with a safe state for the connected equipment.
 
 use std::fmt;
 
 use hairspring_machine::Nanos;
 
-/// One write of a device may take this much longer than another without a disturbance. Part of the 10 µs within which an undisturbed
-/// action is exact.
+/// The greatest undisturbed difference between two writes of a device. Part of the 10 µs within which an undisturbed action is
+/// exact.
 pub const WRITE_SPREAD: Nanos = Nanos::from_micros(10);
 
 /// Up to 32 lines, line 0 in the lowest bit; 1 is high.
@@ -77,10 +77,9 @@ impl std::error::Error for DeviceError {}
 
 /// Digital lines that are written and read.
 ///
-/// **Real-time behaviour.** `write` and `read` take the time of one access and do not allocate; what else they do, each driver
-/// says.
+/// **Real-time behaviour.** `write` and `read` take the time of one access and do not allocate; each driver documents the rest.
 pub trait Device: Send {
-    /// What it is, for people.
+    /// Its name, for people.
     fn name(&self) -> String;
 
     /// Brings the device into the state after power-on, with its outputs in the safe state.
@@ -95,7 +94,7 @@ pub trait Device: Send {
     /// Sets those output lines that are in `mask`.
     ///
     /// # Errors
-    /// The device does not answer, or is not initialised; the mask has lines that are no outputs: nothing is set then.
+    /// The device does not answer, or is not initialised; or the mask has lines that are not outputs: then no line is set.
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError>;
 
     /// The input lines.
@@ -104,7 +103,7 @@ pub trait Device: Send {
     /// The device does not answer, or is not initialised.
     fn read(&mut self) -> Result<Lines, DeviceError>;
 
-    /// The safe state of the outputs, for when no program is in command.
+    /// The safe state of the outputs, for times when no program controls them.
     fn safe_state(&self) -> Lines;
 
     /// Sets all outputs to the safe state.
@@ -115,16 +114,16 @@ pub trait Device: Send {
         self.write(self.output_lines(), self.safe_state())
     }
 
-    /// Refuses lines that are no outputs of it, with those that are.
+    /// Refuses lines that are not outputs of the device; the error lists its outputs.
     ///
     /// # Errors
-    /// There are such lines among them.
+    /// Some of the lines are not outputs.
     fn check_outputs(&self, lines: Lines) -> Result<(), DeviceError> {
         check_outputs(self.output_lines(), lines, || self.name())
     }
 }
 
-/// Refuses lines that are not among the outputs of what is called so.
+/// Refuses lines that are not among the outputs of the named device.
 pub(crate) fn check_outputs(outputs: Lines, lines: Lines, name: impl FnOnce() -> String) -> Result<(), DeviceError> {
     let missing = Lines(lines.0 & !outputs.0);
     if missing == Lines(0) {

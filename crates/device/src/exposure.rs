@@ -1,7 +1,7 @@
-//! [`Exposure`]: a shutter that is open for a time, with a reading taken in the middle that does not lengthen it.
+//! [`Exposure`]: a shutter that is open for an exact time, with an instrument's reading in the middle that does not lengthen it.
 //!
 //! The scenario is that of the test stands for which the delays were made (seed 000, II): open the shutter, wait half the
-//! exposure, read the light's power from an instrument, see how long that took, wait out the exact rest, close.
+//! exposure, read the light's power from an instrument, measure how long that took, wait exactly for the rest, close.
 //!
 //! ```text
 //!     before ─ write ─ up ──── first half ──── reading ──── rest ──── over ─ write ─ after
@@ -10,45 +10,44 @@
 //!       │◄────────────────────────────────── at most ────────────────────────────────────►│
 //! ```
 //!
-//! **Why it is never too short.** The shutter is open from some moment within the first write to some moment within the
-//! second. All waiting is for absolute times that count from `up`, which is read after the first write; the second write
-//! follows a reading that is not before `up` plus the exposure. Reading and computing take part of the rest, not of what is
-//! added to it.
+//! **Why it is never too short.** The shutter is open from some moment within the first write to some moment within the second.
+//! All waiting is for absolute times that count from `up`, which is read after the first write; the second write follows a
+//! reading that is not before `up` plus the exposure. Reading and computing use up part of the rest; they do not add to it.
 //!
 //! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s are 10 µs, so calibrate for
-//! a second where exposures are long.
+//! a second before long exposures.
 //!
-//! **What comes between is told.** The delay tells what disturbs it; a pause between its return and the closing write is seen by the
-//! stamps; and of two writes of one device the longer one shows what came into it. Within a write nobody knows when the shutter moved, so
-//! that counts as a disturbance of unknown cause. Lock the memory of a long exposure: kernels take pages away that nobody touched for
-//! seconds, and the closing write would wait for them.
+//! **Disturbances are reported.** The delay reports what disturbs it; stamps show a pause between its return and the closing
+//! write; and of two writes of one device the longer one shows a disturbance. The moment within a write at which the shutter
+//! moved is unknown, so that counts as a disturbance of unknown cause. Lock the memory for a long exposure: kernels reclaim pages
+//! that were not touched for seconds, and the closing write would wait for them.
 //!
-//! **The closing write is rehearsed.** While the end is polled the open state is written once more, which moves nothing: so what the
-//! closing write needs is in the caches, and in the memory of a virtual machine's host, which locks nothing. It is left out below a
-//! second, and where little time is left beside what the opening write took.
+//! **The closing write is rehearsed.** While the end is polled, the open state is written again, which moves nothing. So the code
+//! and data of the closing write are in the caches, and in the memory of a virtual machine's host, which a guest cannot lock. The
+//! rehearsal is left out below a second, and if little time is left beside the duration of the opening write.
 //!
-//! **What ends it otherwise.** A reading that takes longer than the rest: the shutter is closed at once, and the report says
-//! by how much it was too late. A flag that stops the delay: closed at once, and the exposure is shorter than asked. An
-//! instrument that fails changes nothing: the shutter is closed on time, and the report has the error.
+//! **Other ends.** If the reading takes longer than the rest, the shutter closes at once, and the report says by how much it was
+//! too late. If a flag stops the delay, the shutter closes at once, and the exposure is shorter than requested. If the instrument
+//! fails, the shutter closes on time, and the report has the error.
 //!
 //! **The shutter is not left open.** A panic in the reading, an error of the device or of the delay: in each case the closing
-//! write is made, and if that fails the device is told to go to its safe state. Against a `SIGKILL` nothing helps.
+//! write is made, and if that fails the device is set to its safe state. `SIGKILL` is the exception: it leaves the shutter open.
 //!
 //! **Which way is open.** Closed is the safe state of the device's lines, open is its opposite.
 //!
-//! **Real-time behaviour.** As [`LongDelay`]: asleep but for the ends. Nothing is allocated but by the reading.
+//! **Real-time behaviour.** As [`LongDelay`]: asleep except near the ends. Only the reading allocates.
 
 use hairspring_machine::{Machine, Nanos, Ticks};
 use hairspring_time::{Cause, DelayError, GAP_LEAST, LongDelay, REQUEST_MOST, Report, Timebase, Verdict};
 
 use crate::device::{Device, DeviceError, Lines, WRITE_SPREAD};
 
-/// The shortest exposure whose closing write is rehearsed: before that little has gone cold.
+/// The shortest exposure whose closing write is rehearsed: in less time the caches stay warm.
 const REHEARSED_LEAST: Nanos = Nanos::from_secs(1);
-/// What must be left for it beside twice what the opening write took: a cold write takes some 100 µs more.
+/// The time needed for the rehearsal beside twice the duration of the opening write: a cold write takes about 100 µs more.
 const REHEARSAL_LEAST: Nanos = Nanos::from_micros(200);
 
-/// An exposure to be made.
+/// A request for an exposure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposure {
     /// The lines of the shutter.
@@ -78,7 +77,7 @@ impl Parts {
         self.first_half + self.reading + self.rest
     }
 
-    /// All of it.
+    /// The total.
     pub fn whole(&self) -> Nanos {
         self.open_write + self.open() + self.close_write
     }
@@ -87,11 +86,11 @@ impl Parts {
 /// How an exposure ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExposureEnd {
-    /// When its time was over.
+    /// On time.
     OnTime,
-    /// When its reading was over: late by this much.
+    /// At the end of its reading: late by this much.
     ReadingTooLong(Nanos),
-    /// When it was stopped, before its time.
+    /// Stopped, before its time.
     Stopped,
 }
 
@@ -109,7 +108,7 @@ pub struct ExposureReport<R> {
     pub end: ExposureEnd,
     /// The instrument's answer or error; `None` if the exposure was stopped before.
     pub reading: Option<Result<R, DeviceError>>,
-    /// The delay that waited out the rest, if there was one to wait out.
+    /// The delay for the rest, if a rest was left.
     pub delay: Option<Report>,
 }
 
@@ -124,7 +123,7 @@ impl<R> ExposureReport<R> {
         self.parts.whole()
     }
 
-    /// How much longer than asked it was; negative only if it was stopped, or the delay has a lead.
+    /// How much longer than requested it was; negative only if it was stopped, or the delay has a lead.
     pub fn late(&self) -> Nanos {
         self.measured_exp_time - self.asked
     }
@@ -134,14 +133,14 @@ impl<R> ExposureReport<R> {
         self.delay.map(|delay| delay.verdict).unwrap_or_default()
     }
 
-    /// From the last reading of the delay to the beginning of the closing write. Nothing is done there, so what is longer than
-    /// [`GAP_LEAST`] is a disturbance of unknown cause.
+    /// From the last reading of the delay to the beginning of the closing write. The program does nothing in between, so a time
+    /// longer than [`GAP_LEAST`] is a disturbance of unknown cause.
     pub fn before_close(&self) -> Nanos {
         self.delay.map_or(Nanos::ZERO, |delay| self.late() - delay.late)
     }
 
-    /// How much longer one of the writes took than the other, which is as long as a write takes. The shutter may have been open for so
-    /// long beside `late`.
+    /// How much longer one of the writes took than the other, which shows the normal duration of a write. The shutter may have
+    /// been open for that long in addition to `late`.
     pub fn in_writes(&self) -> Nanos {
         let (open, close) = (self.parts.open_write, self.parts.close_write);
         open.max(close) - open.min(close)
@@ -165,7 +164,7 @@ impl<R> ExposureReport<R> {
     }
 }
 
-/// Why there was no exposure, or no end of it that is known. The device was told to go to its safe state.
+/// Why there was no exposure, or why its end is unknown. The device was set to its safe state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExposureError {
     /// The device.
@@ -174,7 +173,7 @@ pub enum ExposureError {
     Delay(DelayError),
     /// The time is not more than nothing.
     Time(Nanos),
-    /// The safe state or the lines leave no shutter to be moved.
+    /// The request has no line for a shutter.
     NoLines,
 }
 
@@ -218,7 +217,7 @@ impl<'d> Open<'d> {
     }
 
     fn open(&mut self) -> Result<(), DeviceError> {
-        // Before the write: one that fails may have opened it all the same.
+        // Before the write, because a failed write may have opened the shutter nevertheless.
         self.is_open = true;
         self.device.write(self.lines, Lines(!self.closed.0 & self.lines.0))
     }
@@ -233,7 +232,7 @@ impl<'d> Open<'d> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if self.is_open && self.close().is_err() {
-            // Nothing more can be done, and nobody told: the first error, or the panic, tells more.
+            // A failure here cannot be reported; the first error, or the panic, says more.
             drop(self.device.make_safe());
         }
     }
@@ -242,11 +241,11 @@ impl Drop for Open<'_> {
 impl Exposure {
     /// Opens the shutter, waits half the time, takes the reading, waits out the rest, closes. Blocks for the exposure.
     ///
-    /// `delay` learns from exposure to exposure; a flag that cancels it stops the exposure. `reading` is told how much time
-    /// is left, so that it can give up before the shutter has to close.
+    /// `delay` learns from exposure to exposure; a flag that cancels it stops the exposure. `reading` receives the time that is
+    /// left, so that it can give up before the shutter must close.
     ///
     /// # Errors
-    /// The device or the delay fails; a request that makes no sense. The shutter is closed then as well as can be.
+    /// The device or the delay fails, or the request is invalid. The shutter is closed as far as the device allows.
     ///
     /// # Panics
     /// If the reading does; the shutter is closed first.
@@ -283,12 +282,12 @@ impl Exposure {
             let opening = timebase.nanos(up.since(before));
             last = delay.delay_until_prepared(end, |left| {
                 if self.time >= REHEARSED_LEAST && left > REHEARSAL_LEAST + opening * 2 {
-                    // It is open already; what fails here fails again when it closes.
+                    // The shutter is already open; an error here occurs again when it closes.
                     drop(shutter.open());
                 }
             });
         }
-        // At once: whatever stood between would lengthen the exposure by its way into the caches.
+        // Immediately: any code in between would lengthen the exposure by its cache misses.
         let over = timebase.stamp_ordered();
         let closed = shutter.close();
         let after = timebase.stamp_ordered();

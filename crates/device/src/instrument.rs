@@ -1,21 +1,21 @@
 //! [`Instrument`]: a question in one line, the answer in another (SCPI), over a socket or a serial line.
 //!
-//! **Problem.** An instrument answers when it likes, or never. A program that has waited in vain and asks again may get the answer to
-//! the earlier question, and take it for the new one.
+//! **Problem.** An instrument answers at any time, or never. A program that asks again after a time-out may get the answer to the
+//! earlier question, and mistake it for the new one.
 //!
-//! **Solution.** At most one answer is ever owed, and none is before a question goes out:
+//! **Solution.** At most one answer is outstanding, and none is when a question goes out:
 //!
 //! | before the next question | socket | serial line, usbtmc |
 //! |---|---|---|
-//! | an answer is owed, after a time-out or half a line | connected anew | the line is awaited and thrown away; if it does not come, the question is refused |
-//! | there are bytes that nobody asked for | connected anew | thrown away |
-//! | the other side has hung up | connected anew | refused |
+//! | an answer is outstanding, after a time-out or half a line | reconnected | the line is awaited and discarded; if it does not come, the question is refused |
+//! | there are unsolicited bytes | reconnected | discarded |
+//! | the other side has hung up | reconnected | refused |
 //!
-//! What was thrown away is counted in the [`Answer`].
+//! The [`Answer`] counts the discarded bytes.
 //!
-//! **Conditions.** The instrument ends each answer with a line feed, answers each question once, and drops what it had to say
-//! when its connection ends. A second answer that comes on a serial line after the next question was sent is taken for its
-//! answer; nobody could tell. The driver of usbtmc waits for its own time-out (5 s), not for ours; it was never exercised.
+//! **Conditions.** The instrument ends each answer with a line feed, answers each question once, and discards pending answers
+//! when its connection ends. A second answer that arrives on a serial line after the next question was sent is mistaken for its
+//! answer; this cannot be detected. The driver of usbtmc waits for its own time-out (5 s), not for ours; it has not been tested.
 //!
 //! **Real-time behaviour.** None is claimed: an instrument takes milliseconds, so each answer says how long it took.
 
@@ -39,7 +39,7 @@ pub const QUESTION_MOST: usize = 4096;
 pub const ANSWER_MOST: usize = 65_536;
 /// The longest patience, so that a mistake does not hang a program for days.
 pub const PATIENCE_MOST: Nanos = Nanos::from_secs(3600);
-/// How much of an answer that is no text is shown.
+/// How much of an answer that is not text an error shows.
 const SHOWN_MOST: usize = 24;
 
 /// An answer of an instrument.
@@ -47,9 +47,9 @@ const SHOWN_MOST: usize = 24;
 pub struct Answer {
     /// The line without its end.
     pub text: String,
-    /// From before the question to after the answer, whatever had to be put in order first included.
+    /// From before the question to after the answer, including the time to resynchronize.
     pub took: Nanos,
-    /// Bytes that came before it and belonged to nothing that was asked now.
+    /// Discarded bytes that came before it and did not belong to this question.
     pub discarded: u64,
 }
 
@@ -59,21 +59,20 @@ pub struct Instrument<'t> {
     address: Address,
     timebase: HeldTimebase<'t, Host>,
     stop: Option<&'t AtomicBool>,
-    /// What the name of the host stood for when it was opened; nothing for anything but a socket.
+    /// The addresses of the host when it was opened; empty except for a socket.
     numbers: Vec<SocketAddr>,
     link: Option<Link>,
-    /// What has come and is not used yet; a line end is the last byte at most.
+    /// Received bytes that are not used yet; a line end can only be the last byte.
     received: Vec<u8>,
-    /// Whether a line, or the rest of one, is still to come that belongs to an earlier question.
+    /// Whether a line, or the rest of one, of an earlier question is outstanding.
     is_owed: bool,
 }
 
 impl<'t> Instrument<'t> {
-    /// Opens it, within so much time; says nothing to it. The name of a host is looked up once, by the system and in its own
-    /// time.
+    /// Opens it, within so much time; sends nothing. The system looks up the name of a host once, in its own time.
     ///
     /// # Errors
-    /// There is none at this address, or it does not let itself be opened in time.
+    /// There is none at this address, or it cannot be opened in time.
     pub fn open(address: &Address, patience: Nanos, timebase: &'t Timebase) -> Result<Self, DeviceError> {
         let mut instrument = Self {
             address: address.clone(),
@@ -93,7 +92,7 @@ impl<'t> Instrument<'t> {
         Ok(instrument)
     }
 
-    /// Lets a flag end every wait before its time: it is looked at ten times in a second, and when a signal arrives.
+    /// Lets a flag end every wait early: it is checked ten times a second, and when a signal arrives.
     #[must_use]
     pub fn cancelled_by(self, flag: &'t AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }
@@ -117,8 +116,8 @@ impl<'t> Instrument<'t> {
     /// Asks a question and waits for the answer, at most `patience` in all.
     ///
     /// # Errors
-    /// It is silent, hangs up, sends what is no text or too long a line, still owes the answer to an earlier question; or
-    /// the flag was set. The next question is asked all the same, when an earlier answer cannot be taken for its own.
+    /// It is silent, hangs up, sends no text or too long a line, or an earlier answer is outstanding; or the flag was set. The
+    /// next question is possible once an earlier answer cannot be mistaken for its own.
     pub fn query(&mut self, question: &str, patience: Nanos) -> Result<Answer, DeviceError> {
         let patience = self.patience(patience);
         let begun = self.timebase.stamp_ordered();
@@ -129,7 +128,7 @@ impl<'t> Instrument<'t> {
         Ok(Answer { text, took, discarded })
     }
 
-    /// Says something that has no answer.
+    /// Sends a command without an answer.
     ///
     /// # Errors
     /// As [`query`](Self::query).
@@ -143,7 +142,7 @@ impl<'t> Instrument<'t> {
         Patience { until: Instant::now() + Duration::from_nanos(patience.unsigned_abs()), stop: self.stop }
     }
 
-    /// Brings it in step and sends a line. Returns how many bytes were thrown away.
+    /// Resynchronizes and sends a line. Returns the number of discarded bytes.
     fn say(&mut self, line: &str, patience: Patience<'_>) -> Result<u64, DeviceError> {
         if line.trim().is_empty() || line.len() > QUESTION_MOST || line.contains(['\n', '\r']) {
             return Err(DeviceError {
@@ -158,7 +157,7 @@ impl<'t> Instrument<'t> {
         bytes.push(b'\n');
         let Some(link) = &mut self.link else { return Err(self.refused(Trouble::Closed, line)) };
         if let Err(trouble) = link.send(&bytes, patience) {
-            // Nobody knows how much of it has arrived.
+            // The number of bytes that arrived is unknown.
             self.is_owed = true;
             return Err(self.refused(trouble, line));
         }
@@ -180,7 +179,7 @@ impl<'t> Instrument<'t> {
         while let Some(link) = self.link.as_mut().filter(|_| !self.is_owed) {
             match link.pending(&mut room) {
                 Ok(0) => break,
-                // An instrument that sends faster than we read must not keep us here.
+                // An instrument that sends faster than this reads must not keep the loop running.
                 Ok(_) if Instant::now() > patience.until => {
                     return Err(self.refused(Trouble::TimedOut, "the next question"));
                 }
@@ -195,7 +194,7 @@ impl<'t> Instrument<'t> {
             Some(trouble) if !is_socket => Err(self.refused(trouble, "the next question")),
             None if !self.is_owed && discarded == 0 && self.link.is_some() => Ok(0),
             _ if is_socket => {
-                // Whatever was on its way is lost with the old connection.
+                // Data in flight are lost with the old connection.
                 self.link = None;
                 self.connect(patience)?;
                 Ok(discarded)
@@ -204,7 +203,7 @@ impl<'t> Instrument<'t> {
         }
     }
 
-    /// Throws away what comes of the line that is owed. Returns how many bytes, and whether the line has ended with them.
+    /// Discards the bytes of the outstanding line. Returns their number, and whether the line has ended.
     fn owed(&mut self, patience: Patience<'_>) -> Result<(u64, bool), DeviceError> {
         let mut room = [0; 4096];
         let received = match &mut self.link {
@@ -245,7 +244,7 @@ impl<'t> Instrument<'t> {
         DeviceError { attempted: format!("{attempted} {}", self.address), said, remedy }
     }
 
-    /// Reads the line that is owed.
+    /// Reads the outstanding line.
     fn line(&mut self, question: &str, patience: Patience<'_>) -> Result<String, DeviceError> {
         let mut room = [0; 4096];
         loop {
@@ -271,7 +270,7 @@ impl<'t> Instrument<'t> {
             self.is_owed = false;
             let text = self.text(question);
             self.received.clear();
-            // Not asked for; found before the next question.
+            // Unsolicited; found before the next question.
             self.received.extend_from_slice(rest);
             return text;
         }
@@ -312,7 +311,7 @@ fn text_of(line: &[u8]) -> Option<&str> {
     (!text.contains(|c: char| c.is_control() && c != '\t')).then_some(text)
 }
 
-/// The beginning of something that may be anything.
+/// The beginning of arbitrary bytes, as printable text.
 fn shortened(bytes: &[u8]) -> String {
     let shown = bytes[..bytes.len().min(SHOWN_MOST)].escape_ascii().to_string();
     if bytes.len() > SHOWN_MOST { format!("{shown}…") } else { shown }

@@ -7,7 +7,7 @@
 //! **Solution.** A lock in the memory that the processes share. [`Protocol::Inherit`] is the C library's robust,
 //! process-shared mutex with priority inheritance: the owner runs with the priority of the most urgent waiter, and the kernel
 //! tells the next owner if the last one died. [`Protocol::None`] is the same without inheritance, [`Protocol::Fifo`] a ticket
-//! lock (`order.rs`): they are there to show the difference.
+//! lock (`ticket.rs`): they are there to show the difference.
 //!
 //! | protocol | who is next | an owner that is preempted | an owner that dies |
 //! |---|---|---|---|
@@ -31,7 +31,7 @@
 #![expect(unsafe_code, reason = "the C library's mutex; says what can be shared")]
 
 mod guarded;
-mod order;
+mod ticket;
 
 pub use guarded::{Guarded, HeldDevice, Lend, PATIENCE};
 
@@ -45,7 +45,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::device::DeviceError;
 use crate::memory::page::{Page, Zeroed};
-use order::Order;
+use ticket::TicketLock;
 
 /// How a lock chooses its next owner, and what it does about priorities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -99,7 +99,7 @@ pub(crate) struct Words {
     /// For [`Protocol::None`] and [`Protocol::Inherit`].
     mutex: UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>,
     /// For [`Protocol::Fifo`].
-    order: Order,
+    order: TicketLock,
     /// Whether an owner died, and no owner has called [`Guard::repaired`] since.
     is_left_behind: AtomicU32,
     /// The PID namespace of the process that made the lock.

@@ -45,7 +45,7 @@ mod interrupts;
 mod kernel;
 mod lock;
 mod mirror;
-mod place;
+mod parking;
 mod procedure;
 mod run;
 mod state;

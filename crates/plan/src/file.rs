@@ -28,8 +28,8 @@
 
 use serde::Deserialize;
 
+use super::json_position::{Step, position};
 use super::link::{Bus, Link, LinkState, PAYLOAD_LEAST_BYTES, PAYLOAD_MOST_BYTES, Speed};
-use super::position::{Step, position};
 use super::topology::{BusDevice, DeviceKind, MEMORY, Segment, SegmentKind, Topology, TopologyError, listed};
 use hairspring_ring::units::{ByteRate, Bytes};
 

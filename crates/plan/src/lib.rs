@@ -4,26 +4,26 @@
 //! load on every segment, compares it with measured rates, the room on the disks and the memory, and returns one verdict with its
 //! reasons. It does not measure: the caller supplies the rates that the machine sustains, as [`Sustainable`].
 
+mod amounts;
 pub mod file;
 pub mod flows;
+mod json_position;
 pub mod link;
 pub mod maxrate;
-mod position;
 mod reasons;
 pub mod sizes;
 pub mod system;
 pub mod topology;
-mod written;
 
 use hairspring_machine::Nanos;
 
+pub use amounts::{Written, exact, rounded};
 pub use flows::{Flow, FlowError, Load, Loads};
 pub use reasons::PlanReason;
 pub use sizes::{Fit, MemoryRoom, Stall, Sustainable};
 pub use topology::{
     BusDevice, Capacity, DeviceKind, MEMORY, Move, Place, Segment, SegmentKind, Topology, TopologyError,
 };
-pub use written::{Written, exact, rounded};
 
 use hairspring_ring::units::{ByteRate, Bytes};
 

@@ -302,7 +302,7 @@ impl Recorder {
         let copies = setup.gate.is_some() || consumer.on_overrun() == OnOverrun::Overwrite;
         let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
         let staging = staging.map_err(RecorderError::Memory)?;
-        let ring = crate::store::attached::attach(&consumer, &mut *store);
+        let ring = crate::store::lent_memory::attach(&consumer, &mut *store);
         let mut recorder = Self {
             ring,
             block,

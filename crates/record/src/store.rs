@@ -6,9 +6,9 @@
 //! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
 //! memory alive until the operation has completed.
 
-pub(crate) mod attached;
 mod files;
 mod folder;
+pub(crate) mod lent_memory;
 mod memories;
 pub mod plain;
 #[cfg(any(test, feature = "testing"))]
@@ -24,7 +24,7 @@ use hairspring_machine::Instant;
 
 use hairspring_ring::notifier::Notifier;
 
-pub use attached::LentMemory;
+pub use lent_memory::LentMemory;
 
 /// A memory that was attached to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

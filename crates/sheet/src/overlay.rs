@@ -1,35 +1,35 @@
 //! Pulses drawn over each other, aligned at their rising edges, as an oscilloscope with a long memory shows them.
 //!
-//! It is plain data: how long each pulse was up, within bounds, and of which kind it is. Which kinds there are, and what makes
-//! a pulse one of them, is for whoever has made or seen the pulses.
+//! It is plain data: how long each pulse was high, within bounds, and its kind. The caller, which has made or seen the pulses,
+//! defines the kinds.
 
 use std::fmt;
 
 /// One drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Overlay {
-    /// What was watched, in a few words.
+    /// A short description.
     pub title: String,
-    /// The kinds, 1 to 4, the usual one first; their names go into the legend, with how many there are of each.
+    /// The kinds, 1 to 4, the usual one first; the legend has their names and counts.
     pub kinds: Vec<String>,
     /// The pulses, in any order; at least one.
     pub pulses: Vec<Overlaid>,
-    /// Widths that are marked, for instance the one that was asked for; at most 4, positive.
+    /// Marked widths, for instance the requested one; at most 4, positive.
     pub markers_ns: Vec<f64>,
 }
 
 /// A pulse.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overlaid {
-    /// It was up for at least so long; not negative.
+    /// The least width; not negative.
     pub at_least_ns: f64,
-    /// And at most so long; not less than that.
+    /// The greatest width; not less than the least.
     pub at_most_ns: f64,
     /// Index of its kind, from 0 for the first.
     pub kind: usize,
 }
 
-/// The most kinds of a drawing: there are so many colours that are told apart.
+/// The most kinds of a drawing, which is the number of distinguishable colours.
 pub const KINDS_MAX: usize = 4;
 /// The most markers of a drawing.
 pub const MARKERS_MAX: usize = 4;
@@ -40,9 +40,9 @@ pub const MARKERS_MAX: usize = 4;
 pub enum OverlayError {
     /// There are no pulses.
     NoPulses,
-    /// There are no kinds, or too many, or a pulse is of one that is not there.
+    /// There are no kinds, or too many, or a pulse has an unknown kind.
     Kinds,
-    /// Bounds or a marker are no widths, or there are too many markers.
+    /// Bounds or a marker are not widths, or there are too many markers.
     Widths,
 }
 
@@ -62,7 +62,7 @@ impl Overlay {
     /// Whether it can be drawn.
     ///
     /// # Errors
-    /// When a number or a bound is beyond its limits.
+    /// A number or a bound is beyond its limits.
     pub fn check(&self) -> Result<(), OverlayError> {
         if self.pulses.is_empty() {
             return Err(OverlayError::NoPulses);

@@ -1,8 +1,9 @@
 //! The renderings of a sheet: text for a terminal, Markdown, one HTML file, JSON; and of pulses, as SVG.
 //!
-//! Each takes the document as it is and returns a string; none of them measures, prints or reads anything.
+//! Each takes the document and returns a string; none of them measures, prints or reads.
 
 mod absences;
+mod axes;
 mod bins;
 mod comparison;
 mod drift;
@@ -13,7 +14,6 @@ mod markdown;
 mod quantity;
 mod svg;
 mod text;
-mod ticks;
 mod timeline;
 
 pub use comparison::{comparison, comparison_html, comparison_json, comparison_markdown};

@@ -1,8 +1,8 @@
-//! A choice of rows by their ids.
+//! A selection of rows by their ids.
 
 use std::fmt;
 
-/// The ids that a gate or a choice of rows covers: one id, the beginning of several up to a dot (`delays.minimum`), or any
+/// The ids that a gate or a selection of rows covers: one id, the beginning of several up to a dot (`delays.minimum`), or any
 /// beginning with one `*` at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPattern(String);

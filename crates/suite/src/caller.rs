@@ -10,17 +10,17 @@ use hairspring_time::{CalibrationError, DelayError, Timebase};
 
 use crate::rounds::median;
 
-/// Calls of one block, of those that cost less than a stamp.
+/// Calls in a block, for calls that cost less than a stamp.
 const BLOCK: usize = 100;
 /// The delay.
 const DELAY: Nanos = Nanos::from_micros(1);
-/// The words that are read and written, as offsets in bytes. They lie on two pages, for a first access maps its page.
+/// The words that are read and written, as offsets in bytes. They lie on two pages, because a first access maps its page.
 const READ_AT: usize = 64;
 const WRITTEN_AT: usize = 4096 + 64;
 /// Pairs of stamps with nothing between them.
 const STAMPS: usize = 101;
 
-/// Why no calls were made.
+/// Why the calls could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallerError(String);
 
@@ -56,15 +56,15 @@ impl From<CalibrationError> for CallerError {
     }
 }
 
-/// Makes the calls of the chapter *Callers* in this process, whose first they should be: a first one of each and `calls` later ones.
-/// Returns what they took, as the JSON that the chapter reads.
+/// Makes the calls of the chapter *Callers* in this process: a first one of each and `calls` later ones. They should be the first
+/// such calls of the process. Returns their times as the JSON that the chapter reads.
 ///
 /// # Errors
 /// No time base; `mapped` cannot be mapped.
 pub fn call(mapped: &Path, calls: usize) -> Result<String, CallerError> {
     let timebase = Timebase::calibrate(Host)?;
     let window = Window::map(mapped, 0, None)?;
-    // Before a later call is timed the clock that times it is warm; before a first one, too.
+    // Warms the clock that times the calls, for first and later ones.
     for _ in 0..BLOCK {
         black_box(Host.monotonic());
     }
@@ -87,7 +87,8 @@ pub fn call(mapped: &Path, calls: usize) -> Result<String, CallerError> {
     Ok(said)
 }
 
-/// Makes the first call of this process to a clock, by its segment in ids, and returns what it took, as the chapter *Clocks* reads it.
+/// Makes the first call of this process to a clock, named by its segment in ids, and returns its time in the form that the
+/// chapter *Clocks* reads.
 ///
 /// # Errors
 /// No such clock; no time base.
@@ -95,14 +96,14 @@ pub fn first(clock: &str) -> Result<String, CallerError> {
     crate::clocks::first_call(clock).map_err(CallerError::new)
 }
 
-/// What calls took, in nanoseconds.
+/// Times of calls, in nanoseconds.
 struct Taken {
     block: usize,
     first: f64,
     later: Vec<f64>,
 }
 
-/// One call, then so many in blocks; what each call took.
+/// Times one call, then so many in blocks; returns the time of each call.
 fn taken<R, E>(calls: usize, block: usize, call: impl Fn() -> Result<R, E>) -> Result<Taken, E> {
     let timed = |calls: usize| {
         let before = Host.monotonic();

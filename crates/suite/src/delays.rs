@@ -1,4 +1,4 @@
-//! Chapter *Delays*: how exact the delays of this library are on this machine, under both policies.
+//! Chapter *Delays*: the lateness of this library's delays on this machine, under both policies.
 
 use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
@@ -25,11 +25,10 @@ const LONG: [(&str, Nanos, f64, usize); 5] = [
     ("60s", Nanos::from_secs(60), 0.0, 1),
 ];
 
-/// From here on a delay is made in some of the rounds only.
+/// From this length on a delay is made in some of the rounds only.
 const LONGER: Nanos = Nanos::from_millis(100);
 
-/// How long a stretch of polling under `SCHED_FIFO` may last before the thread sleeps for [`REST`]: well below the share
-/// that the kernel leaves to others.
+/// How long the thread polls under `SCHED_FIFO` before it sleeps for [`REST`], so that the kernel does not throttle it.
 const STRETCH: Nanos = Nanos::from_millis(20);
 const REST: Nanos = Nanos::from_millis(2);
 
@@ -208,7 +207,7 @@ fn measure_minimum<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows
     enter(context, rows, span, samples, seen, &Absent::final_(reason));
 }
 
-/// Enters lateness, as the caller saw it and by report, and early count of the delays that were made.
+/// Enters the lateness of the delays, as timed by the caller and by report, and the count of early ones.
 fn enter<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     rows: Rows,
@@ -270,7 +269,7 @@ fn measure_long<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, class: 
         let least = if span < LONGER {
             context.repeats(least)
         } else {
-            // Too long for every round to have its share: as many as fit into all of them.
+            // Too long to measure in every round: spread over the rounds, as many as fit.
             let all = (limit * i64::from(context.rounds)).count() / span.count();
             context.turns(usize::try_from(all).unwrap_or(0).max(least))
         };

@@ -1,4 +1,4 @@
-//! Chapter *Disturbance*: what the machine does to a program that wants to run, and to one that wants to be woken.
+//! Chapter *Disturbance*: how the machine disturbs a program that wants to run, and one that wants to be woken.
 
 mod attribution;
 
@@ -11,13 +11,13 @@ use crate::idle;
 use crate::probe::{Class, Context, Probes, Reading, Row, SAMPLES_MOST, Samples, Setting, Slot};
 use attribution::Attribution;
 
-/// Period of the wake-up test, as cyclictest's default.
+/// Period of the wake-up test, the same as cyclictest's default.
 const PERIOD: Nanos = Nanos::from_millis(1);
-/// As many periods as [`periods`] takes at once.
+/// The most periods in one call of [`periods`].
 pub(crate) const PERIODS_MOST: usize = SAMPLES_MOST;
 /// Shares of the chapter's time.
 const GAPS_SHARE: f64 = 0.25;
-/// Periods, in all rounds, with the CPUs held out of their idle states.
+/// Periods with the CPUs held out of their idle states, in all rounds together.
 const HELD_PERIODS: usize = 300;
 const WAKEUP_SHARE: f64 = 0.24;
 
@@ -199,7 +199,7 @@ fn measure_wakeup<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, late:
     context.enter(late, taken.map(|late| late.beyond(PERIOD).with_overhead(overhead)));
 }
 
-/// Some wake-ups more while the CPUs are held out of their idle states, beside those that were not.
+/// Measures more wake-ups while the CPUs are held out of their idle states, for comparison.
 fn idle_evidence<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, M>, late: Slot) {
     if context.host_timebase().is_none() || context.stopped() {
         return;
@@ -215,8 +215,8 @@ fn idle_evidence<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, 
     context.remark(text);
 }
 
-/// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters how late each wake-up came, and
-/// returns when the first period ended, and how many periods had passed altogether before a wake-up.
+/// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters the lateness of each
+/// wake-up, and returns the end of the first period and the number of periods that had passed completely before a wake-up.
 pub(crate) fn periods<M: Machine>(
     machine: &M,
     period: Nanos,
@@ -233,11 +233,11 @@ pub(crate) fn periods<M: Machine>(
         machine.sleep_until(next);
         let now = machine.monotonic();
         if now < next {
-            // A signal; the flag is looked at above.
+            // Interrupted by a signal; the flag is checked above.
             continue;
         }
-        // Every period has its sample. One that passed while we slept on was missed, and its lateness counts all the same:
-        // skipping it would leave out just the worst moments.
+        // Every period has its sample. A period that passed during the sleep was missed, but its lateness counts: skipping it
+        // would leave out the worst moments.
         let mut passed = 0;
         while next <= now && !samples.is_full() {
             samples.push_nanos(now - next);

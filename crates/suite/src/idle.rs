@@ -1,11 +1,11 @@
-//! The idle states of the CPU: a named condition wherever waking is measured, for a CPU in a deep state takes long to wake.
+//! The idle states of the CPU: a stated condition of all wake-up measurements, because a CPU in a deep state takes long to wake.
 
 use hairspring_machine::Machine;
 
 use crate::host::system;
 use crate::probe::Context;
 
-/// Says in the chapter which idle states its wake-ups met.
+/// Notes in the chapter the idle states during its wake-ups.
 pub(crate) fn remark<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, M>) {
     if context.host_timebase().is_some() {
         context.remark_once(sentence(system::idle_states().as_deref(), context.timebase.trust().guest));
@@ -28,7 +28,7 @@ fn sentence(states: Option<&str>, guest: bool) -> String {
     }
 }
 
-/// What holding the CPU out of its idle states does to wake-ups: the medians without and with it.
+/// The effect of holding the CPU out of its idle states on wake-ups: the medians without and with it.
 pub(crate) fn evidence(usual_ns: Option<f64>, held_ns: Option<f64>) -> String {
     match (usual_ns, held_ns) {
         (Some(usual), Some(held)) => format!(

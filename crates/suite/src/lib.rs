@@ -1,4 +1,4 @@
-//! The probes: each measures one thing on a machine and yields figures; together they take the timing data sheet.
+//! The probes: each measures one quantity on a machine and returns figures; together they take the timing data sheet.
 //!
 //! [`registry`] lists every row that a sheet can have; [`select`] picks some; [`take_sheet`] measures them on any
 //! [`Machine`](hairspring_machine::Machine), this computer or a simulated one.

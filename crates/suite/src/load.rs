@@ -1,7 +1,7 @@
-//! Other work on purpose, beside something that is watched for hours: each [`SoakLoad`] is a process of its own that counts what it does.
+//! Deliberate loads beside a job that is watched for hours: each [`SoakLoad`] is a separate process that counts its work.
 //!
-//! The process is this program with words that tell it to be a load. It writes its count into a file without a name that its parent
-//! reads, in a group of processes of its own, so that a terminal that closes does not end it. The kernel ends it with its parent.
+//! The process is this program, started with arguments for a load. It writes its count into an unnamed file that its parent
+//! reads. It has its own process group, so that a closing terminal does not end it. The kernel ends it with its parent.
 
 use std::fmt;
 use std::fs::File;
@@ -18,29 +18,29 @@ use std::time::{Duration, Instant};
 use hairspring_ring::ByteRate;
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-/// What a load does.
+/// The kind of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoadKind {
-    /// A process on each CPU computes; its bytes are those of the numbers that it computes.
+    /// A process on each CPU computes; its bytes are those of the computed numbers.
     Cpu,
-    /// A copy of 64 MiB, again and again.
+    /// Copies 64 MiB repeatedly.
     Memory,
-    /// Blocks of 1 MiB are written to a file without a name and synced, 256 MiB in turn.
+    /// Writes blocks of 1 MiB to an unnamed file and syncs them, cycling through 256 MiB.
     Disk,
-    /// Datagrams to itself, through the loopback device.
+    /// Sends datagrams to itself, through the loopback device.
     Net,
 }
 
 /// A kind of load, and how much of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SoakLoad {
-    /// What it does.
+    /// The kind.
     pub kind: LoadKind,
-    /// At most so much of it; as much as there is if none is said.
+    /// The greatest rate; unlimited if none.
     pub rate: Option<ByteRate>,
 }
 
-/// The loads that run. They end when this is dropped.
+/// Running loads. They end when this is dropped.
 #[derive(Debug, Default)]
 pub struct RunningLoads {
     loads: Vec<RunningLoad>,
@@ -51,11 +51,11 @@ struct RunningLoad {
     load: SoakLoad,
     /// The processes, and the file that each counts in.
     processes: Vec<(Child, File)>,
-    /// What they had done when that was asked last.
+    /// The counts at the last query.
     done: u64,
 }
 
-/// Writing for hours wears a disk, so that a rate is always set: 144 GB in 8 hours.
+/// The default rate of a disk, which writing for hours wears out: 144 GB in 8 hours.
 const DISK_RATE: f64 = 5e6;
 /// Enough for every packet to be noticed, and little enough to leave a CPU free.
 const NET_RATE: f64 = 10e6;
@@ -63,7 +63,7 @@ const MEMORY_BYTES: usize = 64 << 20;
 const BLOCK_BYTES: usize = 1 << 20;
 const FILE_BLOCKS: u64 = 256;
 const PACKET_BYTES: usize = 1400;
-/// Between two entries of the count.
+/// Time between two entries of the count.
 const ENTERED_EVERY: Duration = Duration::from_millis(100);
 
 impl LoadKind {
@@ -90,7 +90,7 @@ impl fmt::Display for SoakLoad {
 impl std::str::FromStr for SoakLoad {
     type Err = String;
 
-    /// `cpu`, `memory`, `disk` or `net`; with a rate behind it: `disk=20MB/s`.
+    /// `cpu`, `memory`, `disk` or `net`; optionally with a rate: `disk=20MB/s`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, rate) = text.split_once('=').map_or((text, None), |(name, rate)| (name, Some(rate)));
         let kind = LoadKind::ALL.into_iter().find(|kind| kind.name() == name.trim());
@@ -109,7 +109,7 @@ impl std::str::FromStr for SoakLoad {
 }
 
 impl RunningLoads {
-    /// Starts loads as processes of `program`, which calls [`serve_load`] when it is started with `words`, the load and the folder.
+    /// Starts loads as processes of `program`, which calls [`serve_load`] when started with `words`, the load and the folder.
     ///
     /// # Errors
     /// A process could not be started.
@@ -129,13 +129,13 @@ impl RunningLoads {
         Ok(running)
     }
 
-    /// What each load has done since this was asked last, in bytes; none of a load of which a process has ended.
+    /// The bytes of each load since the last query; none for a load with an ended process.
     pub fn progress(&mut self) -> Vec<(SoakLoad, Option<u64>)> {
         let of = |running: &mut RunningLoad| {
             let mut done = 0;
             for (child, count) in &mut running.processes {
                 let mut bytes = [0; 8];
-                // Nothing is entered yet.
+                // No count is entered yet.
                 let entered = count.read_exact_at(&mut bytes, 0).map(|()| u64::from_le_bytes(bytes)).unwrap_or(0);
                 if child.try_wait().ok().flatten().is_some() {
                     return (running.load, None);
@@ -159,10 +159,10 @@ impl Drop for RunningLoads {
     }
 }
 
-/// Is a load, until the process that started it ends. Its standard output is the file that it counts in.
+/// Produces a load until its parent process ends. Its standard output is the file of its count.
 ///
 /// # Errors
-/// What the load needs cannot be had, or fails.
+/// The load's memory, file or socket cannot be opened, or fails.
 pub fn serve_load(load: SoakLoad, folder: &Path) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let mut count = Count {
@@ -218,7 +218,7 @@ pub fn serve_load(load: SoakLoad, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// What a load has done, entered into its file now and then, and no faster than it may be.
+/// The count of a load, entered into its file from time to time; limits the rate.
 struct Count {
     file: File,
     rate: Option<ByteRate>,
@@ -251,7 +251,7 @@ mod tests {
         let read = |text: &str| text.parse::<SoakLoad>().map(|load| load.to_string());
         assert_eq!(read("cpu"), Ok("cpu".to_owned()));
         assert_eq!(read("disk=20MB/s"), Ok("disk=20000000B/s".to_owned()));
-        // A disk wears, so there is always a rate.
+        // A disk wears out, so there is always a rate.
         assert_eq!(read("disk"), Ok("disk=5000000B/s".to_owned()));
         assert_eq!(read("disk=20000000B/s"), read("disk=20MB/s"));
         assert!(read("heat").is_err_and(|why| why.contains("write cpu, memory, disk or net")));

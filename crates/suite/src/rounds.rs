@@ -1,7 +1,7 @@
 //! Interleaved rounds: every candidate has its turn in each round, in an order of the round's own.
 //!
-//! A slow moment of the machine then falls on no candidate alone, and none always follows the same other. What counts of a round is a
-//! median, and what counts of all rounds is the median of those.
+//! So a slow moment of the machine does not affect one candidate alone, and no candidate always follows the same other. A round
+//! counts by its median, and all rounds by the median of those.
 
 use std::ops::ControlFlow;
 
@@ -10,9 +10,9 @@ use std::ops::ControlFlow;
 pub struct Turn {
     /// The round, from 0.
     pub round: usize,
-    /// Whose turn it is.
+    /// The candidate whose turn it is.
     pub candidate: usize,
-    /// Whether the round begins with it.
+    /// Whether this turn is the first of its round.
     pub first: bool,
 }
 
@@ -27,14 +27,14 @@ pub fn interleave<B>(rounds: usize, candidates: usize, mut take: impl FnMut(Turn
     ControlFlow::Continue(())
 }
 
-/// The order of two arms in a block: A B, B A, B A, A B and so on (Thue and Morse), so that neither a drift of the machine nor a change
-/// of that drift falls on one of them.
+/// The order of two arms in a block: A B, B A, B A, A B and so on (Thue and Morse), so that neither a drift of the machine nor a
+/// change of that drift affects only one of them.
 pub fn mirrored(block: usize) -> Vec<usize> {
     if block.count_ones().is_multiple_of(2) { vec![0, 1] } else { vec![1, 0] }
 }
 
-/// An experiment: in each block every arm has its turn, in the order that the block says. Returns what the arms gave in each complete
-/// block, by arm. Ends early once `stopped`.
+/// Runs an experiment: in each block every arm has its turn, in the order of the block. Returns the results of the arms in each
+/// complete block, by arm. Ends early once `stopped`.
 ///
 /// # Errors
 /// Those of `take`, which makes the turn of the arm with this number. The first ends the experiment.
@@ -86,9 +86,9 @@ impl Random {
         Self(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// A sequence of its own for each seed.
+    /// A different sequence for each seed.
     pub fn seeded(seed: u64) -> Self {
-        // SplitMix64, so that seeds that differ by one give sequences that have nothing in common. A state of 0 would stay 0.
+        // SplitMix64, so that consecutive seeds give unrelated sequences. A state of 0 would stay 0.
         let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         Self(((mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)).max(1))
@@ -99,7 +99,7 @@ impl Random {
         self.below_u64(limit as u64) as usize
     }
 
-    /// A number below `limit`; 0 if that is 0. A limit beyond 2⁴⁸ is not reached.
+    /// A number below `limit`; 0 if that is 0. Numbers beyond 2⁴⁸ do not occur.
     #[inline]
     pub fn below_u64(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;

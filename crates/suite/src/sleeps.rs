@@ -1,4 +1,4 @@
-//! Chapter *Sleeps*: lateness of the operating system's sleeps, from a microsecond to a second, beside ours.
+//! Chapter *Sleeps*: lateness of the operating system's sleeps, from a microsecond to a second, compared with this library's.
 
 use hairspring_machine::{Machine, Nanos, SleepCall};
 use hairspring_sheet::{Absent, Axis, Method, Point, Series, SeriesLine, Unit};
@@ -7,7 +7,7 @@ use hairspring_time::{LongDelay, Timebase};
 use crate::host::system::METHODS;
 use crate::probe::{Class, Context, Effort, Probes, Row, Samples, Setting, Slot, spin};
 
-/// Requests: segment, span, and how many samples are taken with normal effort.
+/// Requests: segment, span, and number of samples with normal effort.
 const REQUESTS: [(&str, Nanos, usize); 17] = [
     ("1us", Nanos::from_micros(1), 300),
     ("2us", Nanos::from_micros(2), 300),
@@ -28,9 +28,9 @@ const REQUESTS: [(&str, Nanos, usize); 17] = [
     ("10s", Nanos::from_secs(10), 0),
 ];
 
-/// From here on a sleep is made in some of the rounds only.
+/// From this length on a sleep is made in some of the rounds only.
 const LONGER: Nanos = Nanos::from_millis(100);
-/// Below this, ours is the guaranteed minimum; from here on the long delay.
+/// Below this length our candidate is the guaranteed minimum; from here on the long delay.
 const LONG_FROM: Nanos = Nanos::from_millis(1);
 
 /// The one probe of the chapter: every method takes its turn at each request.
@@ -109,7 +109,7 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slo
                 if context.stopped() {
                     break;
                 }
-                // A sleep that a signal cut short says nothing of how late it would have been.
+                // A sleep that a signal cut short has no lateness.
                 if let Some(late) = one(&timebase, &mut long, *call, span) {
                     samples.push_nanos(late);
                 }
@@ -131,7 +131,7 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &[[Slo
     }
 }
 
-/// One sleep: how much longer than asked it took, as its caller sees it; none if a signal cut it short.
+/// One sleep: its excess over the request, timed by its caller; none if a signal cut it short.
 fn one<M: Machine + Clone>(
     timebase: &Timebase<M>,
     long: &mut LongDelay<'_, M>,
@@ -139,7 +139,7 @@ fn one<M: Machine + Clone>(
     span: Nanos,
 ) -> Option<Nanos> {
     let machine = timebase.machine();
-    // The kernel's clock, as every method here is judged by it, and a rate error would show at a second.
+    // Uses the kernel's clock, which judges every method here: a rate error would show at a second.
     let before = machine.monotonic();
     match call {
         Some(call) => {
@@ -154,7 +154,7 @@ fn one<M: Machine + Clone>(
     Some(machine.monotonic() - before - span)
 }
 
-/// How many samples this effort allows for in all rounds; none if it allows for none.
+/// The number of samples of this effort in all rounds; none if there are none.
 fn samples_wanted(effort: Effort, span: Nanos, usual: usize) -> Option<usize> {
     match effort {
         Effort::Quick if span >= Nanos::from_millis(100) => None,

@@ -1,4 +1,4 @@
-//! [`Tasks`]: changes of tasks that the tracepoint has missed.
+//! [`Tasks`]: task switches that the tracepoint has missed.
 //!
 //! The kernel drops a tracepoint's record without a word if it believes that the same task is already inside one. There are kernels on
 //! which some task stays in that state, and none of its records is ever written. That can be the idle task of a CPU; then every gap there
@@ -12,20 +12,20 @@ use hairspring_machine::{Cpu, Instant};
 
 use crate::record::{KernelEvent, KernelRecord, KernelTask, LeftAs};
 
-/// As many tasks as are remembered by name.
+/// The most tasks whose names are kept.
 const NAMES_MOST: usize = 100_000;
 
-/// The number of a thread that ends.
+/// The id of a thread that ends.
 const NO_NUMBER: u32 = u32::MAX;
 
-/// Names of tasks, and the latest change on each CPU.
+/// Names of tasks, and the latest switch on each CPU.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     known: HashMap<u32, KernelTask>,
     latest: BTreeMap<Cpu, (u32, u32)>,
 }
 
-/// A change of tasks without names.
+/// A task switch without names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) from: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Change {
 }
 
 impl Tasks {
-    /// Remembers what a record says about tasks.
+    /// Stores the names and the switch in a record.
     pub(crate) fn note(&mut self, cpu: Cpu, record: &KernelRecord) {
         if let KernelEvent::Switch { from, to, .. } = record.event {
             self.latest.insert(cpu, (from.pid, to.pid));
@@ -46,11 +46,11 @@ impl Tasks {
         }
     }
 
-    /// The record that the tracepoint should have written for this change; none if it has.
+    /// The record that the tracepoint should have written for this switch; none if it was written.
     pub(crate) fn missed(&self, cpu: Cpu, at: Instant, change: Change) -> Option<KernelRecord> {
         let latest = self.latest.get(&cpu);
         let from = match latest {
-            // A thread that ends has lost its number here already.
+            // A thread that ends has already lost its id here.
             Some(latest) if change.from == NO_NUMBER && latest.1 == change.to => return None,
             Some(latest) if change.from == NO_NUMBER => latest.1,
             Some(&latest) if latest == (change.from, change.to) => return None,

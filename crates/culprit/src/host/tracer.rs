@@ -1,8 +1,8 @@
 //! [`Tracer`]: reads the kernel's records of chosen CPUs.
 //!
-//! Each CPU has a ring, into which all its tracepoints write, so that records keep their order. Nothing wakes the reader, who
-//! drains the rings when it likes: a wake-up would be an interrupt on the CPU that is watched. A full ring loses records, and says so
-//! with a [`KernelEvent::Lost`].
+//! Each CPU has a ring, into which all its tracepoints write, so that records keep their order. Nothing wakes the reader, because
+//! a wake-up would be an interrupt on the watched CPU; the reader drains the rings from time to time. A full ring loses records,
+//! and reports it with a [`KernelEvent::Lost`].
 
 use std::io;
 use std::time::Duration;
@@ -21,17 +21,17 @@ use crate::record::{KernelEvent, KernelRecord};
 
 /// The smallest ring that is tried when larger ones are refused.
 const RING_BYTES_LEAST: usize = 64 << 10;
-/// Own changes of tasks that the self-test provokes.
+/// How many task switches the self-test provokes.
 const SELF_TEST_SLEEPS: usize = 16;
 
-/// What a [`Tracer`] reads.
+/// The CPUs and records that a [`Tracer`] reads.
 #[derive(Clone, Debug)]
 pub struct TracerSettings {
     /// The CPUs.
     pub cpus: Vec<Cpu>,
-    /// Bytes of each CPU's ring, a power of two; less is taken if the system refuses so much. A record takes about 100 bytes.
+    /// Bytes of each CPU's ring, a power of two; less if the system refuses that much. A record takes about 100 bytes.
     pub ring_bytes: usize,
-    /// Whether page faults are read. A program that maps much memory pays for that.
+    /// Whether page faults are read, which slows down a program that maps much memory.
     pub faults: bool,
     /// Whether wake-ups and idle states are read.
     pub wakings: bool,
@@ -64,7 +64,7 @@ pub struct Tracer {
     missing: Vec<String>,
 }
 
-/// The tracepoints of one CPU: the first owns the ring.
+/// The tracepoints of one CPU; the first one owns the ring.
 struct CpuRing {
     cpu: Cpu,
     ring: Sampler,
@@ -100,34 +100,35 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Tracepoints that this kernel does not have. What they would tell counts as the task's that was interrupted.
+    /// Tracepoints that this kernel lacks. Their time counts as that of the interrupted task.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// The CPUs that are watched.
+    /// The watched CPUs.
     pub fn cpus(&self) -> Vec<Cpu> {
         self.rings.iter().map(|ring| ring.cpu).collect()
     }
 
-    /// Stops the records until [`resume`](Self::resume). Histories have a hole there: push a [`KernelEvent::Lost`] or begin new ones.
+    /// Stops the records until [`resume`](Self::resume). Histories then have a gap: push a [`KernelEvent::Lost`] or begin new
+    /// ones.
     ///
     /// # Errors
-    /// The system refuses, which it has no reason to.
+    /// The system refuses, which is not expected.
     pub fn pause(&mut self) -> io::Result<()> {
         self.rings.iter_mut().try_for_each(CpuRing::pause)
     }
 
-    /// Goes on after [`pause`](Self::pause).
+    /// Continues after [`pause`](Self::pause).
     ///
     /// # Errors
-    /// The system refuses, which it has no reason to.
+    /// The system refuses, which is not expected.
     pub fn resume(&mut self) -> io::Result<()> {
         self.rings.iter_mut().try_for_each(CpuRing::resume)
     }
 
-    /// Hands out all records since the last time, CPU by CPU, each CPU's in their order. Returns the time up to which records were
-    /// complete when the rings were looked at: what a history is [known until](crate::CpuHistory::known_until).
+    /// Passes on all records since the last call, CPU by CPU, each CPU's in order. Returns the time up to which the records are
+    /// complete, for [`CpuHistory::known_until`](crate::CpuHistory::known_until).
     pub fn drain(&mut self, mut take: impl FnMut(Cpu, KernelRecord)) -> Instant {
         let until = now();
         for ring in &mut self.rings {
@@ -155,11 +156,11 @@ impl Tracer {
         until
     }
 
-    /// Provokes changes of tasks between stamps of its own, and looks for each in the records. Drops the records read so far. The calling
-    /// thread must be pinned to one of the CPUs.
+    /// Provokes task switches between its own stamps, and looks for each in the records. Drops the records read so far. The
+    /// calling thread must be pinned to one of the CPUs.
     ///
     /// # Errors
-    /// A change has no record between its stamps: then the kernel's stamps are not on this clock.
+    /// A switch has no record between its stamps: then the kernel's stamps are not on this clock.
     pub fn self_test(&mut self) -> Result<(), Untraced> {
         self.drain(|_, _| ());
         let own = own_thread();
@@ -231,8 +232,8 @@ impl CpuRing {
     }
 }
 
-/// One tracepoint on one CPU, which writes each of its events with thread, time and raw bytes; and, of one event of each CPU, changes of
-/// tasks in a second form.
+/// One tracepoint on one CPU, whose records hold thread, time and raw bytes. One event of each CPU also records task switches in
+/// a second form.
 fn event(id: u16, cpu: Cpu, ring_bytes: usize, switches: bool) -> io::Result<Counter> {
     Builder::new(TracepointEvent::with_id(u64::from(id)))
         .any_pid()
@@ -288,7 +289,7 @@ fn time(bytes: &[u8], offset: usize) -> Option<Instant> {
     Some(Instant::from_monotonic(Nanos::new(i64::try_from(at).ok()?)))
 }
 
-/// The number of the calling thread, as [`LostTime`](crate::LostTime) wants it.
+/// The id of the calling thread, for [`LostTime`](crate::LostTime).
 pub fn own_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned()
 }

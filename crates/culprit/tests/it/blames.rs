@@ -1,4 +1,4 @@
-//! Each culprit in a script, and what could be taken for it.
+//! Each culprit in a script, beside cases that look like it.
 
 use std::sync::Arc;
 
@@ -176,7 +176,7 @@ fn time_in_which_records_were_lost_has_no_culprit() {
     let script = Script::new().span(11.0, 14.0, TIMER).push(20.0, KernelEvent::Lost);
     check(&script.clone().blame(10.0, 16.0, Wanted::Run), &[(6.0, "unexplained: records were lost")]);
     check(&script.clone().blame(30.0, 60.0, Wanted::Run), &[(30.0, "unexplained: records were lost")]);
-    // It ends with the next change of tasks.
+    // The unknown time ends with the next task switch.
     let script = script.switch(100.0, POLLER, LeftAs::Runnable, 200).switch(110.0, 200, LeftAs::Blocked, POLLER);
     check(&script.blame(101.0, 110.0, Wanted::Run), &[(9.0, "task backup, pid 200, nice 0")]);
 }

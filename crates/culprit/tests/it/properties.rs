@@ -1,4 +1,4 @@
-//! What holds for any records and any gap.
+//! Properties that hold for any records and any gap.
 
 use hairspring_culprit::{CpuHistory, KernelEvent, KernelRecord, LeftAs, LostTime, Tally, Terms, Wanted, blame};
 use hairspring_machine::{Instant, Nanos};

@@ -1,4 +1,4 @@
-//! Scripted records: a machine of one CPU in words.
+//! Scripted records of a machine with one CPU.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) fn disk() -> Context {
     Context::Interrupt { irq: 36, name: Arc::from("virtio1-req.0") }
 }
 
-/// A CPU whose records are pushed at times.
+/// A CPU; the script pushes its records with their times.
 #[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) history: CpuHistory,
@@ -64,14 +64,14 @@ impl Script {
         self.push(from, KernelEvent::Enter(context.clone())).push(to, KernelEvent::Exit(context))
     }
 
-    /// The blame for a stretch in which the poller wanted this.
+    /// The blame for a stretch in which the poller wanted to run or to wake.
     pub(crate) fn blame(mut self, from: f64, to: f64, wanted: Wanted) -> Blame {
         self.history.known_until(at_us(to + 1e6));
         blame(&LostTime { thread: POLLER, from: at_us(from), to: at_us(to), wanted }, &self.history, &Terms::guest())
     }
 }
 
-/// Holds a blame against what is expected: culprits with their microseconds, in order.
+/// Compares a blame with the expected culprits and their microseconds, in order.
 #[track_caller]
 pub(crate) fn check(blame: &Blame, expected: &[(f64, &str)]) {
     let parts: Vec<(f64, String)> =

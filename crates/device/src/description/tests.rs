@@ -1,4 +1,4 @@
-//! What is a description, what is none, and what is said about it.
+//! Valid and invalid descriptions, and their errors.
 
 use proptest::prelude::*;
 
@@ -46,8 +46,7 @@ fn what_is_wrong_is_named_with_what_to_write() {
     assert_eq!(fesa, DeviceDescription { driver: board, safe: None });
 }
 
-/// A board that had been made by somebody who wrote nothing was opened with access times and a safe state all the same: those were printed,
-/// and not in force.
+/// A board that was made with defaults could be opened with access times and a safe state: these were printed, but not in force.
 #[test]
 fn what_is_written_of_a_board_is_in_force_or_refused_and_the_rest_is_as_it_was_made() {
     let timebase = Timebase::calibrate(hairspring_machine::Host).expect("a time base");

@@ -1,9 +1,9 @@
 //! Data acquisition cards through the kernel's `comedi`: [`Comedi`], the digital lines of a subdevice, and [`AnalogInput`], its
 //! analogue inputs as a [`Source`](hairspring_source::Source).
 //!
-//! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. Where a subdevice
-//! lets each line, or each group of lines, be an input or an output, that is set when it is opened; one that has only the one kind is
-//! taken as it is. Of a group in which one line is to be an output, all are.
+//! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. If a subdevice
+//! has lines, or groups of lines, with a selectable direction, opening sets the direction; fixed directions stay. If one line of
+//! a group is to be an output, the whole group becomes outputs.
 //!
 //! **Real-time behaviour.** One system call for a write or a read, one access of the card within it.
 
@@ -43,7 +43,8 @@ impl Comedi {
     /// Cards are shared: other processes can use the same lines, and the kernel does not say so.
     ///
     /// # Errors
-    /// No such card or subdevice, no permission, in use, a subdevice without digital lines, lines that cannot be outputs.
+    /// The card or subdevice does not exist or is in use, a permission is missing, or the subdevice lacks digital lines or these
+    /// outputs.
     pub fn open(path: &Path, subdevice: u32, outputs: Lines, safe: Lines) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the card", REMEDY)?;
         let info = find(&node, subdevice)?;
@@ -79,7 +80,7 @@ impl Comedi {
     /// Sets the directions, and finds out which lines have become outputs.
     fn direct(&mut self) -> Result<(), DeviceError> {
         let failed = |error| self.failed("set the direction of lines of", &error);
-        // First what they are to be, for all that may become outputs.
+        // Sets the levels first, for all lines that may become outputs.
         kernel::bits(&self.node, self.subdevice, self.lines.0, self.safe.0).map_err(failed)?;
         let (lines, mut outputs) = (self.lines, self.outputs);
         let wanted =
@@ -90,7 +91,7 @@ impl Comedi {
             kernel::direct(&self.node, self.subdevice, line, output).map_err(failed)?;
         }
         for line in inputs {
-            // A driver that cannot be asked has no groups.
+            // A driver without this query has no groups.
             if kernel::is_output(&self.node, self.subdevice, line).unwrap_or(false) {
                 outputs.0 |= 1 << line;
             }
@@ -115,7 +116,7 @@ fn find(node: &Node, subdevice: u32) -> Result<kernel::Subdevice, DeviceError> {
     let asked = kernel::subdevices(node).map_err(|error| {
         let attempted = format!("ask {} for its subdevices", node.path().display());
         match error.raw_os_error() {
-            // The kernel makes files for cards that no driver is attached to yet, and keeps those of cards that are gone.
+            // The kernel creates files for cards without a driver, and keeps the files of removed cards.
             Some(libc::ENODEV) => DeviceError { attempted, said: error.to_string(), remedy: NO_DRIVER },
             _ => refusal(attempted, &error, REMEDY),
         }

@@ -3,11 +3,13 @@
 //! Outputs and inputs are lists of the chip's own line numbers. Line 0 of the device is the first of the list, line 1 the second,
 //! and so on; that makes a write of several lines one request that the chip's driver carries out as simultaneously as it can.
 //!
-//! **What lasts.** The outputs are in their safe state until they are given back, which they are when the process ends. From then on the
-//! kernel promises nothing: most chips keep the level, others make the line an input. What must be safe then is for a resistor.
+//! **What lasts.** The outputs are in their safe state until they are released, which happens at the end of the process at the
+//! latest. After that the kernel promises nothing: most chips keep the level, others make the line an input. Use a resistor for
+//! lines that must be safe then.
 //!
-//! **Loss is counted.** The kernel numbers the edges, over all lines of a request and for each line. It keeps so many until they
-//! are read and throws the oldest away when more come; the missing numbers say how many. [`GpioEdges::lost`] adds them up.
+//! **Loss is counted.** The kernel numbers the edges, over all lines of a request and for each line. It keeps a limited number
+//! until they are read and discards the oldest when more arrive; the missing numbers tell how many. [`GpioEdges::lost`] adds them
+//! up.
 //!
 //! **Real-time behaviour.** One system call for a write or a read; no allocation after the first.
 
@@ -43,7 +45,7 @@ impl Gpio {
     /// Requests lines of a chip, the outputs in the safe state. They are this process's until it is dropped.
     ///
     /// # Errors
-    /// No such chip or line, no permission, a line in use, no chip at all.
+    /// The chip or a line does not exist, a permission is missing, a line is in use, or the file is not a chip.
     pub fn open(path: &Path, outputs: &[u32], inputs: &[u32], safe: Lines) -> Result<Self, DeviceError> {
         if outputs.len() > MOST_LINES || inputs.len() > MOST_LINES || (outputs.is_empty() && inputs.is_empty()) {
             return Err(DeviceError {
@@ -123,7 +125,7 @@ pub struct GpioEdge {
     pub at: Instant,
     /// The chip's own number of the line.
     pub line: u32,
-    /// Whether it went up.
+    /// Whether it is a rising edge.
     pub rising: bool,
     /// The number of the edge over all lines that are watched together, from 1.
     pub number: u32,
@@ -187,7 +189,7 @@ impl GpioEdges {
         }))
     }
 
-    /// How many edges the kernel threw away because nobody read them in time, of those that a later one tells about.
+    /// How many edges the kernel discarded because they were not read in time, as far as a later edge shows it.
     pub fn lost(&self) -> u64 {
         self.lost
     }

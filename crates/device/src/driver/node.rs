@@ -1,8 +1,8 @@
-//! [`Node`]: a device file that a driver of the kernel stands behind, and its `ioctl` calls.
+//! [`Node`]: a device file of a kernel driver, and its `ioctl` calls.
 //!
-//! It promises that what is opened is a character device, that a call takes and gives exactly the value that its number
-//! encodes, and that each refusal comes with what to do about it. It knows nothing of any driver: which numbers there are, and
-//! what they mean, is in the drivers' own files. Requests whose values hold addresses are not made here.
+//! It guarantees that the file is a character device, that a call passes exactly the value that its number encodes, and that each
+//! error has a remedy. It does not depend on any driver: the drivers' own files define the numbers. Requests whose values contain
+//! addresses are not made here.
 
 #![expect(unsafe_code, reason = "the system call ioctl")]
 
@@ -83,7 +83,7 @@ impl Node {
     /// that makes such files, are for the error.
     pub(crate) fn open(path: &Path, what: &str, remedy: &'static str) -> Result<Self, DeviceError> {
         let failed = |error: io::Error| refusal(format!("open {what} {}", path.display()), &error, remedy);
-        // Looked at before it is opened: opening alone can change something, as the lines of a serial port.
+        // Checks before opening, because opening alone can have effects, for instance on the lines of a serial port.
         if !std::fs::metadata(path).map_err(failed)?.file_type().is_char_device() {
             return Err(wrong_kind(path, what, remedy));
         }
@@ -117,7 +117,7 @@ impl Node {
         self.exchange(request, T::default())
     }
 
-    /// Hands a value over and asks for what becomes of it.
+    /// Passes a value and returns the driver's version of it.
     pub(crate) fn exchange<T: Number>(&self, request: Request<T>, mut value: T) -> io::Result<T> {
         // SAFETY: the request is made only with the type that the driver copies (`Request`), any bits of which are a value; the value
         // lives until the call returns and nobody else sees it.
@@ -132,7 +132,7 @@ impl AsFd for Node {
     }
 }
 
-/// A file that is there, but is none of a device.
+/// The error for a file that is not a device.
 fn wrong_kind(path: &Path, what: &str, remedy: &'static str) -> DeviceError {
     DeviceError {
         attempted: format!("open {what} {}", path.display()),

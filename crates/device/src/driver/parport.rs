@@ -5,11 +5,11 @@
 //! | 0 to 7 | data, pins 2 to 9 | 0 to 4: nError (15), Select (13), PaperEnd (12), nAck (10), Busy (11) |
 //! | 8 to 11 | nStrobe (1), nAutoFd (14), nInit (16), nSelectIn (17) | – |
 //!
-//! 1 is the high voltage at the pin, for every line: what the port inverts is inverted back. Data lines and control lines are
-//! two registers, so a write that changes both does it one after the other, data first.
+//! 1 is the high voltage at the pin, for every line: inversions of the port are undone. Data lines and control lines are two
+//! registers, so a write that changes both does it one after the other, data first.
 //!
-//! An interrupt is a falling edge of nAck. The kernel counts them while nobody looks; [`Parport::wait_interrupt`] says how many came.
-//! A port without an interrupt of its own never has one.
+//! An interrupt is a falling edge of nAck. The kernel counts them; [`Parport::wait_interrupt`] returns the count. A port without
+//! an interrupt line never has one.
 //!
 //! **Real-time behaviour.** A system call for each register that is written, one for a read; each is about a microsecond on the
 //! port's bus, whatever the CPU.
@@ -54,7 +54,7 @@ pub(crate) const OUTPUT_LINES: Lines = Lines(DATA | CONTROL);
 pub struct Parport {
     node: Node,
     safe: Lines,
-    /// What the outputs are, at the pins.
+    /// The levels of the outputs at the pins.
     outputs: u32,
 }
 
@@ -62,7 +62,7 @@ impl Parport {
     /// Opens and claims a port for this process alone, until it is dropped. Its lines go to the safe state.
     ///
     /// # Errors
-    /// No such port, no permission, claimed by another driver or process, no port at all.
+    /// The port does not exist, a permission is missing, another driver or process has claimed it, or the file is not a port.
     pub fn open(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
         let mut port = Self::claim(path, safe)?;
         port.init()?;
@@ -83,7 +83,7 @@ impl Parport {
         let claimed = node.command(EXCLUSIVE).and_then(|()| node.command(CLAIM));
         let port = Self { node, safe, outputs: 0 };
         claimed.map_err(|error| match error.raw_os_error() {
-            // The kernel says so where somebody else has it, and cannot be asked who.
+            // The kernel's error for a claimed port, which does not name the owner.
             Some(libc::ENXIO | libc::EINVAL) => DeviceError {
                 attempted: format!("claim the parallel port {}", path.display()),
                 said: "another driver or process has it".to_owned(),
@@ -161,7 +161,7 @@ impl Device for Parport {
 
 impl Drop for Parport {
     fn drop(&mut self) {
-        // The kernel does it at the end of the file, too; only sooner.
+        // Closing the file would do the same, but later.
         let _ = self.node.command(RELEASE);
     }
 }

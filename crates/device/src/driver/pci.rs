@@ -1,19 +1,20 @@
 //! [`Pci`]: a window of a PCI card (a BAR), mapped through sysfs, with digital lines in two of its words; and [`PciInterrupt`], its
 //! interrupt through UIO.
 //!
-//! Words are 32 bits, read and written one at a time, in the order of the program, each exactly once. What a register does is for
-//! who uses it: for digital lines this driver takes one register for the outputs and one for the inputs, of which it knows the
-//! offset and nothing else. The outputs are kept here, so a register that cannot be read back is fine; but one process alone can use its
-//! lines, for it sets those that another has set to what it knows of them.
+//! Words are 32 bits, read and written one at a time, in the order of the program, each exactly once. The user knows what a
+//! register does: for digital lines this driver uses one register for the outputs and one for the inputs, and knows only their
+//! offsets. The driver stores the outputs itself, so the register need not be readable. But only one process can use the lines,
+//! because each process would overwrite lines set by another.
 //!
-//! **A card that goes.** A window that no card answers for reads as all ones, or as zero, by the bridge: values like any others. So
-//! after each of these the kernel is asked whether the card is there; when it is not, this access and all later ones are errors. A
-//! store to a card that is gone is lost without a word: only a load finds out, so whoever makes it safe asks the kernel after the store. Where the kernel takes the window away (older ones do so with
-//! the card, newer ones when a driver of theirs claims it), an access would be a bus error, which ends a process. Not here: the window is
-//! replaced by ordinary memory (see `window.rs`), and the access is an error, too.
+//! **A card that goes.** The bridge answers for a missing card with all ones or zero, which are also ordinary values. So after
+//! each of these the driver asks the kernel whether the card is present; if not, this access and all later ones are errors. A
+//! store to a removed card is lost silently: only a load detects the removal, so the code for the safe state asks the kernel
+//! after its store. If the kernel revokes the window (older kernels with the card, newer ones when a driver claims it), an access
+//! would be a bus error, which kills the process. Instead ordinary memory replaces the window (see `window.rs`), and the access
+//! is an error.
 //!
-//! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does not. A load
-//! that yields all ones or zero, and it alone, is followed by a system call, which costs a microsecond or two.
+//! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does not. Only
+//! after a load of all ones or zero does a system call follow, which costs a microsecond or two.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -59,7 +60,8 @@ impl PciWindow {
     /// Maps a window of a card, by the card's address as `lspci -D` prints it: `0000:00:04.0`. Lets the card answer to memory accesses.
     ///
     /// # Errors
-    /// No such card or window, no permission, a window of ports, one that a driver of the kernel has taken for itself.
+    /// The card or window does not exist, a permission is missing, it is a window of I/O ports, or a kernel driver has claimed
+    /// it.
     pub fn open(card: &str, bar: u8) -> Result<Self, DeviceError> {
         let folder = folder(card)?;
         let attempted = format!("map window {bar} of the card {card}");
@@ -80,7 +82,7 @@ impl PciWindow {
     /// Reads the word at an offset of bytes.
     ///
     /// # Errors
-    /// The card is gone; no word lies there.
+    /// The card is gone, or there is no word at the offset.
     pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
         let value = self.window.read(offset)?;
         if self.is_gone() || (NOBODY.contains(&value) && !self.answers()) {
@@ -92,7 +94,7 @@ impl PciWindow {
     /// Writes the word at an offset of bytes. The card may get it later: read something from it to be sure.
     ///
     /// # Errors
-    /// As [`read`](Self::read); that a card is gone is found out only by reading.
+    /// As [`read`](Self::read); but only a read detects that the card is gone.
     pub fn write(&self, offset: usize, value: u32) -> Result<(), DeviceError> {
         self.window.write(offset, value)?;
         if self.is_gone() { Err(self.gone("write to")) } else { Ok(()) }
@@ -105,7 +107,7 @@ impl PciWindow {
         read.is_ok() && !NOBODY.contains(&u32::from_ne_bytes(word))
     }
 
-    /// Whether it has been found out already that the card is gone.
+    /// Whether an earlier access has found that the card is gone.
     fn is_gone(&self) -> bool {
         // Relaxed: a plain mark, of this thread or one that has handed the window over since.
         self.found_gone.load(Ordering::Relaxed) || self.window.is_revoked()
@@ -221,8 +223,8 @@ impl PciInterrupt {
         Ok(interrupt)
     }
 
-    /// Lets the card interrupt again; whether it has been asking for that already. The kernel forbids it with each interrupt, because the
-    /// card goes on asking for it until it is served: serve the card first, then call this.
+    /// Unmasks the card's interrupt; returns whether the card is already asserting it. The kernel masks it at each interrupt,
+    /// because the card asserts it until it is served: serve the card first, then call this.
     ///
     /// # Errors
     /// The card is gone.
@@ -270,7 +272,7 @@ impl AsFd for PciInterrupt {
 mod tests {
     use super::*;
 
-    /// A station on a card that was gone ended with its safe state taken, for it had only written.
+    /// A station on a removed card reported that the card was in its safe state, because it had only written.
     #[test]
     fn the_safe_state_of_a_card_that_does_not_answer_is_not_taken() {
         let folder = tempfile::tempdir().expect("a folder");

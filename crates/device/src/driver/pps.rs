@@ -1,13 +1,13 @@
 //! [`PpsDevice`]: the pulses of a clock, usually one each second, through the kernel's interface for them: `/dev/pps0`.
 //!
-//! A satellite receiver, an atomic clock or a timing card gives a pulse. Its driver (of a parallel port, a serial line, a network card)
-//! stamps the asserting edge in the interrupt, and counts it. Everybody who opens the device gets every pulse.
+//! A satellite receiver, an atomic clock or a timing card gives a pulse. Its driver (of a parallel port, a serial line, a network
+//! card) stamps the asserting edge in the interrupt, and counts it. Every process that opens the device gets every pulse.
 //!
 //! **Loss is counted.** The kernel keeps the last pulse only, with its number; the device counts the numbers that it never saw.
 //!
-//! **Conditions.** The driver is asked for a pulse by `PPS_FETCH`, which ends with the next pulse or after a given time: `poll` returns at
-//! once on all but the newest kernels, and on those another program that fetches takes the readiness away. A time offset that somebody
-//! has set for the device, as programs that discipline the clock do, is in the stamp.
+//! **Conditions.** It waits for a pulse by `PPS_FETCH`, which returns at the next pulse or after a given time: on most kernels
+//! `poll` returns at once, and on the newest ones another program's fetch clears the readiness. The stamp includes a time offset
+//! that a program has set for the device, as programs that discipline the clock do.
 
 use std::os::linux::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ const AS_TIMESPEC: i32 = 0x1000;
 #[derive(Debug)]
 pub struct PpsDevice {
     node: Node,
-    /// What the kernel lists it as, as long as it is there; `None` where it lists nothing.
+    /// Its entry in sysfs, as long as it exists; `None` without one.
     listed: Option<PathBuf>,
     /// The kernel's number of the last pulse that was seen.
     seen: u32,
@@ -79,7 +79,7 @@ pub struct PpsDevice {
 pub struct PpsPulse {
     /// When it came, by `CLOCK_REALTIME`.
     pub realtime: Nanos,
-    /// How many pulses came since the one that was handed out before, this one included.
+    /// The number of pulses since the last returned one, with this one.
     pub count: u64,
 }
 
@@ -87,8 +87,8 @@ impl PpsDevice {
     /// Opens a device, and waits for what comes from now on.
     ///
     /// # Errors
-    /// No such device, no permission, no source of pulses, one that cannot stamp the edges that assert, or has that switched off for who
-    /// may not switch it on.
+    /// The device does not exist, a permission is missing, or it is not a source of pulses that stamps asserting edges, or that
+    /// is switched off and the caller may not switch it on.
     pub fn open(path: &Path) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the pulse source", REMEDY)?;
         let number = node.file().metadata().map(|file| file.st_rdev()).unwrap_or_default();
@@ -147,7 +147,7 @@ impl PpsDevice {
         }
     }
 
-    /// Whether the kernel still has it: a device that is gone is silent, and nothing else.
+    /// Whether the kernel still has the device: a removed device is only silent.
     fn check_there(&self) -> Result<(), DeviceError> {
         match &self.listed {
             Some(listed) if !listed.exists() => {

@@ -8,11 +8,11 @@
 //! | 3 | – | DCD |
 //!
 //! 1 is asserted, which on the wire of an RS-232 port is the positive voltage. Linux asserts both outputs when a port is opened:
-//! what must never happen at a start belongs on another kind of line. When the port is closed by the last of its users the
-//! kernel would take them back, whatever the safe state is: that is switched off when the port is opened, and stays so for its later users
-//! (`stty hupcl` switches it on). So the safe state lasts until somebody opens the port again.
+//! do not use these lines if that could do harm. When the last user closes the port, the kernel would deassert them, whatever the
+//! safe state is. Opening the port through this driver switches that off, also for later users (`stty hupcl` switches it on). So
+//! the safe state lasts until the port is opened again.
 //!
-//! A pseudo-terminal has no such lines: it is opened, and refused with `ENOTTY` when it is asked for them.
+//! A pseudo-terminal has no such lines: opening succeeds, but setting the lines fails with `ENOTTY`.
 //!
 //! **Real-time behaviour.** A write is at most two system calls, first what goes up, then what goes down; a read is one. On a USB
 //! adapter each of them takes a transfer of the bus, which is a millisecond or more.
@@ -40,10 +40,10 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Opens a port and takes it for this process alone; root can open it again all the same. Its lines go to the safe state.
+    /// Opens a port for exclusive use by this process; root can open it nevertheless. Its lines go to the safe state.
     ///
     /// # Errors
-    /// No such port, no permission, in use by another, no port, or one without such lines.
+    /// The port does not exist, is in use, a permission is missing, or it is not a port with such lines.
     pub fn open(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the serial port", REMEDY)?;
         let mut serial = Self { node, safe };
@@ -53,7 +53,7 @@ impl Serial {
         Ok(serial)
     }
 
-    /// Lets the outputs be what they are when the port is closed.
+    /// Makes the outputs keep their levels when the port is closed.
     fn keep_when_closed(&self) -> io::Result<()> {
         let mut settings = tcgetattr(&self.node)?;
         settings.control_modes.remove(ControlModes::HUPCL);
@@ -128,7 +128,7 @@ mod tests {
         tcgetattr(node).expect("its settings").control_modes.contains(ControlModes::HUPCL)
     }
 
-    /// The safe state was reported as taken, and DTR taken back when the port was closed a moment later.
+    /// The report said that the line was in its safe state, but DTR was deasserted when the port was closed.
     #[test]
     fn a_port_that_is_closed_keeps_its_lines() {
         let (_master, path) = terminal();

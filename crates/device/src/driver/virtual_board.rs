@@ -3,9 +3,9 @@
 //! The board is a file: every process that opens the same one uses the same board, as if it were a card. A file under `/dev/shm`
 //! is memory alone. The lock lies on the board, too.
 //!
-//! **Access times.** A call takes at least as long as is set when the board is made: as long as the VME board of FESA's latency
-//! note took (seed 003: 1.25 µs to read or write, 3.75 µs to initialise), or nothing. The caller polls meanwhile, as a CPU does
-//! that waits for a bus.
+//! **Access times.** A call takes at least the time that is set when the board is made: that of the VME board in FESA's latency
+//! note (seed 003: 1.25 µs to read or write, 3.75 µs to initialise), or zero. The caller polls meanwhile, like a CPU that waits
+//! for a bus.
 //!
 //! **Edges are numbered.** Each write counts one up beside the lines, so that an observer knows what it missed.
 
@@ -73,8 +73,8 @@ pub struct VirtualBoard<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> VirtualBoard<'t, M> {
-    /// Opens the board of this file. The first to do so makes it, with these times, this safe state and this protocol of its
-    /// lock; for the others those count that it was made with, which the board says. Waits up to a second for one that is just being made.
+    /// Opens the board of this file. The first user makes it, with these times, this safe state and this protocol of its lock;
+    /// for later users the board's own values count. Waits up to a second for a board that is just being made.
     ///
     /// # Errors
     /// The file cannot be opened or is no board.
@@ -126,15 +126,15 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
         AccessTimes { read: span(&registers.read_ns), write: span(&registers.write_ns), init: span(&registers.init_ns) }
     }
 
-    /// The output lines, and how many writes there have been; costs no access, for it is not the device's. This is what an
-    /// observer looks at. Zeros after [`is_gone`](Self::is_gone).
+    /// The output lines, and the number of writes, without an access of the device: for observers. Zeros after
+    /// [`is_gone`](Self::is_gone).
     pub fn outputs(&self) -> (Lines, u32) {
         // Acquire: pairs with the Release of a write.
         let word = self.registers().output.load(Ordering::Acquire);
         (Lines(word as u32), (word >> 32) as u32)
     }
 
-    /// Whether somebody has truncated the board's file. Correct after a look or an access; every later access is an error.
+    /// Whether the board's file was truncated. Correct after a look or an access; every later access is an error.
     pub fn is_gone(&self) -> bool {
         self.page.is_revoked()
     }
@@ -178,7 +178,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
             let lines = lines & !mask.0 | value.0 & mask.0;
             Some(u64::from(writes.wrapping_add(1)) << 32 | u64::from(lines))
         };
-        // Release: who sees the lines sees what was done before. It never fails, for there is always a change.
+        // Release: a thread that sees the lines sees all earlier stores. It never fails, because there is always a change.
         let _ = output.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change);
     }
 }

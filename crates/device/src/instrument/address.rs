@@ -1,13 +1,13 @@
-//! [`Address`]: where an instrument is, as written on a command line.
+//! [`Address`]: the address of an instrument on a command line.
 //!
 //! ```text
 //! tcp:192.168.0.7:5025                a socket; 5025 is the usual port of SCPI
 //! tcp:[fe80::1]:5025                  the same with an address of the newer kind
-//! serial:/dev/ttyUSB0,baud=115200     a serial line, 8 data bits, no parity, one stop bit; 9600 baud unless written
-//! usbtmc:/dev/usbtmc0                 the kernel's driver of the USB test and measurement class; not exercised
+//! serial:/dev/ttyUSB0,baud=115200     a serial line, 8 data bits, no parity, one stop bit; 9600 baud by default
+//! usbtmc:/dev/usbtmc0                 the kernel's driver of the USB test and measurement class; not tested
 //! ```
 //!
-//! GPIB has no entry: the kernel's driver of it is no stream of bytes. Use a converter to a socket or a serial line.
+//! GPIB has no entry: its kernel driver is not a stream of bytes. Use a converter to a socket or a serial line.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use std::str::FromStr;
 
 use hairspring_describe::{Catalogue, DescriptionError, PlaceForm, Snippet, Syntax};
 
-/// Symbols per second of a serial line unless written.
+/// Default speed of a serial line, in symbols per second.
 pub const BAUD_USUAL: u32 = 9600;
-/// The fastest serial line that is not taken for a mistake.
+/// The fastest serial line; a higher speed is likely a mistake.
 const BAUD_MOST: u32 = 12_000_000;
 
 /// Where an instrument is.
@@ -94,7 +94,7 @@ fn tcp(place: Snippet<'_>) -> Result<Address, DescriptionError> {
     if number == 0 {
         return Err(port.wrong(why));
     }
-    // Colons within a host need brackets, or nobody knows where the port begins.
+    // Colons within a host need brackets, or the port would be ambiguous.
     let (name, bare) = match host.text().strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
         Some(inner) => (inner, false),
         None => (host.text(), true),
@@ -107,7 +107,7 @@ fn tcp(place: Snippet<'_>) -> Result<Address, DescriptionError> {
 }
 
 impl fmt::Display for Address {
-    /// As it is read, with everything in force.
+    /// In the form that is read, with all settings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),

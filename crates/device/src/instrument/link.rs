@@ -1,7 +1,7 @@
-//! The wire to an instrument: bytes out and in, each until a moment and no longer.
+//! The connection to an instrument: sends and receives bytes, with deadlines.
 //!
-//! Sockets and serial lines do not block: they are polled, in steps short enough to see a flag that ends the waiting. The
-//! usbtmc driver knows no polling; it blocks for its own time-out.
+//! Sockets and serial lines do not block: they are polled, in steps short enough to see a flag that ends the waiting. The usbtmc
+//! driver cannot poll; it blocks for its own time-out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -17,7 +17,7 @@ use rustix::termios::{ControlModes, OptionalActions, QueueSelector, tcflush, tcg
 
 use super::address::Address;
 
-/// The longest wait between two looks at the flag.
+/// The longest wait between two checks of the flag.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// An open wire.
@@ -28,7 +28,7 @@ pub(super) enum Link {
     Usbtmc(File),
 }
 
-/// Why bytes did not go or come.
+/// Why bytes were not sent or received.
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The time was over.
@@ -179,7 +179,7 @@ fn connect(numbers: &[SocketAddr], patience: Patience<'_>) -> Result<TcpStream, 
 
 fn serial(path: &Path, baud: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // A line that waits for its carrier must not keep the opening waiting, nor become this process's terminal.
+    // A line without carrier must not block the opening, nor become this process's controlling terminal.
     options.read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK);
     let file = options.open(path)?;
     let mut attributes = tcgetattr(&file)?;

@@ -11,7 +11,7 @@ use hairspring_exec_core::{By, Call, CallStatus, Reply};
 
 use super::lock::Held;
 use super::mirror::KERNEL_PLACE;
-use super::place::Place;
+use super::parking::ParkingSpot;
 use super::state::State;
 use super::threads::{Shared, Threads};
 use crate::system::scheduling::give_way;
@@ -19,7 +19,7 @@ use crate::system::scheduling::give_way;
 impl Threads {
     /// The place of the calling task's thread.
     #[inline]
-    pub(super) fn own(&self) -> Option<&Place> {
+    pub(super) fn own(&self) -> Option<&ParkingSpot> {
         self.own.map(|number| self.shared.places.at(number))
     }
 

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use hairspring_exec_core::{Ending, Observer, Priority, ResourceId, TaskId, TimerId, Waiting};
 use hairspring_machine::Nanos;
 
-use super::place::Places;
+use super::parking::ParkingSpots;
 use crate::engine::TaskProcedure;
 use crate::hooks::HookObserver;
 
@@ -71,7 +71,7 @@ pub(super) struct Nudges {
 
 impl Nudges {
     #[inline]
-    pub(super) fn issue(&self, places: &Places) {
+    pub(super) fn issue(&self, places: &ParkingSpots) {
         for &(place, number) in &self.list[..self.count] {
             places.at(place).nudge(number);
         }
@@ -79,7 +79,7 @@ impl Nudges {
 }
 
 pub(super) struct Mirror {
-    places: Arc<Places>,
+    places: Arc<ParkingSpots>,
     /// By the task's index.
     pub(super) seats: Vec<Seat>,
     /// Tasks that this call let run, in order; their words are set when it is over.
@@ -98,7 +98,7 @@ pub(super) struct Mirror {
 }
 
 impl Mirror {
-    pub(super) fn new(places: Arc<Places>) -> Self {
+    pub(super) fn new(places: Arc<ParkingSpots>) -> Self {
         Self {
             places,
             seats: Vec::new(),

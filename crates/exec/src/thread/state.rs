@@ -11,7 +11,7 @@ use hairspring_machine::{Host, Machine, Policy};
 use super::bands::policy_of;
 use super::gate::Gate;
 use super::mirror::{FIRST_TASK_PLACE, KERNEL_PLACE, Mirror, Nudges, RUNNER_PLACE};
-use super::place::Places;
+use super::parking::ParkingSpots;
 use crate::engine::{Engine, TimerProcedure};
 use crate::report::{Finish, Misfortune, Mishap, StopReason};
 use crate::system::scheduling::set_policy_of;
@@ -42,7 +42,7 @@ pub(super) struct TimerSeat {
 
 pub(super) struct State {
     pub(super) core: Core<Mirror>,
-    pub(super) places: Arc<Places>,
+    pub(super) places: Arc<ParkingSpots>,
     free_places: Vec<u32>,
     next_place: u32,
     pub(super) phase: Phase,
@@ -81,7 +81,7 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(envelopes: u16, places: Arc<Places>, gate: Arc<Gate>, log: Option<Log>) -> Self {
+    pub(super) fn new(envelopes: u16, places: Arc<ParkingSpots>, gate: Arc<Gate>, log: Option<Log>) -> Self {
         Self {
             core: Core::new(envelopes, Mirror::new(Arc::clone(&places))),
             places,

@@ -9,7 +9,7 @@ use hairspring_machine::{CpuSet, Host, Machine, Nanos, Policy, Refused};
 use super::bands;
 use super::gate::Gate;
 use super::lock::Lock;
-use super::place::Places;
+use super::parking::ParkingSpots;
 use super::procedure::Interrupts;
 use super::state::State;
 use crate::config::{ExecConfig, ExecError, ThreadProfile};
@@ -29,7 +29,7 @@ pub(crate) struct Threads {
 /// What all threads of an executive share.
 pub(super) struct Shared {
     pub(super) lock: Lock<State>,
-    pub(super) places: Arc<Places>,
+    pub(super) places: Arc<ParkingSpots>,
     pub(super) slots: Slots,
     pub(super) gate: Arc<Gate>,
     pub(super) interrupts: Mutex<Interrupts>,
@@ -65,7 +65,7 @@ impl Threads {
         }
         let granted = scheduled.map_err(|refusal| refused.push(refusal)).is_ok();
 
-        let (places, gate) = (Arc::new(Places::new()), Arc::new(Gate::new()));
+        let (places, gate) = (Arc::new(ParkingSpots::new()), Arc::new(Gate::new()));
         let log = config.trace.map(Log::new);
         let mut state = State::new(config.envelopes, Arc::clone(&places), Arc::clone(&gate), log);
         state.granted = granted;

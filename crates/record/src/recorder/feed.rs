@@ -3,7 +3,7 @@
 use hairspring_machine::Instant;
 
 use crate::journal::Record;
-use crate::store::attached::Scratch;
+use crate::store::lent_memory::Scratch;
 use crate::store::{MemoryId, Piece, Store};
 use hairspring_ring::gap::{GapCause, Skip};
 use hairspring_ring::memory::{Memory, MemoryError, Pages};

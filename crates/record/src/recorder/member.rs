@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hairspring_machine::{Instant, Nanos};
 
 use crate::journal::{RECORD_BYTES, Record};
-use crate::store::attached::Scratch;
+use crate::store::lent_memory::Scratch;
 use crate::store::{Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
 use hairspring_ring::memory::{Memory, MemoryError, Pages};
 use hairspring_ring::units::Bytes;

@@ -5,7 +5,7 @@ use hairspring_machine::Instant;
 use std::path::Path;
 
 use super::RecordingError;
-use crate::store::attached::Scratch;
+use crate::store::lent_memory::Scratch;
 use crate::store::{Completion, Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::notifier::Notifier;

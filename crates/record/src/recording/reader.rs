@@ -8,7 +8,7 @@ use hairspring_machine::Instant;
 use super::disk::buffer;
 use super::reads::{BlockRead, BlockReads, Unproven, proven};
 use super::{Block, Files, Recording, RecordingError};
-use crate::store::attached::Scratch;
+use crate::store::lent_memory::Scratch;
 use crate::store::{Errno, FileId, MemoryId, Open, Piece, Store, Token};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;

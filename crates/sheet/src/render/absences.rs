@@ -1,4 +1,4 @@
-//! What is absent in a chapter, by reason: it is said once, at the end of the chapter, and not in every table.
+//! The absent rows of a chapter, by reason: listed once, at the end of the chapter, and not in every table.
 
 use crate::{Absent, Chapter, Row, Table, Value};
 
@@ -36,7 +36,7 @@ pub(super) fn absences(chapter: &Chapter) -> Vec<Absence<'_>> {
 }
 
 impl Absence<'_> {
-    /// How many rows they are: `3 rows`.
+    /// The number of rows: `3 rows`.
     pub(super) fn count(&self) -> String {
         match self.groups.iter().map(|group| group.rows.len()).sum::<usize>() {
             1 => "1 row".to_owned(),
@@ -56,7 +56,7 @@ impl Group<'_> {
     }
 }
 
-/// Whether a table has anything to show.
+/// Whether a table has a figure to show.
 pub(super) fn has_figures(table: &Table) -> bool {
     table.rows.iter().any(|row| row.figure().is_some())
 }

@@ -1,6 +1,6 @@
 //! Comparisons: text for a terminal, Markdown, one HTML file, JSON.
 //!
-//! All of them say first what differs, the largest change first; then, chapter by chapter, of how many figures nothing can be said.
+//! All of them first list the differences, the largest change first; then, chapter by chapter, the number of undecided figures.
 
 mod html;
 mod markdown;
@@ -24,7 +24,7 @@ pub fn comparison_json(comparison: &Comparison) -> String {
 /// The rows that differ from the baseline on this other side, the largest change first.
 fn differing(comparison: &Comparison, other: usize) -> Vec<(&ComparedRow, &Against)> {
     let mut rows: Vec<_> = with_side(comparison, other).filter(|(_, against)| against.verdict.differs()).collect();
-    // A change that is no ratio is held against what counts as nothing.
+    // A change that is not a ratio is compared with the null region.
     let size = |against: &Against| match (against.ratio, against.difference, against.margins) {
         (Some(ratio), ..) => ratio.ln().abs(),
         (None, Some(difference), Some(margins)) => (difference.estimate / margins.null).abs().ln(),
@@ -38,7 +38,7 @@ fn with_side(comparison: &Comparison, other: usize) -> impl Iterator<Item = (&Co
     comparison.rows.iter().filter_map(move |row| Some((row, row.others.get(other)?)))
 }
 
-/// What may be said of this side at all, in a sentence or two, and the command that would say more.
+/// The basis of verdicts on this side, in a sentence or two, and the command that would decide more.
 fn ground(grounds: Grounds) -> (String, Option<&'static str>) {
     match grounds {
         Grounds::Turns(pairs) => (format!("The two builds were measured in turns, {pairs} rounds each."), None),

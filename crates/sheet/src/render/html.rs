@@ -1,7 +1,7 @@
-//! The sheet as one HTML file that needs nothing else: no script, no network, no fonts of its own. It follows the
-//! reader's light or dark scheme, prints, and fits a telephone: wide tables scroll within themselves.
+//! The sheet as one self-contained HTML file: no scripts, no network, no own fonts. It follows the reader's light or dark scheme,
+//! prints, and fits a phone: wide tables scroll.
 //!
-//! Everything that comes from the sheet is escaped; nothing in it can become markup.
+//! All texts from the sheet are escaped; none can become markup.
 
 mod chapter;
 mod conditions;
@@ -23,7 +23,7 @@ pub fn html(sheet: &Sheet) -> String {
     rendered(sheet, sheet.summary.is_none())
 }
 
-/// The same with all chapters open, so that they are on paper too.
+/// The same page with all chapters open, so that they print too.
 pub fn html_unfolded(sheet: &Sheet) -> String {
     rendered(sheet, true)
 }
@@ -57,14 +57,14 @@ fn rendered(sheet: &Sheet, open: bool) -> String {
     page.text
 }
 
-/// Markup that grows.
+/// A buffer for markup.
 #[derive(Default)]
 pub(super) struct Markup {
     pub(super) text: String,
 }
 
 impl Markup {
-    /// Adds text that is markup already: what comes from the sheet in it must have been escaped.
+    /// Adds text that is already markup: parts from the sheet must be escaped.
     pub(super) fn add(&mut self, text: std::fmt::Arguments<'_>) {
         // Writing to a string cannot fail.
         let _ = self.text.write_fmt(text);
@@ -118,12 +118,12 @@ fn contents(page: &mut Markup, sheet: &Sheet) {
     page.add(format_args!("<a href=\"#conditions\">Conditions</a></nav>\n"));
 }
 
-/// Why something is not there and what would bring it.
+/// Why a part is absent, and the remedy.
 fn absent(absent: &Absent) -> String {
     missing("absent", absent)
 }
 
-/// The same with another word, for something that is there in part.
+/// The same with another word, for a part that is incomplete.
 fn missing(what: &str, absent: &Absent) -> String {
     let remedy = absent.remedy.as_deref().map_or(String::new(), remedy);
     format!("<span class=\"absent\"><b>{what}</b> {}</span>{remedy}", prose(&absent.reason))
@@ -133,7 +133,7 @@ fn remedy(remedy: &str) -> String {
     format!("<span class=\"remedy\">→ {}</span>", prose(remedy))
 }
 
-/// A sentence in which commands stand between backticks.
+/// A sentence with commands between backticks.
 fn prose(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {

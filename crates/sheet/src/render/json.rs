@@ -1,7 +1,7 @@
 //! The sheet as JSON, the contract for everything that reads sheets, and its JSON Schema.
 //!
-//! What is written can always be read again: numbers that are not finite have no JSON form and are left out beforehand,
-//! each with a note that says so. Within one version of the schema fields may be added, so unknown ones are accepted.
+//! A written sheet can always be read again: numbers that are not finite have no JSON form and are left out, each with a note.
+//! Within one version of the schema fields may be added, so unknown ones are accepted.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ use crate::{
 pub enum ReadError {
     /// The text is not JSON at all, or was cut short.
     NotJson(serde_json::Error),
-    /// It is JSON, but nothing that says of itself that it is a sheet.
+    /// It is JSON, but does not state that it is a sheet.
     NotASheet,
     /// It is a sheet of another version.
     OtherVersion {
-        /// What it says it is.
+        /// The version that it states.
         found: String,
     },
-    /// It says that it is a sheet of this version, but something is missing or of the wrong kind.
+    /// It states that it is a sheet of this version, but a part is missing or of the wrong type.
     Malformed(serde_json::Error),
 }
 
@@ -67,7 +67,7 @@ impl std::error::Error for ReadError {
 pub fn to_json(sheet: &Sheet) -> String {
     let mut sheet = sheet.clone();
     keep_finite(&mut sheet);
-    // Every key of the document is a string and every number is finite, which is all that writing to memory needs.
+    // Cannot fail: every key of the document is a string and every number is finite.
     let mut json = serde_json::to_string_pretty(&sheet).unwrap_or_default();
     json.push('\n');
     json
@@ -76,7 +76,7 @@ pub fn to_json(sheet: &Sheet) -> String {
 /// Reads a sheet.
 ///
 /// # Errors
-/// When the text is not JSON, not a sheet, of another version, or incomplete; each says what to do.
+/// The text is not JSON, not a sheet, of another version, or incomplete; each error says what to do.
 pub fn from_json(json: &str) -> Result<Sheet, ReadError> {
     let document: serde_json::Value = serde_json::from_str(json).map_err(ReadError::NotJson)?;
     match document.get("schema").and_then(serde_json::Value::as_str) {
@@ -84,7 +84,7 @@ pub fn from_json(json: &str) -> Result<Sheet, ReadError> {
         Some(found) => return Err(ReadError::OtherVersion { found: found.to_owned() }),
         None => return Err(ReadError::NotASheet),
     }
-    // From the text again, because an error then names its line.
+    // Parses the text again, so that an error names its line.
     let mut sheet: Sheet = serde_json::from_str(json).map_err(ReadError::Malformed)?;
     keep_finite(&mut sheet);
     Ok(sheet)
@@ -95,19 +95,19 @@ pub fn schema() -> String {
     schema_of::<Sheet>(SCHEMA)
 }
 
-/// The same of the pairs of two builds that were measured in turns ([`Interleaved`]).
+/// The schema of the pairs of two builds that were measured in turns ([`Interleaved`]).
 pub fn pairs_schema() -> String {
     schema_of::<Interleaved>(COMPARISON_SCHEMA)
 }
 
-/// The same of the verdicts of a [`Comparison`].
+/// The schema of the verdicts of a [`Comparison`].
 pub fn verdicts_schema() -> String {
     schema_of::<Comparison>(VERDICTS_SCHEMA)
 }
 
 fn schema_of<T: schemars::JsonSchema>(name: &str) -> String {
     let mut schema = schemars::schema_for!(T);
-    // The one value that the field may have; without it a validator would accept every version.
+    // The only valid value of the field; without it a validator would accept every version.
     if let Some(field) = schema.pointer_mut("/properties/schema").and_then(serde_json::Value::as_object_mut) {
         field.insert("const".to_owned(), name.into());
     }
@@ -116,7 +116,7 @@ fn schema_of<T: schemars::JsonSchema>(name: &str) -> String {
     json
 }
 
-/// Leaves out what JSON cannot hold, and says so where a reader will see it.
+/// Leaves out values that JSON cannot hold, and adds a note.
 fn keep_finite(sheet: &mut Sheet) {
     if !sheet.taken.duration_s.is_finite() {
         sheet.taken.duration_s = 0.0;
@@ -140,7 +140,7 @@ fn keep_finite(sheet: &mut Sheet) {
     }
 }
 
-/// Whether anything had to be left out.
+/// Whether a value had to be left out.
 fn keep_finite_statistics(figure: &mut Figure) -> bool {
     let mut left_out = false;
     let Figure { min, p1, q1, median, q3, p99, p999, max, mad, mean, overhead, .. } = figure;

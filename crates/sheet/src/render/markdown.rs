@@ -63,7 +63,7 @@ fn notes(out: &mut String, notes: &[Note]) {
     }
 }
 
-/// The summary: characteristics as a table, findings and what was not measured as lists.
+/// The summary: characteristics as a table, findings and missing measurements as lists.
 fn first_page(out: &mut String, summary: &SheetSummary) {
     out.push_str("| what it does | typical | 99 % | worst | watched | conditions |\n|:--|--:|--:|--:|--:|:--|\n");
     for one in &summary.characteristics {
@@ -116,7 +116,7 @@ fn incidents(out: &mut String, chapter: &Chapter) {
     }
 }
 
-/// What is absent, one line for each reason, with the ids of the rows.
+/// The absent rows, one line for each reason, with their ids.
 fn absent(out: &mut String, chapter: &Chapter) {
     let absences = absences(chapter);
     if absences.is_empty() {
@@ -134,7 +134,7 @@ fn absent(out: &mut String, chapter: &Chapter) {
     out.push('\n');
 }
 
-/// A column of numbers: its head and what it shows of a figure.
+/// A column of numbers: its head and its statistic.
 type Statistic = (&'static str, fn(&Figure) -> Option<f64>);
 
 const STATISTICS: &[Statistic] = &[
@@ -149,10 +149,10 @@ const STATISTICS: &[Statistic] = &[
     ("mean", |f| f.mean),
 ];
 
-/// The columns that measure spread and cost: their size has nothing to do with that of the figure.
+/// The columns of spread and cost, whose size is independent of the figure's.
 const SIZES: &[Statistic] = &[("MAD", |f| f.mad), ("overhead", |f| f.overhead)];
 
-/// Columns of a diagram, so that a page shows it without scrolling.
+/// Width of a diagram, so that a page shows it without scrolling.
 const DIAGRAM_WIDTH: usize = 80;
 
 fn table(out: &mut String, table: &Table) {
@@ -170,14 +170,14 @@ fn table(out: &mut String, table: &Table) {
     out.push('\n');
 }
 
-/// The diagram of a table in a block of letters of equal width, with the meaning of its spans below.
+/// The diagram of a table in a block of fixed-width text, with the meaning of its spans below.
 fn diagram(out: &mut String, table: &Table) {
     let Some(diagram) = &table.diagram else { return };
     write(out, format_args!("{} {}\n\n", escaped(&diagram.caption), diagram.origin.sentence()));
     match super::text::drawing(diagram, DIAGRAM_WIDTH) {
         Ok(lines) => {
             let drawing = lines.join("\n");
-            // Longer than any run of its marks in the drawing, so that nothing in it can end the block.
+            // Longer than any run of backticks in the drawing, so that the drawing cannot end the block.
             let longest = drawing.split(|c| c != '`').map(str::len).max().unwrap_or(0);
             let fence = "`".repeat((longest + 1).max(3));
             write(out, format_args!("{fence}text\n{drawing}\n{fence}\n\n"));
@@ -261,7 +261,7 @@ fn line(out: &mut String, cells: &[String]) {
     write(out, format_args!("| {} |\n", cells.join(" | ")));
 }
 
-/// Text that stays text: nothing in it can begin a tag, a link, a table cell or emphasis.
+/// Escaped text, which cannot begin a tag, a link, a table cell or emphasis.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in super::text::clean(text).chars() {

@@ -1,4 +1,4 @@
-//! Numbers as people write them: three significant digits and the unit that fits the size.
+//! Numbers for people: three significant digits and a unit that fits the size.
 //!
 //! `13620.0` nanoseconds are `13.6 µs`. Every rendering but JSON goes through here; JSON keeps the raw numbers.
 
@@ -6,12 +6,12 @@ use std::fmt;
 
 use crate::{Figure, Unit};
 
-/// A number with the unit it is written in.
+/// A number with its unit, formatted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
     /// The digits before the decimal point, with the sign and with commas between thousands.
     pub whole: String,
-    /// The digits after the decimal point, without it; empty where there are none.
+    /// The digits after the decimal point, without it; may be empty.
     pub fraction: String,
     /// The unit as written, for instance `µs`; empty for counts.
     pub unit: &'static str,
@@ -42,17 +42,17 @@ impl fmt::Display for Quantity {
 
 /// Three significant digits: more than the spread of most timings, and few enough to compare at a glance.
 const DIGITS: usize = 3;
-/// From here on a ratio is written as "so many times", below as a percentage.
+/// From this ratio on a ratio is written as a factor, below as a percentage.
 const TIMES_FROM: f64 = 10.0;
 /// A double holds no more than 17 significant digits; a rate in hertz needs 10.
 const DIGITS_MAX: usize = 12;
-/// From here on, and below its inverse, a number is written with an exponent.
+/// From this size on, and below its inverse, a number is written with an exponent.
 const EXPONENT_FROM: f64 = 1e12;
 
 /// The sizes of a rate of bytes in powers of two.
 const BINARY: [(&str, f64); 4] =
     [("B/s", 1.0), ("KiB/s", 1024.0), ("MiB/s", 1024.0 * 1024.0), ("GiB/s", 1024.0 * 1024.0 * 1024.0)];
-/// From so many MiB/s on, a rate is written in GiB/s.
+/// From this many MiB/s on, a rate is written in GiB/s.
 const GIB_FROM: f64 = 10_000.0;
 
 /// Writes `value`, given in `unit`, with three significant digits. Whole counts are written in full.
@@ -68,7 +68,7 @@ pub fn quantity_with_digits(value: f64, unit: Unit, digits: usize) -> Quantity {
     let steps = if unit == Unit::Ratio && value.abs() >= TIMES_FROM { &[("×", 1.0)] } else { steps(unit) };
     let base = steps.iter().position(|(_, factor)| *factor == 1.0).unwrap_or(0);
     let magnitude = value.abs();
-    // The step below the base (picoseconds, parts per billion) only for what would be all zeros otherwise.
+    // The step below the base (picoseconds, parts per billion) only for numbers that would be all zeros otherwise.
     let mut step = if base > 0 && magnitude < 0.01 && magnitude > 0.0 { base - 1 } else { base };
     while step >= base
         && step + 1 < steps.len()
@@ -91,8 +91,8 @@ pub(crate) fn statistic(figure: &Figure, value: Option<f64>) -> Option<Quantity>
     value.map(|v| quantity_with_digits(v, figure.unit, digits(figure)))
 }
 
-/// How much the median varies from round to round, as a share of it, or in the figure's unit where a round's median is not positive; `None`
-/// below two rounds.
+/// The variation of the median from round to round, as a share of it, or in the figure's unit if a round's median is not
+/// positive; `None` below two rounds.
 pub(crate) fn spread(figure: &Figure) -> Option<Quantity> {
     let between = figure.between?;
     let relative = figure.rounds.iter().all(|round| round.median > 0.0);
@@ -100,7 +100,7 @@ pub(crate) fn spread(figure: &Figure) -> Option<Quantity> {
     Some(Quantity { whole: format!("±{}", quantity.whole), ..quantity })
 }
 
-/// The median, or what the quantity is not more than where that is all that is known.
+/// The median, or the upper limit if only that is known.
 pub(crate) fn centre(figure: &Figure) -> Option<Quantity> {
     let at_most = || {
         let most = quantity(figure.at_most?, figure.unit);
@@ -109,7 +109,7 @@ pub(crate) fn centre(figure: &Figure) -> Option<Quantity> {
     statistic(figure, figure.median).or_else(at_most)
 }
 
-/// The number of samples, with that of the independent ones they are worth where it is less than half.
+/// The number of samples, with the equivalent number of independent ones if that is less than half.
 pub(crate) fn count(figure: &Figure) -> String {
     let n = grouped(&figure.n.to_string());
     match figure.n_effective.filter(|effective| 2.0 * effective < figure.n as f64) {
@@ -163,7 +163,7 @@ fn steps(unit: Unit) -> &'static [(&'static str, f64)] {
     }
 }
 
-/// How many decimals show `digits` significant digits of `value`.
+/// The number of decimals for `digits` significant digits of `value`.
 fn decimals(value: f64, digits: usize) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;

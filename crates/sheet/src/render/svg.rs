@@ -1,6 +1,5 @@
-//! Drawings for the HTML form: plots of series, distributions large and small. Plain SVG whose colours come from the
-//! page's CSS, so that they follow its light and dark schemes and its print form; pulses
-//! are a file of their own, with its own.
+//! Drawings for the HTML form: plots of series, distributions large and small. Plain SVG whose colours come from the page's CSS,
+//! so that they follow its light and dark schemes and its print form; pulses are a separate file with its own CSS.
 
 mod histogram;
 mod incident;

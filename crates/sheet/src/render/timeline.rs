@@ -1,34 +1,33 @@
-//! Where the events of a timing diagram stand, for every form that draws one.
+//! The layout of a timing diagram, for every form that draws one.
 //!
-//! Problem: labels must not collide, neither with each other nor with the lines that lead from lane to lane, whatever the
-//! texts are, and the drawing must be narrow.
-//! Solution: every pair of events that a label has to fit between demands a least distance; each event stands as far left
-//! as those distances let it. What width is left over is given out as the abstract times suggest.
-//! Conditions: the diagram has passed its check. A label stands above its run, flush with the event at its right end;
-//! there no line passes, because lines leave a run at its end and reach it at its beginning. Only where two lanes run at
-//! the same time may a line meet a label; drawings then let the label win.
+//! Problem: labels must not collide with each other or with the lines between lanes, for any texts, and the drawing must be
+//! narrow. Solution: every pair of events with a label between them needs a least distance; each event stands as far left as
+//! those distances allow. The remaining width is distributed in proportion to the abstract times. Conditions: the diagram has
+//! passed its check. A label stands above its run, flush with the event at its right end. No line passes there, because lines
+//! leave a run at its end and reach it at its beginning. A line can cross a label only if two lanes run at the same time;
+//! drawings then put the label on top.
 
 use super::text::clean;
 use crate::{Diagram, DiagramRun, DiagramSpan, Figure, Row, Table};
 
 /// The measures of a form, in columns or pixels.
 pub(crate) struct Metrics {
-    /// How wide a label is.
+    /// The width of a label.
     pub(crate) width: fn(&str) -> usize,
     /// The least distance of two events.
     pub(crate) event: usize,
-    /// What stays free beside a label.
+    /// The space beside a label.
     pub(crate) gap: usize,
-    /// What a span needs beyond its name.
+    /// The width of a span beyond its name.
     pub(crate) bracket: usize,
 }
 
-/// How much the drawing itself says.
+/// The texts in the drawing itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manner {
     /// Calls are numbers, their texts stand below the drawing.
     pub(crate) numbered: bool,
-    /// Names of spans stand beside them, each in a row of its own.
+    /// Names of spans stand beside them, each in its own row.
     pub(crate) beside: bool,
 }
 
@@ -36,14 +35,14 @@ pub(crate) struct Manner {
 #[derive(Debug)]
 pub(crate) struct Label {
     pub(crate) lane: usize,
-    /// Where its event is.
+    /// The place of its event.
     pub(crate) at: usize,
     /// Whether the text ends at its event; else it begins there.
     pub(crate) before: bool,
     pub(crate) text: String,
 }
 
-/// A diagram with everything in its place.
+/// A diagram with all positions.
 pub(crate) struct Layout<'a> {
     times: Vec<u32>,
     places: Vec<usize>,
@@ -52,17 +51,17 @@ pub(crate) struct Layout<'a> {
     pub(crate) legend: Vec<String>,
     /// The spans, each with the row it stands in.
     pub(crate) spans: Vec<(usize, &'a DiagramSpan)>,
-    /// From the first event to the end of the last thing in the drawing.
+    /// The total width.
     pub(crate) width: usize,
 }
 
-/// Places everything; between the least width and `width`, if that is more.
+/// Computes the layout, between the least width and `width`, if that is more.
 pub(crate) fn layout<'a>(diagram: &'a Diagram, metrics: &Metrics, manner: Manner, width: usize) -> Layout<'a> {
     let times = times(diagram);
     let index = |time: u32| times.binary_search(&time).unwrap_or(0);
     let (labels, legend) = labels(diagram, manner);
     let mut distances: Vec<(usize, usize, usize)> = (1..times.len()).map(|i| (i - 1, i, metrics.event)).collect();
-    // What a label that begins at the last event needs beyond it.
+    // The width of a label that begins at the last event.
     let mut beyond = 0;
     for (i, (lane, at, text)) in labels.iter().enumerate() {
         let own = (metrics.width)(text) + metrics.gap;
@@ -114,12 +113,12 @@ pub(crate) fn layout<'a>(diagram: &'a Diagram, metrics: &Metrics, manner: Manner
 }
 
 impl Layout<'_> {
-    /// Where an event of this time is.
+    /// The place of an event at this time.
     pub(crate) fn place(&self, time: u32) -> usize {
         self.times.binary_search(&time).ok().and_then(|i| self.places.get(i)).copied().unwrap_or(0)
     }
 
-    /// How many rows the spans take.
+    /// The number of rows of the spans.
     pub(crate) fn span_rows(&self) -> usize {
         self.spans.iter().map(|(row, _)| row + 1).max().unwrap_or(0)
     }
@@ -132,18 +131,18 @@ pub(crate) fn in_order(diagram: &Diagram) -> Vec<DiagramRun> {
     runs
 }
 
-/// The ways from one run to the next; none where the next begins before the one ends.
+/// The switches from one run to the next; none if the next begins before the first ends.
 pub(crate) fn ways(diagram: &Diagram) -> Vec<(DiagramRun, DiagramRun)> {
     let runs = in_order(diagram);
     runs.windows(2).filter(|pair| pair[0].to <= pair[1].from).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// What each span means, and what was measured of it, where a row of the table has the span in its id.
+/// The meaning of each span, and its measured value if a row of the table has the span in its id.
 pub(crate) fn meanings<'a>(diagram: &'a Diagram, table: &Table) -> Vec<(&'a DiagramSpan, Option<String>)> {
     diagram.spans.iter().map(|span| (span, measured(span, &table.rows))).collect()
 }
 
-/// A description of the drawing in words, for readers who do not see it.
+/// A description of the drawing in words, for screen readers.
 pub(crate) fn in_words(diagram: &Diagram) -> String {
     let (labels, _) = labels(diagram, Manner { numbered: false, beside: false });
     let mut events: Vec<(u32, String)> = labels
@@ -159,7 +158,7 @@ pub(crate) fn in_words(diagram: &Diagram) -> String {
     format!("In order of time: {}.", events.join("; "))
 }
 
-/// The median, or whatever the figures have, of the rows that measure a span: from the least to the greatest of several.
+/// The median, or another statistic, of the rows that measure a span; from the least to the greatest of several.
 fn measured(span: &DiagramSpan, rows: &[Row]) -> Option<String> {
     let segment = span.name.to_lowercase();
     let rows = rows.iter().filter(|row| row.id.split('.').any(|part| part == segment));
@@ -180,7 +179,7 @@ fn measured(span: &DiagramSpan, rows: &[Row]) -> Option<String> {
     })
 }
 
-/// Every time at which something happens, ascending, each once.
+/// The times of all events, ascending, each once.
 fn times(diagram: &Diagram) -> Vec<u32> {
     let runs = diagram.runs.iter().flat_map(|run| [run.from, run.to]);
     let spans = diagram.spans.iter().flat_map(|span| [span.from, span.to]);
@@ -190,8 +189,7 @@ fn times(diagram: &Diagram) -> Vec<u32> {
     times
 }
 
-/// The texts on each lane in the order of time, those of one moment joined; and what the numbers stand for, if they are
-/// numbers.
+/// The texts on each lane in the order of time, those of one moment joined; and the meaning of the numbers, if they are numbers.
 fn labels(diagram: &Diagram, manner: Manner) -> (Vec<(u32, u32, String)>, Vec<String>) {
     let mut calls: Vec<_> = diagram.calls.iter().collect();
     calls.sort_by_key(|call| (call.at, call.lane));
@@ -214,7 +212,7 @@ fn labels(diagram: &Diagram, manner: Manner) -> (Vec<(u32, u32, String)>, Vec<St
     (labels, legend)
 }
 
-/// The run that goes on until this moment, or beyond it.
+/// The run that lasts until this moment or longer.
 fn run_before(diagram: &Diagram, lane: u32, at: u32) -> Option<&DiagramRun> {
     diagram.runs.iter().find(|run| run.lane == lane && run.from < at && at <= run.to)
 }
@@ -224,7 +222,7 @@ fn run_from(diagram: &Diagram, lane: u32, at: u32) -> Option<&DiagramRun> {
     diagram.runs.iter().find(|run| run.lane == lane && run.from == at)
 }
 
-/// Puts spans that do not meet into one row.
+/// Puts spans that do not overlap into one row.
 fn rows(spans: &[DiagramSpan], each_its_own: bool) -> Vec<(usize, &DiagramSpan)> {
     let mut ordered: Vec<&DiagramSpan> = spans.iter().collect();
     ordered.sort_by_key(|span| (span.from, span.to));

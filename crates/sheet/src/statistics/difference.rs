@@ -1,24 +1,23 @@
-//! The difference between two sides of a figure, and what may be said of it.
+//! The difference between two sides of a figure, and its tests.
 //!
-//! Problem: two medians are never equal, and most differences between two measurements mean nothing.
-//! Solution: a difference has a standard error that was earned between units (rounds or sheets), and a Student's t with it. Three
-//! questions are put to it: is it beyond the null region, is it inside the margin of equivalence, and if neither, which
-//! difference would have been seen.
-//! Conditions: the units of a side are alike and independent. Rounds of two measurements that were taken one after the other are not:
-//! the machine drifts between them, and nothing here can see that.
+//! Problem: two medians are never equal, and most differences between two measurements mean nothing. Solution: a difference has a
+//! standard error from the variation between units (rounds or sheets), and with it a Student's t. Three tests follow: is it
+//! beyond the null region, is it inside the margin of equivalence, and if neither, which difference would have been detected.
+//! Conditions: the units of a side are alike and independent. Rounds of two consecutive measurements are not: the machine drifts
+//! between them, and these tests cannot see that.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Scale, Units, student_t_quantile, student_t_tail};
 
-/// Fewer pairs than this are compared as two groups: their own degrees of freedom cost more than pairing wins.
+/// Fewer pairs than this are compared as two groups: the lost degrees of freedom cost more than pairing gains.
 pub const PAIRS_MIN: usize = 5;
 
-/// The power that "could have been shown" means: such a difference is found in four of five comparisons.
+/// The power behind "could have been shown": such a difference is found in four of five comparisons.
 const MISSED: f64 = 0.2;
 
-/// More units than this are no advice.
+/// The most units that are advised.
 const UNITS_MAX: f64 = 1000.0;
 
 /// The other side less the baseline, on a scale, with its uncertainty.
@@ -32,15 +31,15 @@ pub struct Difference {
     pub standard_error: f64,
     /// The degrees of freedom of the standard error.
     pub degrees: f64,
-    /// How many units each side has; between the two numbers where they differ.
+    /// The number of units of each side; between the two numbers if they differ.
     pub(crate) units: f64,
-    /// How many degrees of freedom one more unit brings.
+    /// The degrees of freedom that one more unit adds.
     pub(crate) degrees_per_unit: f64,
 }
 
 impl Difference {
-    /// Two groups that have nothing to do with each other: Welch's t test (B. L. Welch, 1947); with equally many units the pooled
-    /// degrees of freedom, 2 (n − 1). `None` below two units on a side, or on different scales.
+    /// Two independent groups: Welch's t test (B. L. Welch, 1947); with equally many units the pooled degrees of freedom, 2 (n −
+    /// 1). `None` below two units on a side, or on different scales.
     pub fn between_groups(baseline: &Units, other: &Units) -> Option<Self> {
         let (n, m) = (baseline.count as f64, other.count as f64);
         let (a, b) = (baseline.variance? / n, other.variance? / m);
@@ -57,9 +56,9 @@ impl Difference {
         })
     }
 
-    /// Pairs that were measured in turns, `[baseline, other]`: the t test of their differences, in which what the machine did to both
-    /// cancels. Below [`PAIRS_MIN`] pairs the two sides are compared as groups. `None` below two pairs, or if a value has
-    /// no place on the scale.
+    /// Pairs that were measured in turns, `[baseline, other]`: the t test of their differences, in which common effects of the
+    /// machine cancel. Below [`PAIRS_MIN`] pairs the two sides are compared as groups. `None` below two pairs, or if a value is
+    /// not on the scale.
     pub fn paired(pairs: &[[f64; 2]], scale: Scale, quantum: Option<f64>) -> Option<Self> {
         let side = |side: usize| {
             let values: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
@@ -142,8 +141,8 @@ impl Difference {
         null + self.reach(level / 2.0) + self.reach(MISSED)
     }
 
-    /// How many units a side, rounds or sheets, would find a true difference of `target` in four of five cases; `None` if more than
-    /// 1,000, or if no number would.
+    /// The number of units a side, rounds or sheets, that would find a true difference of `target` in four of five cases; `None`
+    /// if more than 1,000, or if no number would.
     pub fn units_needed(&self, target: f64, null: f64, level: f64) -> Option<usize> {
         let with = |units: f64| Self {
             standard_error: self.standard_error * (self.units / units).sqrt(),

@@ -1,4 +1,4 @@
-//! How much is nothing, and how much is as good as nothing.
+//! The null region and the margin of *same*.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::Scale;
 use crate::Unit;
 
-/// The layout of code and data alone moves a median by so much (Mytkowicz and others, 2009; Curtsinger and Berger, 2013).
+/// The change of a median by the layout of code and data alone (Mytkowicz and others, 2009; Curtsinger and Berger, 2013).
 const LAYOUT: f64 = 0.02;
 
 /// Medians that differ by less than this are the same for most purposes.
@@ -15,7 +15,7 @@ const SAME: f64 = 0.05;
 /// The margins of one row, on the scale of its difference.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Margins {
-    /// A true difference up to this one is no finding.
+    /// A true difference up to this one is not a finding.
     pub null: f64,
     /// A true difference below this one is *the same*.
     pub same: f64,
@@ -26,7 +26,7 @@ impl Margins {
     /// that can be 0 or less have absolute margins: 5 and 20 ns, 0.1 and 0.5 ppm, 0.1 and 0.5 % of the whole. `None` for
     /// other units on the linear scale, which have no verdict.
     ///
-    /// `values` are the two centres that are compared; the smaller one says what a step is worth.
+    /// `values` are the two centres that are compared; the smaller one sets the size of a step.
     pub fn of(unit: Unit, scale: Scale, values: [f64; 2], quantum: Option<f64>, same: Option<f64>) -> Option<Self> {
         let (null, same) = match (scale, unit) {
             (Scale::Log, _) => (LAYOUT.ln_1p(), same.unwrap_or(SAME).ln_1p()),

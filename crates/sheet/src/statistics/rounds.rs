@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::student_t_quantile;
 use crate::{Figure, FigureRound};
 
-/// Where values are compared: most as ratios, those that can be 0 or less as differences.
+/// The scale of a comparison: most values as ratios, those that can be 0 or less as differences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -37,7 +37,7 @@ impl Scale {
         }
     }
 
-    /// How much of this scale one step of the counter is worth near `value`.
+    /// The size of one step of the counter on this scale near `value`.
     pub fn step(self, quantum: f64, value: f64) -> f64 {
         match self {
             Scale::Log => (quantum / value).ln_1p(),
@@ -63,7 +63,7 @@ impl Units {
     /// Reduces values on a scale; `None` without values, or if one of them has no place on the scale.
     ///
     /// The variance is never taken below that of a value that was rounded to a step, (step)²/12 (W. F. Sheppard, 1898): rounds
-    /// that all found the same multiple of the counter's step do not show that nothing varies.
+    /// with the same multiple of the counter's step do not prove that there is no variation.
     pub fn new(values: &[f64], scale: Scale, quantum: Option<f64>) -> Option<Self> {
         let places: Vec<f64> = values.iter().map(|value| scale.place(*value)).collect();
         if places.is_empty() || places.iter().any(|place| !place.is_finite()) {
@@ -77,7 +77,7 @@ impl Units {
         Some(units)
     }
 
-    /// The variance that rounding to a step causes by itself.
+    /// The variance of rounding to a step.
     pub(super) fn floor(&self, quantum: Option<f64>) -> f64 {
         let step = |quantum| self.scale.step(quantum, self.scale.value(self.mean));
         quantum.filter(|q| *q > 0.0).map_or(0.0, step).powi(2) / 12.0
@@ -112,7 +112,7 @@ pub fn t_interval(medians: &[f64], quantum: Option<f64>) -> Option<[f64; 2]> {
     Units::new(medians, Scale::of(medians), quantum)?.interval(0.95)
 }
 
-/// The value in the middle; the mean of the two in the middle if their number is even. `None` without values.
+/// The median; the mean of the two middle values if their number is even. `None` without values.
 pub(crate) fn middle(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -121,11 +121,11 @@ pub(crate) fn middle(values: &[f64]) -> Option<f64> {
 }
 
 impl Figure {
-    /// The same figure with its rounds. `median` becomes the median of their medians, `median_interval` their 95 % interval (see
-    /// [`t_interval`]), and `between` what varies from round to round. What was pooled from the samples stays as it is.
+    /// Adds the rounds to a figure. `median` becomes the median of their medians, `median_interval` their 95 % interval (see
+    /// [`t_interval`]), and `between` the variation from round to round. Statistics pooled from the samples do not change.
     ///
-    /// Set `quantum` before. The interval is widened to hold the median where rounds of two kinds would leave it outside. Without rounds
-    /// nothing changes; with one there is no interval.
+    /// Set `quantum` before. The interval is widened to hold the median if rounds of two kinds would leave it outside. Without
+    /// rounds the figure does not change; with one there is no interval.
     #[must_use]
     pub fn with_rounds(mut self, rounds: Vec<FigureRound>) -> Self {
         let medians: Vec<f64> = rounds.iter().map(|round| round.median).collect();

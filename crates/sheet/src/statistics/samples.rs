@@ -1,22 +1,22 @@
-//! What the samples of one run support: how many independent ones they are worth, and a median that is finer than the counter's step.
+//! Statistics of one run's samples: the equivalent number of independent ones, and a median finer than the counter's step.
 
-/// Lags at most, in √n: what is correlated over longer spans shows in the batches.
+/// The most lags, in √n: the batches show correlations over longer spans.
 const LAGS_MOST: f64 = 10.0;
-/// Below so many samples nothing can be said of their order.
+/// The least number of samples to test their order.
 const ORDERED_LEAST: usize = 16;
 /// How many standard deviations a sign of dependence must stand above what independent samples show by chance.
 const BEYOND_CHANCE: f64 = 2.0;
 /// The least share of the samples in each of two steps for a grouped median: then the phase of the counter is random.
 const STEP_SHARE_LEAST: f64 = 0.1;
 
-/// How many independent samples say as much of their centre as these do, which depend on each other. The samples must be in the order in
-/// which they were taken. At least 1 and at most their number; 0 without samples.
+/// The equivalent number of independent samples for the centre of these dependent ones. The samples must be in the order of time.
+/// At least 1 and at most their number; 0 without samples.
 ///
-/// It is the smaller of two estimates. One divides by 1 + 2·Σρ, the sum of the autocorrelations, which ends before the first pair of lags
-/// that is not positive (C. J. Geyer, *Practical Markov Chain Monte Carlo*, 1992). The other compares the spread of the means of √n
-/// batches with the spread that independent samples would give them. Both work on the ranks of the samples, so neither a single long
-/// disturbance nor the unit matters. A sign of dependence that chance would show as well does not count, so that percentiles do not come
-/// and go from run to run.
+/// It is the smaller of two estimates. One divides by 1 + 2·Σρ, the sum of the autocorrelations, which ends before the first pair
+/// of lags that is not positive (C. J. Geyer, *Practical Markov Chain Monte Carlo*, 1992). The other compares the spread of the
+/// means of √n batches with the spread that independent samples would give them. Both work on the ranks of the samples, so
+/// neither a single long disturbance nor the unit matters. A dependence that chance could explain does not count, so that
+/// percentiles do not appear and disappear from run to run.
 pub fn n_effective(samples: &[f64]) -> f64 {
     let n = samples.len();
     if n < ORDERED_LEAST {
@@ -64,18 +64,18 @@ fn by_batches(centred: &[f64], variance: f64) -> f64 {
     let means = centred.chunks_exact(length).map(|batch| batch.iter().sum::<f64>() / length as f64);
     let squares: Vec<f64> = means.map(|mean| mean * mean).collect();
     let between = squares.iter().sum::<f64>() / (squares.len() - 1) as f64;
-    // How often the variance of the batches is that of independent samples.
+    // The ratio of the variance of the batches to that of independent samples.
     let inflation = between * length as f64 / variance;
     let chance = BEYOND_CHANCE * (2.0 / (squares.len() - 1) as f64).sqrt();
     if inflation > 1.0 + chance { n / inflation } else { n }
 }
 
-/// The median of spans that a counter with this step rounded, by linear interpolation in the step that holds the 50 % point. `None` if
-/// fewer than two steps hold a tenth of the samples each: then the phase of the counter was not random, and nothing is known between
-/// its steps. The samples must be in ascending order.
+/// The median of spans that a counter with this step rounded, by linear interpolation in the step that holds the 50 % point.
+/// `None` if fewer than two steps hold a tenth of the samples each: then the phase of the counter was not random, and the median
+/// between its steps is unknown. The samples must be in ascending order.
 ///
-/// A span of 2.3 steps shows as two steps in 70 % of the samples and as three in 30 %, so the share of the steps tells more than their
-/// median.
+/// A span of 2.3 steps shows as two steps in 70 % of the samples and as three in 30 %, so the shares of the steps say more than
+/// their median.
 ///
 /// ```
 /// use hairspring_sheet::statistics::grouped_median;

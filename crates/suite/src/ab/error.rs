@@ -3,7 +3,7 @@
 use crate::probe::UnknownProbe;
 use crate::sheet_run::SheetError;
 
-/// Why nothing was compared.
+/// Why there is no comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AbError {
     /// A program cannot be measured, and why.
@@ -12,7 +12,7 @@ pub enum AbError {
     Rows(Vec<String>, Vec<String>),
     /// No row of both builds has this id.
     NoSuchRow(UnknownProbe),
-    /// Rounds, CPU or priority make no sense, or there is no time base.
+    /// Rounds, CPU or priority are invalid, or there is no time base.
     Sheet(SheetError),
 }
 

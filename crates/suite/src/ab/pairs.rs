@@ -1,4 +1,4 @@
-//! What turns found, as the pairs of a comparison.
+//! Turns the readings into the pairs of a comparison.
 
 use hairspring_sheet::statistics::{Difference, Margins, Scale};
 use hairspring_sheet::{InterleavedRow, Method, RoundPair, Unit};
@@ -8,7 +8,7 @@ use super::sentinels::SENTINELS;
 use crate::probe::ChapterDeclaration;
 use crate::round::Found;
 
-/// How unlikely a difference must be in a first stage to be looked at again.
+/// The greatest p-value in the first stage with which a row is measured again.
 const SCREEN_LEVEL: f64 = 0.05;
 
 /// The pairs of the baseline and this arm, row by row.
@@ -43,7 +43,7 @@ pub(super) fn rows(chapters: &[ChapterDeclaration], turns: &[Turn], arm: usize) 
     rows
 }
 
-/// What the sentinels showed around each pair: for each build the mean of before and after.
+/// The readings of the sentinels around each pair: for each build the mean of before and after.
 pub(super) fn sentinel_rows(turns: &[Turn]) -> Vec<InterleavedRow> {
     let row = |(index, (id, label)): (usize, &(&str, &str))| {
         let pair = |turn: &Turn| {
@@ -61,7 +61,7 @@ pub(super) fn sentinel_rows(turns: &[Turn]) -> Vec<InterleavedRow> {
     SENTINELS.iter().enumerate().map(row).collect()
 }
 
-/// Whether a row of the first stage is to be measured afresh.
+/// Whether to measure a row of the first stage again.
 pub(super) fn stands_out(row: &InterleavedRow) -> bool {
     let counted = row.pairs.iter().filter(|pair| !pair.void);
     let pairs: Vec<[f64; 2]> = counted.filter_map(|pair| Some([pair.baseline?, pair.other?])).collect();

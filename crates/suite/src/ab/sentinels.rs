@@ -1,4 +1,5 @@
-//! Sentinels: code that no build contains, measured by the driver beside each chapter. When they move, the machine has moved.
+//! Sentinels: code that no build contains, measured by the driver beside each chapter. If their times change, the machine has
+//! changed.
 //!
 //! Problem: a sentinel also moves by itself. On a virtual machine at rest the walk through memory varied by 5–8 % (one standard deviation of
 //! 24 looks), and the calls had two modes 9 % apart, one of which a run could be in for seconds. One limit of 5 % for all made 8 of 13
@@ -14,22 +15,22 @@ use hairspring_time::Timebase;
 
 use crate::rounds::{Random, median};
 
-/// Multiplications that wait for each other.
+/// Length of the chain of dependent multiplications.
 const CHAIN: u64 = 20_000;
-/// What is walked through by a chain of pointers: more than the second-level cache of any CPU.
+/// Bytes of the walk along a chain of pointers: more than the second-level cache of any CPU.
 const CHASE_BYTES: usize = 32 << 20;
 /// Steps of the walk.
 const STEPS: usize = 4_000;
-/// Calls of the system.
+/// Number of system calls.
 const CALLS: usize = 500;
-/// Each is repeated so often; the median counts.
+/// Repeats of each sentinel; the median counts.
 const REPEATS: usize = 15;
 /// The sleep, which most chapters depend on.
 const SLEEP: Nanos = Nanos::from_millis(1);
 /// Words of a cache line.
 const LINE: usize = 16;
-/// Two readings of one sentinel that differ by more make a pair void, unless the sentinel itself varies as much; so does a larger share of
-/// stolen time.
+/// The least limit: two readings of a sentinel that differ by more make a pair void, unless the sentinel itself varies as much;
+/// so does a larger share of stolen time.
 const MOVED: f64 = 0.05;
 /// A sentinel that varies by itself has a limit of so many times what [`USUAL`] of the turns stay within. If it varies normally, that is the
 /// range of three looks in one of some hundred turns.
@@ -37,7 +38,7 @@ const FARTHER: f64 = 1.5;
 /// The part of the turns that are taken to be undisturbed.
 const USUAL: f64 = 0.9;
 
-/// Their ids and what they are.
+/// Their ids and descriptions.
 pub(crate) const SENTINELS: [(&str, &str); 4] = [
     ("sentinels.chain", "multiplications that wait for each other"),
     ("sentinels.chase", "walk through memory beyond the second-level cache"),
@@ -45,7 +46,7 @@ pub(crate) const SENTINELS: [(&str, &str); 4] = [
     ("sentinels.sleep", "sleep of 1 ms"),
 ];
 
-/// What the sentinels showed at one moment: nanoseconds each, and the time stolen from the CPU so far.
+/// The sentinels at one moment: nanoseconds each, and the time stolen from the CPU so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sighting {
     pub(crate) at: Nanos,
@@ -69,7 +70,7 @@ impl Limits {
         }))
     }
 
-    /// Whether the machine moved between the first and the last of these.
+    /// Whether the machine changed between the first and the last of these.
     pub(crate) fn moved(&self, sightings: &[Sighting]) -> bool {
         let stolen = sightings.first().zip(sightings.last()).is_some_and(|(first, last)| {
             let (stolen, passed) = (last.stolen - first.stolen, last.at - first.at);
@@ -91,11 +92,11 @@ fn range(sightings: &[Sighting], sentinel: usize) -> f64 {
     (high / low).ln().max(0.0)
 }
 
-/// What the sentinels need.
+/// State of the sentinels.
 pub(crate) struct Sentinels {
     timebase: Timebase<Host>,
     cpu: Cpu,
-    /// For each place the next one: one cycle through all lines, in random order.
+    /// The next line of each line: one cycle through all lines, in random order.
     walk: Vec<u32>,
 }
 
@@ -111,10 +112,10 @@ impl Sentinels {
         Self { timebase, cpu, walk }
     }
 
-    /// Measures them on the CPU of the comparison. Takes some 25 ms.
+    /// Measures the sentinels on the CPU of the comparison. Takes about 25 ms.
     pub(crate) fn look(&self) -> Sighting {
         let before = Host.affinity();
-        // Refused, they are measured where the thread is.
+        // If refused, measures on the thread's present CPU.
         drop(Host.set_affinity(&CpuSet(vec![self.cpu])));
         let mut place = 0_usize;
         let took_ns = [

@@ -1,4 +1,4 @@
-//! The programs that call: how each is found, started and understood.
+//! The calling programs: finds and starts them, and reads their output.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,19 +12,19 @@ use tempfile::TempDir;
 use super::rows::CALLS;
 use crate::host::system::PROGRAMS;
 
-/// A program has made its calls by then.
+/// Time limit of a program.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Looks while waiting for its end.
+/// Time between two checks for its end.
 const LOOK: Duration = Duration::from_millis(2);
-/// Names the folder of installed programs where they are not beside the command.
+/// The variable that names the folder of installed programs, if they are not beside the command.
 const FOLDER: &str = "HAIRSPRING_LIBEXEC";
-/// What is mapped.
+/// The size of the mapped file.
 const MAPPED_BYTES: usize = 8192;
 
-/// A program that calls.
+/// A calling program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
-    /// Who calls, in ids.
+    /// The calling language, in ids.
     pub(crate) language: &'static str,
     /// How it is started, or why it is not on this system.
     pub(crate) start: Result<Start, &'static str>,
@@ -43,8 +43,8 @@ pub(crate) struct Start {
 }
 
 impl Program {
-    /// Runs it once: what each call took. `ourselves` is the command that makes the calls of Rust when
-    /// it is told `caller`. Blocks until the program ends, or is ended for taking too long.
+    /// Runs the program once and returns the times of its calls. `ourselves` is the command that makes the calls from Rust when
+    /// started as `caller`. Blocks until the program ends or is killed for taking too long.
     pub(super) fn run(&self, ourselves: Option<&Path>, calls: usize) -> Result<Vec<(&'static str, CallTimes)>, Absent> {
         let start = self.start.map_err(Absent::final_)?;
         let failed = |error: std::io::Error| Absent::final_(format!("failed to prepare a mapped file: {error}"));
@@ -82,7 +82,7 @@ impl Start {
         })
     }
 
-    /// Runs it and returns what it printed, if it succeeded. It prints into files, since a full pipe would block it.
+    /// Runs the program and returns its output, if it succeeded. It prints into files, because a full pipe would block it.
     fn said(&self, mut command: Command, folder: &Path) -> Result<String, Absent> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error| Absent::final_(format!("failed to make a file for what {name} prints: {error}"));
@@ -99,7 +99,7 @@ impl Start {
                 _ => break None,
             }
         };
-        // No more than a wait if it has ended.
+        // Only a wait if it has ended.
         drop(child.kill());
         drop(child.wait());
         let read = |path: &Path| std::fs::read(path).map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -119,20 +119,20 @@ impl Start {
     }
 }
 
-/// A folder in memory, where there is such a folder.
+/// A folder in memory, if the system has one.
 fn folder() -> std::io::Result<TempDir> {
     let shared = Path::new("/dev/shm");
     if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() }
 }
 
-/// Where a program of ours is that is installed with the command: in its folder for such programs, or beside it.
+/// The path of a program that is installed with the command: in the folder for such programs, or beside the command.
 fn installed(name: &str, ourselves: Option<&Path>) -> Option<PathBuf> {
     let named = std::env::var_os(FOLDER).map(PathBuf::from);
     let beside = ourselves.and_then(Path::parent).map(|bin| [bin.join("../libexec/hairspring"), bin.to_owned()]);
     named.into_iter().chain(beside.into_iter().flatten()).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// How a copy of this command is told where the programs are that are installed with it: a variable and its value.
+/// The variable and value that tell a copy of this command where the programs installed with it are.
 pub(crate) fn told_to_copies(command: &Path) -> Option<(&'static str, PathBuf)> {
     let names = PROGRAMS.into_iter().filter_map(|program| program.start.ok());
     let mut names = names.filter(|start| start.script.is_none()).filter_map(|start| start.program);
@@ -140,18 +140,18 @@ pub(crate) fn told_to_copies(command: &Path) -> Option<(&'static str, PathBuf)> 
     Some((FOLDER, folder.canonicalize().ok()?))
 }
 
-/// What a call took in one process, in nanoseconds.
+/// Times of a call in one process, in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CallTimes {
-    /// What the program's own stamps show with nothing between them.
+    /// The difference of the program's own stamps with nothing between them.
     pub(crate) stamp: f64,
-    /// How many calls a later sample is the mean of.
+    /// The number of calls whose mean a later sample is.
     pub(crate) block: f64,
     pub(crate) first: f64,
     pub(crate) later: Vec<f64>,
 }
 
-/// The samples in what a program printed, one object in a line. Nothing if a call is missing, or a sample is no time.
+/// The samples in a program's output, one object in a line. None if a call is missing, or a sample is not a time.
 pub(crate) fn understood(said: &str, language: &str) -> Option<Vec<(&'static str, CallTimes)>> {
     let objects = said.lines().filter_map(|line| serde_json::from_str(line).ok());
     let object = objects.into_iter().find(|object: &Value| object["language"] == language)?;

@@ -15,7 +15,7 @@ const LANGUAGES: [(&str, &str); 6] = [
     ("dll", "C, of the DLL on Windows"),
 ];
 
-/// The calls: segment and what is measured.
+/// The calls: segment and description.
 pub(super) const CALLS: [(&str, &str); 4] = [
     ("now", "a reading of the time base in nanoseconds"),
     ("delay_1us", "a guaranteed minimum delay of 1 µs, from before the call until after it"),
@@ -38,7 +38,7 @@ impl CallRows {
     }
 }
 
-/// A table for each call, with the rows of every language; the rows by language.
+/// A table for each call, with the rows of every language; returns the rows by language.
 pub(super) fn tables<M: Machine + Clone + Sync + 'static>(
     probes: &mut Probes<M>,
 ) -> Vec<(&'static str, Vec<CallRows>)> {

@@ -1,4 +1,4 @@
-//! Accuracy of the time base: its rate, its bound, the cost of a calibration, and the rates that other sources state.
+//! Accuracy of the time base: its rate, its bound, the cost of a calibration, and the rates from other sources.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,12 +9,12 @@ use hairspring_time::{TimeSource, Timebase};
 
 use crate::probe::{Context, Effort, Probes, Reading, Row, Samples, Setting, Slot, Taken};
 
-/// Fresh calibrations that are made to see what one costs and how right it is.
+/// How many fresh calibrations measure the cost and the error of one.
 const CALIBRATIONS: usize = 11;
-/// The age at which the second bound is stated.
+/// The age of the second bound.
 const AGE: Nanos = Nanos::from_millis(100);
 
-/// The rows of the table, and what its two probes share.
+/// The rows of the table, and the state that its two probes share.
 #[derive(Clone)]
 pub(super) struct Calibrations {
     rate: Slot,
@@ -28,7 +28,7 @@ pub(super) struct Calibrations {
     raw: Slot,
     kernel_frequency: Slot,
     kernel_error: Slot,
-    /// Rates of fresh calibrations, in hertz, until there is a longer baseline to judge them by.
+    /// Rates of fresh calibrations, in hertz, until a longer baseline can judge them.
     rates: Rc<RefCell<Vec<f64>>>,
 }
 
@@ -124,7 +124,7 @@ impl Calibrations {
         }
     }
 
-    /// The probe of fresh calibrations. Their errors are known when the baseline has grown.
+    /// The probe of fresh calibrations. Their errors are known once the baseline has grown.
     pub(super) fn fresh<M: Machine + Clone + Sync + 'static>(&self, probes: &mut Probes<M>) {
         let own = self.clone();
         let slots = [own.wall, own.cpu, own.bound_start, own.bound_100ms, own.error_start];
@@ -216,7 +216,7 @@ impl Calibrations {
     }
 }
 
-/// How far a rate is from the finest that somebody else states.
+/// The difference of a rate from the finest one of another source.
 fn published<M: Machine + Clone + Sync>(context: &Context<'_, M>, rate_hz: f64) -> Taken {
     let rates = context.machine.published_rates();
     match rates.iter().min_by(|a, b| a.step_hz.total_cmp(&b.step_hz)) {

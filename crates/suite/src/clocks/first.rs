@@ -1,7 +1,7 @@
-//! The first call of a process: a fresh process makes one call between two stamps and says what it took.
+//! The first call of a process: a fresh process makes one call between two stamps and reports its time.
 //!
-//! What is cold then: the page of the code may not be mapped, so page faults are counted; the caches and the branch predictors have seen
-//! other code. The program's file is in the page cache, for the processes before have run it.
+//! Cold are the code's page, which may not be mapped (page faults are counted), the caches and the branch predictors, which have
+//! seen other code. The program's file is in the page cache, because earlier processes have run it.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -16,20 +16,21 @@ use crate::host::system::{READS, page_faults};
 use crate::probe::{Context, Reading, Taken};
 use crate::rounds::median;
 
-/// Processes: as many first calls.
+/// Processes, each with one first call.
 const PROCESSES: usize = 20;
 /// Pairs of stamps without a call, after the call.
 const PAIRS: usize = 101;
 
 impl Read {
-    /// Whether its first call is a call. A bare counter is one instruction, which the stamps themselves have executed before.
+    /// Whether the clock has a first call. A bare counter is one instruction, which the stamps themselves have already executed.
     pub(super) fn has_first(self) -> bool {
         !matches!(self, Self::Counter | Self::CounterOrdered)
     }
 }
 
-/// Makes the first call of this process to the clock with this segment in ids. Says in ticks what it took and what the stamps took, and how
-/// many minor and major page faults fell into it: four numbers in a line, of which the faults are −1 where the system does not count them.
+/// Makes the first call of this process to the clock with this segment in ids. Returns a line of four numbers: the ticks of the
+/// call, the ticks of the stamps alone, and the minor and major page faults in the call, which are −1 if the system does not
+/// count them.
 ///
 /// # Errors
 /// No such clock; no time base.
@@ -41,7 +42,7 @@ pub(super) fn call(segment: &str) -> Result<String, String> {
         call();
         Host.ticks_ordered().since(before)
     };
-    // Only what reads a time base has one: a calibration calls the kernel's clocks.
+    // Only a clock of a time base gets one: a calibration calls the kernel's clocks.
     let timebase = match read {
         Read::Now | Read::NowOrdered => Some(Timebase::calibrate(Host).map_err(|error| error.to_string())?),
         _ => None,
@@ -56,7 +57,7 @@ pub(super) fn call(segment: &str) -> Result<String, String> {
         }),
         _ => return Err(unknown()),
     };
-    // The stamps and the count of faults are warm before.
+    // Warms the stamps and the count of faults first.
     stamped(&|| {});
     page_faults();
     let before = page_faults();
@@ -71,7 +72,7 @@ pub(super) fn call(segment: &str) -> Result<String, String> {
     Ok(format!("{ticks} {} {minor} {major}", pairs[PAIRS / 2]))
 }
 
-/// What fresh processes say of their first calls.
+/// The first calls of fresh processes.
 pub(super) fn calls<M: Machine + Clone + Sync + 'static>(context: &Context<'_, M>, segment: &str) -> Taken {
     if context.host_timebase().is_none() {
         return Err(Absent::new(

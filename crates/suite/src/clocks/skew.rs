@@ -1,4 +1,4 @@
-//! How far the counters of two CPUs are apart.
+//! Skew between the counters of two CPUs.
 
 use hairspring_machine::{Machine, Nanos};
 use hairspring_sheet::{Absent, Method, Unit};
@@ -6,7 +6,7 @@ use hairspring_time::Skew;
 
 use crate::probe::{Context, Probes, Row, Samples, Setting, Taken};
 
-/// Pairs of CPUs whose skew is measured at most; each takes some 10 ms.
+/// The most pairs of CPUs; each takes about 10 ms.
 const PAIRS_MOST: usize = 15;
 
 pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
@@ -40,7 +40,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     });
 }
 
-/// Offset and uncertainty of the CPUs that may be used. The time base learns the bound.
+/// Offset and uncertainty of the permitted CPUs. The time base takes over the bound.
 fn skew<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) -> [Taken; 2] {
     let cpus = context.machine.affinity().0;
     let Some((&first, others)) = cpus.split_first().filter(|(_, others)| !others.is_empty()) else {

@@ -1,4 +1,4 @@
-//! The smallest step of each clock: the least difference between two readings that is not zero.
+//! The smallest step of each clock: the smallest nonzero difference between two readings.
 
 use hairspring_machine::{Clock, Machine};
 use hairspring_sheet::{Absent, Method, Unit};
@@ -6,7 +6,7 @@ use hairspring_sheet::{Absent, Method, Unit};
 use crate::host::system::STEPS;
 use crate::probe::{Context, Effort, Probes, Row, Samples, Setting, TableSlot, Taken};
 
-/// Steps that are collected of each clock.
+/// Number of steps collected for each clock.
 const STEPS_WANTED: usize = 1_000;
 
 pub(super) fn table<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) -> TableSlot {
@@ -30,7 +30,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, t
     }
 }
 
-/// The steps of a clock; of the counter if none is named.
+/// The steps of a clock, or of the counter if none is named.
 fn steps<M: Machine + Clone + Sync>(context: &Context<'_, M>, clock: Option<Clock>) -> Taken {
     let limit = context.share(if context.effort == Effort::Quick { 0.02 } else { 0.01 });
     let mut samples = Samples::new();

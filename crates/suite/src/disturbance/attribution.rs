@@ -1,19 +1,19 @@
 //! Attributes the gaps of a run to interrupts or to the hypervisor, by what the kernel counted for the CPU meanwhile.
 //!
-//! A guest cannot tell a single gap by an interrupt from one by the hypervisor. But if its CPU handled *no* interrupt at
-//! all during the run, and the kernel saw time stolen, then every gap that was no preemption was stolen. Any other
-//! counts leave it open: steal is counted in steps of 10 ms, so that a run without a step excludes little.
+//! A guest cannot distinguish a gap by an interrupt from one by the hypervisor. But if its CPU handled *no* interrupt at all
+//! during the run, and the kernel saw stolen time, then every gap without a preemption was stolen. Other counts do not decide:
+//! steal is counted in steps of 10 ms, so a run without a step excludes little.
 
 use hairspring_machine::CpuCounters;
 use hairspring_machine::facts::Unread;
 use hairspring_time::Cause;
 
-/// What the counters decide about a run.
+/// The conclusion from the counters of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Attribution {
     /// Gaps without a preemption were all stolen.
     AllStolen,
-    /// The counters leave it open; with what they said.
+    /// The counters do not decide; with their values.
     Open(String),
 }
 
@@ -38,7 +38,7 @@ impl Attribution {
         }
     }
 
-    /// The cause under which the watch recorded the gaps that are reported as `cause`; none if there are none by decision.
+    /// The cause under which the watch recorded the gaps that are reported as `cause`; none if the counters exclude such gaps.
     pub(super) fn source_of(&self, cause: Cause) -> Option<Cause> {
         match (self, cause) {
             (Self::AllStolen, Cause::Stolen) => Some(Cause::InterruptedOrStolen),
@@ -47,7 +47,7 @@ impl Attribution {
         }
     }
 
-    /// What a reader should know of the counters.
+    /// The note about the counters.
     pub(super) fn remark(&self) -> Option<String> {
         match self {
             Self::AllStolen => Some(

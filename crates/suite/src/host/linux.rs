@@ -13,7 +13,7 @@ use crate::probe::Probes;
 pub use crate::transfer::Disks;
 use crate::{culprits, executive, reaction, remedies, transfer};
 
-/// What is read: the segment of its id, its name for people, and how.
+/// The clocks: segment of the id, name for people, and the call.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
     ("counter", "counter, bare", Read::Counter),
     ("counter_ordered", "counter, ordered", Read::CounterOrdered),
@@ -35,7 +35,7 @@ pub(crate) const READS: &[(&str, &str, Read)] = &[
     ("gettimeofday", "gettimeofday", Read::Call(ClockCall::Gettimeofday)),
 ];
 
-/// Whose smallest step is looked for.
+/// The clocks whose smallest step is measured.
 pub(crate) const STEPS: &[(&str, &str, Option<Clock>)] = &[
     ("counter", "counter", None),
     ("clock_monotonic", "CLOCK_MONOTONIC", Some(Clock::Monotonic)),
@@ -46,7 +46,7 @@ pub(crate) const STEPS: &[(&str, &str, Option<Clock>)] = &[
     ("clock_thread_cpu", "CLOCK_THREAD_CPUTIME_ID", Some(Clock::ThreadCpu)),
 ];
 
-/// The methods: segment of the id, name for people, and the call; none is ours.
+/// The system's sleeps: segment of the id, name for people, and the call.
 pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
     ("nanosleep", "nanosleep", Some(SleepCall::Nanosleep)),
     ("usleep", "usleep", Some(SleepCall::Usleep)),
@@ -55,11 +55,11 @@ pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
     ("hairspring", "hairspring", None),
 ];
 
-/// What to do about a counter that is not trusted.
+/// The remedy for an untrusted counter.
 pub(crate) const UNTRUSTED: &str =
     "see `hairspring clock`; a kernel started with `clocksource=tsc tsc=reliable` uses it all the same";
 
-/// Who calls the library.
+/// The calling languages.
 pub(crate) const PROGRAMS: [Program; 6] = [
     Program { language: "rust", start: Ok(Start { program: None, ..CALLERS_C }) },
     Program { language: "c", start: Ok(CALLERS_C) },
@@ -91,7 +91,7 @@ const CALLERS_C: Start = Start {
     remedy: "`cargo xtask install --prefix DIR` and take the sheet by DIR/bin/hairspring",
 };
 
-/// What they work with beside the machine.
+/// The means of the chapters that only this system has.
 #[derive(Default)]
 pub(crate) struct Means {
     /// Where disks may be measured.
@@ -104,7 +104,7 @@ impl Means {
     }
 }
 
-/// Disks as a round is told of them.
+/// Disks in the request for a round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SentDisks {
     folders: Vec<PathBuf>,
@@ -122,20 +122,20 @@ pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> 
     vec![executive::probes(), reaction::probes(), transfer::probes(), remedies::probes()]
 }
 
-/// What a reader of a sheet made here must know before any figure.
+/// Notes at the head of a sheet made on this system: none.
 pub(crate) fn notes(_conditions: &Conditions) -> Vec<Note> {
     Vec::new()
 }
 
-/// Adds to the chapter *Disturbance* what only this system tells: who took the time.
+/// Adds the culprits to the chapter *Disturbance*, which only this system can name.
 pub(crate) fn disturbance<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     culprits::declare(probes);
 }
 
-/// Minor and major page faults of this thread so far; `None` if the system does not say.
+/// Minor and major page faults of this thread so far; `None` if unknown.
 pub(crate) fn page_faults() -> Option<[u64; 2]> {
     use std::io::Read as _;
-    // On the stack: memory that is fetched here would be a page fault of its own.
+    // On the stack, because an allocation could cause a page fault itself.
     let mut buffer = [0; 1024];
     let length = std::fs::File::open("/proc/thread-self/stat").and_then(|mut file| file.read(&mut buffer)).ok()?;
     let text = std::str::from_utf8(buffer.get(..length)?).ok()?;

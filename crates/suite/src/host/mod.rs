@@ -1,8 +1,9 @@
-//! What differs from one processor to the next: copies that go around the caches, and reads as wide as its registers. And
-//! what differs from one system to the next: its chapters, and what its clocks and sleeps are called.
+//! The parts that depend on the processor: copies that bypass the caches, and reads as wide as its registers. And those that
+//! depend on the system: its chapters, and the names of its clocks and sleeps.
 //!
-//! Equal names in both files for processors: `Stores` says which instructions this processor has, and copies with them; `Loads`
-//! the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `PROGRAMS`, `chapters`, `disturbance`, `Means`, `SentDisks`, `measure`, `notes`.
+//! Equal names in both files for processors: `Stores` selects the instructions of this processor and copies with them; `Loads`
+//! does the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `PROGRAMS`, `chapters`,
+//! `disturbance`, `Means`, `SentDisks`, `measure`, `notes`.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
@@ -30,7 +31,7 @@ compile_error!("the suite knows the non-temporal stores of x86_64 and aarch64 on
 mod tests {
     use super::*;
 
-    /// Bytes that repeat after a number that divides no power of two.
+    /// Bytes with a period that does not divide a power of two.
     fn pattern(length: usize) -> Vec<u8> {
         (0..length).map(|i| (i % 251) as u8).collect()
     }

@@ -1,6 +1,6 @@
 //! Non-temporal copies and wide reads on aarch64: pairs of 16-byte registers with the hint that they will not be used soon.
 //!
-//! What the hint does is up to the processor; many ignore it. The copy is ordered as any other.
+//! The effect of the hint depends on the processor; many ignore it. The copy is ordered like any other.
 
 #![expect(unsafe_code, reason = "assembly and intrinsics: loads and stores by address")]
 
@@ -49,7 +49,7 @@ pub(crate) fn copy(source: &[u8], target: &mut [u8]) {
     target[body..].copy_from_slice(&source[body..]);
 }
 
-/// The sum of all whole words; what is left behind the last one is not read.
+/// The sum of all whole words; bytes after the last whole word are not read.
 pub(crate) fn read(bytes: &[u8]) -> u64 {
     let chunks = bytes.chunks_exact(ROUND);
     let rest = chunks.remainder();

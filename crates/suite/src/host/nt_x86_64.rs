@@ -53,7 +53,7 @@ pub(crate) fn loads() -> &'static str {
     }
 }
 
-/// Copies around the caches. What lies before the first and behind the last whole line of the target is copied as usual.
+/// Copies bypassing the caches. Bytes before the first and after the last whole line of the target are copied as usual.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -75,7 +75,7 @@ pub(crate) fn copy(source: &[u8], target: &mut [u8]) {
     target[head + body..].copy_from_slice(&source[head + body..]);
 }
 
-/// The sum of all whole words; what is left behind the last one is not read.
+/// The sum of all whole words; bytes after the last whole word are not read.
 pub(crate) fn read(bytes: &[u8]) -> u64 {
     let body = bytes.len() / ROUND * ROUND;
     let sum = match width() {
@@ -107,7 +107,7 @@ macro_rules! loops {
                     unsafe { $stream(to.add(step), $load(from.add(step))) };
                 }
             }
-            // What follows must not overtake the stores.
+            // Later accesses must not overtake the stores.
             _mm_sfence();
         }
 

@@ -1,6 +1,6 @@
-//! Windows: the chapters that need the machine only, and the clocks and sleeps by their names there.
+//! Windows: the chapters that need only the machine, and the clocks and sleeps by their names there.
 //!
-//! The ids are those of Linux where the thing is the same: `clock_monotonic` is the reference, whatever the system calls it.
+//! The ids are those of Linux if the meaning is the same: `clock_monotonic` is the reference, under any name.
 
 use hairspring_machine::{Clock, ClockCall, Machine, SleepCall};
 use hairspring_sheet::{Conditions, Note, NoteKind};
@@ -10,7 +10,7 @@ use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::probe::Probes;
 
-/// What is read: the segment of its id, its name for people, and how.
+/// The clocks: segment of the id, name for people, and the call.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
     ("counter", "counter, bare", Read::Counter),
     ("counter_ordered", "counter, ordered", Read::CounterOrdered),
@@ -24,7 +24,7 @@ pub(crate) const READS: &[(&str, &str, Read)] = &[
     ("clock_process_cpu", "GetProcessTimes", Read::Call(ClockCall::ClockGettime(Clock::ProcessCpu))),
 ];
 
-/// Whose smallest step is looked for.
+/// The clocks whose smallest step is measured.
 pub(crate) const STEPS: &[(&str, &str, Option<Clock>)] = &[
     ("counter", "counter", None),
     ("clock_monotonic", "QueryPerformanceCounter", Some(Clock::Monotonic)),
@@ -33,7 +33,7 @@ pub(crate) const STEPS: &[(&str, &str, Option<Clock>)] = &[
     ("clock_thread_cpu", "GetThreadTimes", Some(Clock::ThreadCpu)),
 ];
 
-/// The methods: segment of the id, name for people, and the call; none is ours.
+/// The system's sleeps: segment of the id, name for people, and the call.
 pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
     ("sleep", "Sleep", Some(SleepCall::Nanosleep)),
     ("std_sleep", "std::thread::sleep", Some(SleepCall::StdSleep)),
@@ -41,11 +41,11 @@ pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
     ("hairspring", "hairspring", None),
 ];
 
-/// What to do about a counter that is not trusted.
+/// The remedy for an untrusted counter.
 pub(crate) const UNTRUSTED: &str =
     "see `hairspring clock`; `bcdedit /deletevalue useplatformclock` lets Windows choose the counter again";
 
-/// Who calls the library: `callers.c`, linked to the DLL. Rust's program needs `hairspring-device`, which is for Linux.
+/// The calling languages: `callers.c`, linked to the DLL. Rust's program needs `hairspring-device`, which is for Linux.
 pub(crate) const PROGRAMS: [Program; 6] = [
     Program { language: "rust", start: Err("mapped devices in Rust are for Linux; see clocks.read and delays") },
     Program { language: "c", start: Err(DLL) },
@@ -64,11 +64,11 @@ pub(crate) const PROGRAMS: [Program; 6] = [
 ];
 const DLL: &str = "on Windows C calls the DLL: see callers.dll";
 
-/// Disks that may be measured: there are none on this system.
+/// Disks to measure: none on this system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disks {}
 
-/// What they work with beside the machine: nothing.
+/// The means of the chapters that only this system has: none.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Means;
 
@@ -78,7 +78,7 @@ impl Means {
     }
 }
 
-/// Disks as a round is told of them: there are none.
+/// Disks in the request for a round: none.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum SentDisks {}
 
@@ -93,7 +93,7 @@ pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> 
     Vec::new()
 }
 
-/// What a reader of a sheet made here must know before any figure.
+/// Notes at the head of a sheet made on this system.
 pub(crate) fn notes(conditions: &Conditions) -> Vec<Note> {
     let mut notes = vec![Note {
         kind: NoteKind::Remark,
@@ -114,7 +114,7 @@ pub(crate) fn notes(conditions: &Conditions) -> Vec<Note> {
     notes
 }
 
-/// The chapter *Disturbance* has nothing more here: Windows has no records of this kind that a program could read.
+/// Adds no culprits to the chapter *Disturbance*: a program cannot read such records on Windows.
 pub(crate) fn disturbance<M: Machine>(_probes: &mut Probes<M>) {}
 
 /// Page faults of this thread so far: Windows counts those of processes only.

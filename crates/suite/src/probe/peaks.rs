@@ -7,13 +7,13 @@
 
 use hairspring_machine::Nanos;
 
-/// Fewer samples say nothing about peaks.
+/// The least number of samples to look for peaks.
 pub(crate) const SAMPLES_LEAST: usize = 400;
-/// The tail beyond these shares of the samples would stretch the bins without showing a peak.
+/// The share of the samples that is cut off at each end: the tail would stretch the bins without a peak.
 const INNER: (f64, f64) = (0.005, 0.98);
-/// A peak has at least this share of the samples.
+/// The least share of the samples in a peak.
 const SHARE_LEAST: f64 = 0.05;
-/// Bins at most.
+/// The most bins.
 const BINS_MOST: usize = 400;
 
 /// The peaks of samples in nanoseconds, ascending.
@@ -70,7 +70,7 @@ fn divided(counts: &[f64]) -> Vec<std::ops::Range<usize>> {
     parts
 }
 
-/// What is to be said of the peaks of samples in nanoseconds; `None` if there is one only.
+/// The note about the peaks of samples in nanoseconds; `None` if there is only one.
 pub(crate) fn named(values: &[f64]) -> Option<String> {
     let peaks: Vec<Nanos> = peaks(values).iter().map(|peak| Nanos::new(*peak as i64)).collect();
     if peaks.len() < 2 {
@@ -116,7 +116,7 @@ mod tests {
         values.extend((0..15).map(|n| 100_000.0 * f64::from(n + 1)));
         assert_eq!(peaks(&values).len(), 1);
         assert_eq!(named(&values), None);
-        // Neither are few samples, equal ones, or the noise of an even spread.
+        // Few samples, equal ones, and the noise of an even spread have no peaks either.
         assert_eq!(named(&around(&[(1e5, 100), (3e5, 100)], 1e3)), None);
         assert_eq!(named(&[7.0; 1000]), None);
         let even: Vec<f64> = (0..1000).map(|n| f64::from(n * 7919 % 1000)).collect();

@@ -18,7 +18,7 @@ pub struct ChapterDeclaration {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What it answers.
+    /// The question that it answers.
     pub intro: String,
     /// Its tables.
     pub tables: Vec<TableDeclaration>,
@@ -31,11 +31,11 @@ pub struct TableDeclaration {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What bounds the number of samples and the range of the figures.
+    /// The limits of the number of samples and of the range of the figures.
     pub limits: String,
     /// Its rows.
     pub rows: Vec<RowDeclaration>,
-    /// What its rows measure, drawn.
+    /// The diagram of its rows.
     pub diagram: Option<Diagram>,
 }
 
@@ -44,13 +44,13 @@ pub struct TableDeclaration {
 pub struct RowDeclaration {
     /// Stable id.
     pub id: String,
-    /// What it is, for people, short.
+    /// A short label, for people.
     pub label: String,
     /// The unit of its figure.
     pub unit: Unit,
-    /// How its samples are taken.
+    /// The method of its samples.
     pub method: Method,
-    /// What it measures, exactly.
+    /// The exact description of the measured quantity.
     pub measures: String,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> 
     chapters
 }
 
-/// Whether `id` lies under `prefix`: the same segments at its beginning.
+/// Whether `id` begins with the segments of `prefix`.
 pub fn is_under(id: &str, prefix: &str) -> bool {
     id.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -83,7 +83,7 @@ pub fn is_under(id: &str, prefix: &str) -> bool {
 pub struct UnknownProbe {
     /// The prefix as written.
     pub prefix: String,
-    /// The ids that look most like it.
+    /// The most similar ids.
     pub similar: Vec<String>,
 }
 
@@ -102,14 +102,14 @@ impl std::error::Error for UnknownProbe {}
 /// The ids of all rows under any of the prefixes, in reading order; all rows if there are no prefixes.
 ///
 /// # Errors
-/// A prefix under which there is nothing.
+/// A prefix selects no row.
 pub fn select(prefixes: &[String]) -> Result<Vec<String>, UnknownProbe> {
     let all: Vec<String> =
         registry().into_iter().flat_map(|c| c.tables).flat_map(|t| t.rows).map(|row| row.id).collect();
     among(&all, prefixes)
 }
 
-/// Those of these ids that lie under any of the prefixes.
+/// The ids under any of the prefixes.
 pub(crate) fn among(all: &[String], prefixes: &[String]) -> Result<Vec<String>, UnknownProbe> {
     if let Some(prefix) = prefixes.iter().find(|prefix| !all.iter().any(|id| is_under(id, prefix))) {
         return Err(UnknownProbe { prefix: prefix.clone(), similar: similar_ids(prefix, all) });
@@ -118,7 +118,7 @@ pub(crate) fn among(all: &[String], prefixes: &[String]) -> Result<Vec<String>, 
     Ok(all.iter().filter(under).cloned().collect())
 }
 
-/// Up to three prefixes of ids that share the longest beginning with what was written.
+/// Up to three prefixes of ids that share the longest beginning with the text.
 pub fn similar_ids(written: &str, ids: &[impl AsRef<str>]) -> Vec<String> {
     let depth = written.matches('.').count() + 1;
     let shared = |candidate: &str| candidate.bytes().zip(written.bytes()).take_while(|(a, b)| a == b).count();

@@ -1,4 +1,4 @@
-//! The settings of the measuring thread: each probe names its own, and the runner holds them while it runs.
+//! The settings of the measuring thread: each probe names its own, and the runner applies them while the probe runs.
 
 use hairspring_machine::{Machine, Nanos};
 use hairspring_sheet::Absent;
@@ -6,22 +6,22 @@ use hairspring_time::{RealTime, RealTimeGuard};
 
 use super::context::{Class, Context, policy_refused};
 
-/// Under which settings of its thread a probe runs.
+/// The settings of the thread for a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Setting {
-    /// Those of the program: the probe places its own threads.
+    /// Unchanged settings: the probe places its own threads.
     AsStarted,
-    /// On the CPU of the sheet, where the system permits it.
+    /// On the CPU of the sheet, if the system permits it.
     Pinned,
-    /// On the CPU of the sheet, under this policy. The rows are absent where the policy is refused.
+    /// On the CPU of the sheet, under this policy. The rows are absent if the policy is refused.
     Class(Class),
     /// The same with a timer slack of 1 ns, as periodic threads set it.
     Punctual(Class),
-    /// On the CPU of the sheet, under `SCHED_FIFO` or, where that is refused, as an ordinary thread.
+    /// On the CPU of the sheet, under `SCHED_FIFO` or, if that is refused, as an ordinary thread.
     BestClass,
 }
 
-/// Settings that are held.
+/// Settings in force.
 pub(super) struct Held<'m, M: Machine> {
     setting: Setting,
     refused: Option<Absent>,
@@ -29,7 +29,7 @@ pub(super) struct Held<'m, M: Machine> {
 }
 
 impl<'m, M: Machine + Clone + Sync> Held<'m, M> {
-    /// Takes the settings, which end when this is dropped.
+    /// Applies the settings until this is dropped.
     pub(super) fn take(setting: Setting, context: &Context<'_, M>, machine: &'m M) -> Self {
         let (wanted, strict) = match setting {
             Setting::AsStarted => return Self { setting, refused: None, _guard: None },
@@ -52,7 +52,7 @@ impl<'m, M: Machine + Clone + Sync> Held<'m, M> {
         Self { setting, refused, _guard: Some(guard) }
     }
 
-    /// Why the settings cannot be had, if they were refused.
+    /// Why the settings were refused, if they were.
     pub(super) fn refused(&self) -> Option<Absent> {
         self.refused.clone()
     }

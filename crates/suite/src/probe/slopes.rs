@@ -1,13 +1,13 @@
-//! [`Slopes`]: what an event costs, from two loops that differ by nothing but events.
+//! [`Slopes`]: the cost of an event, from two loops that differ only in their number of events.
 
 /// The times of two loops, in the order fewer, more, more, fewer, made into one sample: what each further event adds.
 ///
-/// The order cancels what drifts evenly meanwhile. The loops are the same code with k events and with 2k, or with an event and
-/// without it; either way the difference of their events is known, and what they have in common (stamps, the loop's own work) is gone.
-/// Nothing else makes a row of the method [`Diff`](hairspring_sheet::Method::Diff).
+/// The order cancels a uniform drift. The loops are the same code with k events and with 2k, or with an event and without it. The
+/// difference of their events is known, and their common part (stamps, the loop's own work) cancels. Only this makes a row of the
+/// method [`Diff`](hairspring_sheet::Method::Diff).
 #[derive(Clone, Debug)]
 pub(crate) struct Slopes {
-    /// By how many events the loops differ.
+    /// The number of events by which the loops differ.
     events: f64,
     values: Vec<f64>,
 }
@@ -18,7 +18,7 @@ impl Slopes {
         Self { events, values: Vec::with_capacity(room) }
     }
 
-    /// Takes a sample: `time` runs the loop with more events (true) or with fewer, and says how long it took.
+    /// Takes a sample: `time` runs the loop with more events (true) or with fewer, and returns its time.
     #[inline(always)]
     pub(crate) fn take(&mut self, mut time: impl FnMut(bool) -> f64) {
         let times = [time(false), time(true), time(true), time(false)];
@@ -43,7 +43,7 @@ impl Slopes {
     }
 }
 
-/// What an event adds, by four times in the order fewer, more, more, fewer, of loops that differ by so many events.
+/// The cost of an event, from four times of loops that differ by so many events, in the order fewer, more, more, fewer.
 #[inline]
 pub(crate) fn slope([fewer, more, more_again, fewer_again]: [f64; 4], events: f64) -> f64 {
     (more + more_again - fewer - fewer_again) / (2.0 * events)

@@ -1,25 +1,25 @@
-//! A known time inside what is measured: with it, comparisons are tested against a change whose size is known.
+//! A known additional time inside measured code, which tests comparisons against a change of known size.
 //!
-//! The time is spent by work of a fixed length, not by waiting for the clock: a wait would end with the steps of the counter, and would
-//! hide disturbances that come while it lasts. Every build has this work, so a build that spins has the layout of one that does not.
+//! Work of a fixed length takes the time, not a wait for the clock: a wait would end at a step of the counter, and would hide
+//! disturbances during the wait. Every build has this work, so a build that spins has the layout of one that does not.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Rows of one probe that can be lengthened.
+/// The most rows of one probe that can be lengthened.
 const PLACES: usize = 8;
-/// The length of the work of which one step is timed, and how often; the median counts.
+/// The length of the work that times one step, and its repeats; the median counts.
 const WORK_TIMED: f64 = 20_000.0;
 const TIMINGS: usize = 9;
 
 /// For each row of the probe that runs: steps of work for an event, as the bits of an `f64`.
 static STEPS: [AtomicU64; PLACES] = [const { AtomicU64::new(0) }; PLACES];
 
-/// Lengthens so many events of this row of the probe that runs. One load and a comparison where nothing is to be lengthened.
+/// Lengthens so many events of this row of the running probe. Only one load and a comparison if no row is lengthened.
 #[inline(always)]
 pub(crate) fn spin(row: usize, events: u64) {
-    // Relaxed: written before the threads start that read it.
+    // Relaxed: written before the reading threads start.
     let bits = STEPS[row].load(Ordering::Relaxed);
     if bits != 0 {
         work(f64::from_bits(bits) * events as f64);
@@ -37,7 +37,7 @@ pub(super) fn set(rows: impl IntoIterator<Item = f64>) {
     }
 }
 
-/// What a step takes in this process.
+/// The time of a step in this process.
 fn step_ns() -> f64 {
     static STEP_NS: OnceLock<f64> = OnceLock::new();
     *STEP_NS.get_or_init(|| {
@@ -50,7 +50,7 @@ fn step_ns() -> f64 {
     })
 }
 
-/// Steps that wait for each other: no compiler and no processor can shorten them.
+/// Dependent steps, which neither compiler nor processor can shorten.
 #[cold]
 #[inline(never)]
 fn work(steps: f64) {

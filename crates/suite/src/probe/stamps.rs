@@ -1,17 +1,17 @@
-//! What stamps cost and resolve: measured in the process that measures, on its CPU, just before each probe.
+//! Cost and resolution of stamps, measured in the measuring process, on its CPU, just before each probe.
 
 use hairspring_machine::{Clock, Machine};
 use hairspring_time::{CounterStep, Timebase};
 
 use crate::rounds::median;
 
-/// Pairs of which the median counts.
+/// Number of pairs; the median counts.
 const PAIRS: usize = 101;
 
-/// The step of the counter, and what two kinds of stamps show with nothing between them.
+/// The step of the counter, and the cost of two kinds of stamps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct StampCosts {
-    /// `None` where the counter stands still.
+    /// `None` if the counter does not advance.
     pub(crate) step_ns: Option<f64>,
     /// Two ordered stamps of the time base.
     pub(crate) pair_ns: f64,
@@ -27,7 +27,7 @@ impl StampCosts {
         Self { step_ns, pair_ns: 0.0, kernel_pair_ns: 0.0 }.again(timebase)
     }
 
-    /// The same with pairs that are measured now, by the thread that calls.
+    /// The same step with pairs measured now by the calling thread.
     pub(crate) fn again<M: Machine>(self, timebase: &Timebase<M>) -> Self {
         let machine = timebase.machine();
         let ticks = |_| {

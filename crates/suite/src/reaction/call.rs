@@ -1,4 +1,4 @@
-//! What calls of a device cost, and what a unit adds to them.
+//! Cost of device calls, and the overhead of a unit.
 
 use hairspring_device::{AccessTimes, Device, DeviceError, Guarded, Lines, Protocol};
 use hairspring_machine::{Host, Machine, Nanos};
@@ -23,7 +23,7 @@ const CALLS: [(&str, &str, Call); 3] = [
     ("init", "initialise the board", |board| board.init()),
 ];
 
-/// A probe of each call, and one of what a unit adds.
+/// A probe of each call, and one of a unit's overhead.
 pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     let table = probes.table(
         "reaction.call",
@@ -65,7 +65,7 @@ fn before(timebase: &Timebase<Host>, end: Instant) -> bool {
     end.since(timebase.now()).is_ok_and(|left| left > Nanos::ZERO)
 }
 
-/// Its events have come already.
+/// A source whose events are already pending.
 struct Ready<'t> {
     timebase: HeldTimebase<'t, Host>,
     sequence: u64,
@@ -89,7 +89,7 @@ impl EventSource<Host> for Ready<'_> {
     }
 }
 
-/// The cost of an activation in which nothing is done, from many in a row.
+/// The cost of an empty activation, from many in a row.
 fn dispatch(span: Nanos, timebase: &Timebase<Host>) -> Taken {
     let folder = folder()?;
     let open = || board(&folder, AccessTimes::ZERO, Protocol::Inherit, timebase);

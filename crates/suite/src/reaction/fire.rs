@@ -9,18 +9,18 @@ use super::sources::EVENTS_MOST;
 
 /// The least time between two events, in which the waiting thread falls asleep again.
 const REST: Nanos = Nanos::from_micros(200);
-/// An event without a reaction by then is lost.
+/// An event without a reaction after this time is lost.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// What came of it.
+/// The result.
 pub(super) struct Fired {
     /// Every activation.
     pub(super) stages: Vec<Stages>,
-    /// When each event was fired.
+    /// The time of each event.
     pub(super) stamps: Vec<Instant>,
 }
 
-/// Fires events for this long, or collects the events of a source that needs nothing to fire it.
+/// Fires events for this long, or collects the events of a source that fires by itself.
 pub(super) fn fire(
     firing: Option<Box<dyn FnMut() -> std::io::Result<()> + '_>>,
     span: Nanos,

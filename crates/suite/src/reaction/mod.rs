@@ -1,4 +1,4 @@
-//! Chapter *Reaction*: from an event outside to the access of a device, stage by stage; and what priorities and locks do to it.
+//! Chapter *Reaction*: from an external event to the access of a device, stage by stage; and the effects of priorities and locks.
 
 mod call;
 pub mod chain;
@@ -36,7 +36,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     probes
 }
 
-/// A folder for boards and signals, in memory where there is such a folder.
+/// A folder for boards and signals, in memory if the system has such a folder.
 fn folder() -> Result<TempDir, Absent> {
     let shared = std::path::Path::new("/dev/shm");
     let made = if shared.is_dir() { tempfile::tempdir_in(shared) } else { tempfile::tempdir() };
@@ -53,7 +53,7 @@ fn board<'t>(
     VirtualBoard::open(&folder.path().join(chain::BOARD), times, Lines(0), protocol, timebase).map_err(refused)
 }
 
-/// What a device did not do, as the reason for an absence.
+/// A device's error, as the reason for an absence.
 fn refused(error: DeviceError) -> Absent {
     Absent::new(format!("failed to {}: {}", error.attempted, error.said), error.remedy)
 }

@@ -21,42 +21,42 @@ use crate::probe::{Class, Context, Probes, Reading, Row, Samples, Setting, Slot,
 const SHARE: f64 = 0.03;
 /// The period of the timers.
 const PERIOD: Nanos = Nanos::from_micros(500);
-/// The least time for pulses that come once in a second; nothing is waited for where there is no device.
+/// The least time for pulses that come once a second; without a device there is no wait.
 const PULSES: Nanos = Nanos::from_millis(1500);
-/// Where they come from.
+/// The device of the pulses.
 const PULSES_FROM: &str = "/dev/pps0";
-/// Room for stamps: all of them.
+/// Room for all stamps.
 pub(super) const EVENTS_MOST: usize = 4096;
-/// The group of the events that are sent to one; from the range for private use.
+/// The multicast group of events, from the range for private use.
 const GROUP: &str = "239.255.72.83:0";
 
-/// A kind of source: how it is made, and what fires it.
+/// A kind of source: how to make it, and how to fire it.
 #[derive(Clone, Copy)]
 pub(crate) struct Kind {
     /// Its segment in ids, and its name for people.
     pub(crate) segment: &'static str,
     name: &'static str,
-    /// What is stamped as the event.
+    /// The moment that counts as the event.
     event: &'static str,
     class: Class,
-    /// Whether events come once in a second, by themselves.
+    /// Whether events come by themselves, once a second.
     pulses: bool,
     make: for<'t> fn(&Making<'t>) -> Made<'t>,
 }
 
-/// What a source is made with.
+/// Parameters of a source.
 struct Making<'t> {
     signal: &'t Signal,
-    /// Where the signal is.
+    /// The path of the signal.
     path: &'t Path,
     timebase: &'t Timebase<Host>,
     stop: &'t Stop,
 }
 
-/// A source, and what makes its events if it does not make them by itself; or why there is none.
+/// A source, and the function that fires its events unless they come by themselves; or why there is none.
 type Made<'t> = Result<(Box<dyn EventSource<Host> + 't>, Option<Firing<'t>>), Absent>;
 
-/// What makes an event.
+/// Fires an event.
 type Firing<'f> = Box<dyn FnMut() -> std::io::Result<()> + 'f>;
 
 impl Kind {
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-/// The sources, in reading order. Timers and pulses need nothing that fires them.
+/// The sources, in reading order. Timers and pulses fire by themselves.
 pub(crate) const SOURCES: [Kind; 9] = [
     Kind::asleep("timer", "kernel timer", "the time it was due", |making| {
         Ok((Box::new(Timer::new(PERIOD, making.timebase, making.stop).map_err(refused)?), None))
@@ -111,14 +111,14 @@ pub(crate) const SOURCES: [Kind; 9] = [
     },
 ];
 
-/// Lines of real devices, which nothing on a machine drives by itself: segment, name, what is stamped as the event.
+/// Lines of real devices, which no part of a machine drives by itself: segment, name, and the moment that counts as the event.
 const WIRED: [(&str, &str, &str); 3] = [
     ("gpio", "edge of a GPIO line", "when the kernel took the interrupt"),
     ("parport", "interrupt of a parallel port", "when the thread had it"),
     ("uio", "interrupt of a card", "when the thread had it"),
 ];
 
-/// The stages: segment, label, what lies in it.
+/// The stages: segment, label, description.
 const STAGES: [(&str, &str, &str); 5] = [
     ("total", "event → I/O done", "from the event until the access of the device is done"),
     ("wake", "event → wake", "from the event until the waiting thread has it"),
@@ -207,7 +207,7 @@ fn enter<M: Machine + Clone + Sync>(
     }
 }
 
-/// Lets events of a source come for this long, and returns how long each took to the end of the access, and when that was.
+/// Collects events of a source for this long, and returns for each the time to the end of the access, and when that was.
 pub(crate) fn totals(
     source: usize,
     settings: RealTime,
@@ -223,7 +223,7 @@ pub(crate) fn totals(
     Ok(stages.iter().filter_map(total).collect())
 }
 
-/// Lets events come for this long, and returns the stages of all that did.
+/// Collects events for this long, and returns their stages.
 fn react(
     kind: Kind,
     folder: &TempDir,
@@ -241,7 +241,7 @@ fn react(
     let (waiting, firing) = (kind.make)(&Making { signal: &signal, path: &path, timebase, stop: &stop })?;
     let mut lines = Lines(0);
     let action = move |activation: &mut Activation<'_, '_, Host>| {
-        // In the total and in no stage.
+        // Part of the total and of no stage.
         spin(0, 1);
         lines.0 ^= 1;
         activation.device(|device| device.write(Lines::one(0), lines))
@@ -253,7 +253,7 @@ fn react(
         let reacting = scope.spawn(move || {
             let guard = settings.apply(&Host);
             let refused_policy = policy_refused(&guard);
-            // Nobody listens only if the caller has gone.
+            // Fails only if the caller has gone.
             drop(placed.send(refused_policy.clone()));
             if refused_policy.is_some() {
                 return Ok(unit.counts());
@@ -262,7 +262,7 @@ fn react(
         });
         let fired = match ready.recv() {
             Ok(None) => {
-                // The one who fires has a CPU of its own and the priority of an interrupt, where that can be had.
+                // The firing thread has its own CPU and the priority of an interrupt, if permitted.
                 let place = RealTime { policy: Some(Policy::Fifo(90)), cpu: other, ..RealTime::default() };
                 let guard = other.map(|_| place.apply(&Host));
                 let fired = fire(firing, span, ring, timebase);
@@ -273,7 +273,7 @@ fn react(
             Err(_) => Err(Absent::final_("the thread that reacts did not begin")),
         };
         stop.set();
-        // Whoever sleeps for the signal wakes and sees it.
+        // Wakes a thread that sleeps for the signal, so that it sees the flag.
         drop(signal.fire(None, timebase));
         let counts = reacting.join().map_err(|_| Absent::final_("the thread that reacts panicked"))?;
         let Fired { stages, stamps } = fired?;
@@ -299,7 +299,7 @@ fn with_stamps(mut stages: Vec<Stages>, stamps: &[Instant]) -> Vec<Stages> {
 }
 
 impl<'t> Making<'t> {
-    /// The signal once more, for the thread that waits for it.
+    /// The signal again, for the waiting thread.
     fn again(&self) -> Result<Signal, Absent> {
         Signal::open(self.path).map_err(refused)
     }

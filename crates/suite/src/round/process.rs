@@ -1,13 +1,13 @@
-//! A round in a process of its own: how it is started, what the two sides say to each other, and how it ends.
+//! A round in its own process: its start, the protocol of the two sides, and its end.
 //!
 //! ```text
-//!   sheet ── stdin: what is asked for, one line ─────────────────────► round
+//!   sheet ── stdin: the request, one line ────────────────────────────► round
 //!         ◄─ stdout: hello, then progress and parts, a line each ─────
-//!         ── stdin closed: end early, say what there is ─────────────►
+//!         ── stdin closed: end early, send the results ─────────────►
 //! ```
 //!
-//! A process that measures must be fresh: its pages, its layout (address space randomisation, an environment of random length) and the
-//! CPU it starts on are part of what varies between two runs. It ends when its input does, so it never outlives the sheet.
+//! A measuring process must be fresh: its pages, its layout (address space randomisation, an environment of random length) and
+//! its first CPU all vary between two runs. It ends with its input, so it never outlives the sheet.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
@@ -25,27 +25,27 @@ use serde::{Deserialize, Serialize};
 use super::{Measuring, PROTOCOL, RoundPart, RoundRequest, take_round};
 use crate::probe::{ChapterDeclaration, SheetProgress, registry};
 
-/// The hidden command that is a round.
+/// The hidden command for a round.
 pub const COMMAND: &str = "round";
 /// The variable whose length is random.
 const PADDING: &str = "HAIRSPRING_PADDING";
-/// Between two looks at whether the user has interrupted.
+/// Time between two checks for an interruption by the user.
 const LOOK: Duration = Duration::from_millis(50);
-/// How well the rate must be known before the first measurement, and how long that may take, where nobody says what it is.
+/// The required bound of the rate before the first measurement, and the time limit for it, without a given calibration.
 const BOUND_PPM: f64 = 0.5;
 const AGE: Nanos = Nanos::from_millis(50);
 
-/// What a round is asked for.
+/// A request to a round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
-    /// To say which rows it has.
+    /// List the rows.
     Declare,
     /// To measure.
     Take(RoundRequest),
 }
 
-/// A line of what a round says.
+/// A line of a round's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Say {
@@ -57,9 +57,9 @@ enum Say {
     Ended,
 }
 
-/// Is a round: measures what the line `asked` asks for, and says on `output` what it finds. Ends early once `interrupted` is set, as the
-/// caller does at the end of the input. `program` becomes the processes that some chapters need. Returns `false` if the line is nothing
-/// that it understands.
+/// Serves a round: measures the request in the line `asked`, and writes the results to `output`. Ends early once `interrupted` is
+/// set, which the caller does at the end of the input. `program` is started for chapters that need other processes. Returns
+/// `false` if the line is not a valid request.
 ///
 /// # Errors
 /// The output is gone.
@@ -86,7 +86,7 @@ pub fn serve(
         }
         Err(_) => return Ok(false),
     };
-    // What has happened to the clocks since is told before the first chapter.
+    // Changes of the clocks since then are reported before the first chapter.
     let anchors = request.anchors.as_deref().and_then(|anchors| anchors.parse().ok());
     let timebase = match anchors {
         Some(anchors) => Timebase::resume(Host, anchors),
@@ -99,7 +99,7 @@ pub fn serve(
     let mut progress = |progress: SheetProgress<'_>| {
         let SheetProgress { measuring, done, total } = progress;
         let said = Say::Progress { measuring: measuring.to_owned(), done_ns: done.count(), total_ns: total.count() };
-        // Once the sheet is gone the input has ended, too.
+        // If the sheet's process is gone, the input has ended, too.
         drop(say(&said));
     };
     let mut gone = None;
@@ -111,21 +111,21 @@ pub fn serve(
     say(&taken.map_or_else(|error| Say::Failed(error.to_string()), |_| Say::Ended)).map(|()| true)
 }
 
-/// What came of a process that was asked for a round.
+/// The result of a process for a round.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) parts: Vec<RoundPart>,
     pub(crate) declared: Option<(Build, Vec<ChapterDeclaration>)>,
-    /// Why it did not come to its end.
+    /// Why it did not finish.
     pub(crate) failed: Option<Failed>,
 }
 
-/// Why a round did not come to its end.
+/// Why a round did not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// The program cannot be a round at all.
+    /// The program cannot serve rounds at all.
     NoRound(String),
-    /// It was one, and something went wrong.
+    /// The program serves rounds, but failed.
     Broken(String),
 }
 
@@ -141,13 +141,13 @@ impl Failed {
 #[derive(Clone, Copy)]
 pub(crate) struct Started<'p> {
     pub(crate) program: &'p Path,
-    /// By how much its environment is longer.
+    /// The bytes added to its environment.
     pub(crate) padding: usize,
-    /// What else is in its environment.
+    /// Other variables in its environment.
     pub(crate) variable: Option<(&'static str, &'p Path)>,
 }
 
-/// Has a program do what is asked for in a process of its own, and waits for its end. Calls `started` once it has been started.
+/// Starts a program for a request in its own process, and waits for its end. Calls `started` once it has been started.
 pub(crate) fn ask(
     how: &Started<'_>,
     asked: &Ask,
@@ -223,7 +223,7 @@ fn start(how: &Started<'_>, asked: &Ask) -> std::io::Result<Child> {
     if let Some(input) = &mut child.stdin {
         let mut line = serde_json::to_string(asked)?;
         line.push('\n');
-        // A program that does not listen says itself what is wrong.
+        // A program that does not read its input reports its own error.
         drop(input.write_all(line.as_bytes()));
     }
     Ok(child)

@@ -18,7 +18,7 @@ use crate::arguments::{Plain, duration, number, parsed};
 use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::page::{Example, Page};
-use crate::record::record::{self, standing};
+use crate::record::record::{self, progress};
 use crate::record::way::{self, Way};
 use crate::record::{recording, target};
 use crate::{interrupt, output};
@@ -186,7 +186,7 @@ impl Shown {
         let run = self.run;
         self.live.show(Host.monotonic() - self.begun, || match doing {
             Doing::Recording(card) => {
-                format!("{run} {what}  {}", standing::line(std::slice::from_ref(card), None, None))
+                format!("{run} {what}  {}", progress::line(std::slice::from_ref(card), None, None))
             }
             Doing::Verifying(at) => format!("{run} {what}  read back {} of {}", at.done, at.total),
         });

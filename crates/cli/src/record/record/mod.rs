@@ -4,8 +4,8 @@ pub(crate) mod card;
 mod external;
 pub(crate) mod json;
 mod levels;
+pub(crate) mod progress;
 mod request;
-pub(crate) mod standing;
 pub(crate) mod text;
 
 use std::io::ErrorKind;
@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
         let Some(first) = cards.first() else { return };
         live.show(first.elapsed, || {
-            let standing = standing::line(cards, request.length(), request.config().wait);
+            let standing = progress::line(cards, request.length(), request.config().wait);
             levels.as_mut().map_or_else(|| standing.clone(), |levels| format!("{standing}  {}", levels.look(cards)))
         });
     });

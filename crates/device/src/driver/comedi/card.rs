@@ -1,4 +1,4 @@
-//! [`AnalogCard`]: analogue inputs of a card as written on a command line.
+//! [`AnalogCard`]: analogue inputs of a card on a command line.
 //!
 //! ```text
 //! comedi:/dev/comedi0,2ch,10kS/s                               the first two channels of subdevice 0
@@ -23,12 +23,12 @@ const CARDS: Catalogue = Catalogue {
     noun: "card with analogue inputs",
     syntaxes: &[Syntax { kind: AnalogCard::NAME, place: PlaceForm::UpToComma, example: EXAMPLE }],
 };
-/// How far the rate that the card can do may be from the one that was written.
+/// The greatest difference between the card's rate and the requested one.
 const RATE_WITHIN: f64 = 0.01;
 /// Channels at most; the library's recordings have no more.
 const MOST_CHANNELS: u32 = 4096;
 
-/// Inputs that were described and not yet opened.
+/// Described inputs, not open yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AnalogCard {
     path: PathBuf,
@@ -45,12 +45,12 @@ impl AnalogCard {
     /// What can be written behind channels and rate, as examples.
     pub const OPTIONS: [&'static str; 4] = ["subdevice=1", "range=2", "frames=1000", "fifo=1MiB"];
 
-    /// Whether a description is one of such inputs, well written or not.
+    /// Whether a description names such inputs, valid or not.
     pub fn is_named_in(text: &str) -> bool {
         CARDS.has_kind_of(text)
     }
 
-    /// How samples are stored, but for the resolution, which the card tells when it is opened.
+    /// The layout of samples, without the resolution, which is known only after opening.
     pub fn layout(&self) -> Layout {
         self.layout
     }

@@ -1,12 +1,10 @@
 //! [`AnalogInput`]: the analogue inputs of a card, scanned at a rate of the card's own clock, as a [`Source`].
 //!
-//! It is clocked: the card goes on whether or not anybody takes its data. The kernel's buffer is the FIFO; what is in it is not
-//! counted as produced before it is taken. Samples are stored as the card gives them: unsigned, 0 for the lowest voltage of the
-//! range.
+//! It is clocked: the card continues whether or not its data are read. The kernel's buffer is the FIFO; data in it count as
+//! produced only when they are read. Samples are stored as the card gives them: unsigned, 0 for the lowest voltage of the range.
 //!
-//! **Loss.** When the kernel's buffer overflows, the driver stops the card; nobody knows what it would have measured after that. So
-//! every policy acts as `stop` here: all that was in the buffer is kept, and the stream ends with an overrun. A frame that was begun
-//! and never completed is a gap.
+//! **Loss.** When the kernel's buffer overflows, the driver stops the card, so later data do not exist. Every policy acts as
+//! `stop` here: all data in the buffer are kept, and the stream ends with an overrun. An incomplete frame is a gap.
 
 use std::io;
 use std::path::Path;
@@ -55,7 +53,7 @@ pub struct AnalogInput {
     reader: ReaderSource,
     fifo: Bytes,
     refused: Option<io::Error>,
-    /// Bytes up to which is read after it was told to stop.
+    /// The end of the data to read after a stop.
     stop_at: Option<u64>,
 }
 
@@ -183,12 +181,12 @@ impl Source for AnalogInput {
     }
 
     fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
-        // What the kernel holds when it is told to is taken first: it throws it away when the card is stopped.
+        // Reads the kernel's data before stopping the card, because the kernel discards them then.
         let stop_at = *self.stop_at.get_or_insert(self.reader.counters().produced_bytes + self.fifo.0);
         match self.service(now, ring) {
             Next::At(at) if self.reader.counters().produced_bytes < stop_at => Next::At(at),
             Next::At(_) | Next::Readable(..) => {
-                // It may have ended by itself meanwhile.
+                // The acquisition may have ended by itself meanwhile.
                 let _ = kernel::cancel(&self.node, self.acquisition.subdevice);
                 self.reader.stop(now, ring)
             }

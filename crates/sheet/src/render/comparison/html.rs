@@ -1,4 +1,4 @@
-//! A comparison as one HTML file that needs nothing else: what differs in a table, and every ratio with its interval as a plot.
+//! A comparison as one self-contained HTML file: the differences in a table, and every ratio with its interval as a plot.
 
 use super::super::html::{Markup, STYLE};
 use super::super::svg::{coordinate, escaped};
@@ -7,9 +7,9 @@ use crate::compare::{Against, ComparedRow, Comparison, Grounds, chapter};
 
 /// Where the names of the rows end and the plot begins, how wide it is, and how high a row.
 const PLOT: (f64, f64, f64) = (430.0, 440.0, 18.0);
-/// Ratios beyond these lie on the edge of the plot.
+/// The range of the plot; ratios beyond it lie on its edge.
 const LIMITS: [f64; 2] = [0.1, 10.0];
-/// Marks on the axis where they lie within it.
+/// Marks on the axis, if within its range.
 const MARKS: [f64; 13] = [0.1, 0.2, 0.5, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 2.0, 5.0, 10.0];
 
 const PLOT_STYLE: &str = "
@@ -133,7 +133,7 @@ fn ratios(page: &mut Markup, rows: &[(&ComparedRow, &Against)], grounds: Grounds
         left + width + 20.0,
         bottom + 18.0
     ));
-    // A mark leaves room for its text: those close to 1 make way where the axis is long.
+    // A mark leaves room for its text: marks close to 1 are left out on a long axis.
     let mut last = f64::MIN;
     for mark in MARKS.iter().filter(|mark| mark.ln().abs() < reach) {
         let class = if *mark == 1.0 { "one" } else { "grid" };

@@ -1,4 +1,4 @@
-//! A comparison as Markdown with GitHub's tables: what differs, what cannot be told, and every row.
+//! A comparison as Markdown with GitHub's tables: the differences, the undecided rows, and every row.
 
 use std::fmt::Write;
 

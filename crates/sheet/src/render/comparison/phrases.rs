@@ -33,7 +33,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-/// Whether changes of a row are ratios, and the unit where they are not.
+/// Whether changes of a row are ratios, and the unit if they are not.
 fn absolute(against: &Against) -> Option<Unit> {
     match (&against.side, against.difference) {
         (ComparedSide::Measured { unit, .. }, Some(difference)) => (difference.scale == Scale::Linear).then_some(*unit),
@@ -41,7 +41,7 @@ fn absolute(against: &Against) -> Option<Unit> {
     }
 }
 
-/// The size of a change: `12 %`, `× 2.1` from a doubling on, or `35.0 ns` where it is no ratio.
+/// The size of a change: `12 %`, `× 2.1` from a doubling on, or `35.0 ns` if it is not a ratio.
 fn size(change: f64, absolute: Option<Unit>) -> String {
     match absolute {
         Some(unit) => quantity(change.abs(), unit).to_string(),
@@ -106,7 +106,7 @@ pub(super) fn verdict(against: &Against, grounds: Grounds) -> String {
     }
 }
 
-/// What a side has, in words.
+/// A side's entry, in words.
 pub(super) fn side(side: &ComparedSide) -> String {
     match side {
         ComparedSide::Measured { unit, value, .. } => quantity(*value, *unit).to_string(),
@@ -115,7 +115,7 @@ pub(super) fn side(side: &ComparedSide) -> String {
     }
 }
 
-/// The ratio with its interval; empty where there is no ratio.
+/// The ratio with its interval; empty without a ratio.
 pub(super) fn ratio(against: &Against) -> String {
     match (against.ratio, against.interval) {
         (Some(ratio), Some([low, high])) => format!("× {} [{}, {}]", factor(ratio), factor(low), factor(high)),
@@ -124,7 +124,7 @@ pub(super) fn ratio(against: &Against) -> String {
     }
 }
 
-/// `(means)` where it is not the medians that are compared.
+/// `(means)` if the row does not compare medians.
 pub(super) fn instead(centre: Centre) -> String {
     if centre == Centre::Median { String::new() } else { format!(" ({})", centre.plural()) }
 }
@@ -147,13 +147,13 @@ pub(super) fn shift(shift: &ChapterShift, comparison: &Comparison) -> String {
     )
 }
 
-/// What can be said in one line of the rows of a chapter that are neither different nor the same.
+/// The undecided rows of a chapter, in one line.
 pub(super) struct Untold<'a> {
     pub(super) chapter: &'a str,
     pub(super) line: String,
 }
 
-/// One line for each chapter of which something cannot be told.
+/// One line for each chapter with undecided rows.
 pub(super) fn untold(comparison: &Comparison, other: usize) -> Vec<Untold<'_>> {
     let mut chapters: Vec<&str> = Vec::new();
     for row in &comparison.rows {
@@ -191,7 +191,7 @@ pub(super) fn untold(comparison: &Comparison, other: usize) -> Vec<Untold<'_>> {
     chapters.into_iter().filter_map(|chapter| Some(Untold { chapter, line: line(&chapter)? })).collect()
 }
 
-/// How many rows have which verdict on this other side, in words.
+/// The number of rows with each verdict on this other side, in words.
 pub(super) fn sum_of(comparison: &Comparison, other: usize) -> String {
     let count = |wanted: fn(RowVerdict) -> bool| {
         super::with_side(comparison, other).filter(|(_, against)| wanted(against.verdict)).count()
@@ -207,7 +207,7 @@ pub(super) fn sum_of(comparison: &Comparison, other: usize) -> String {
     format!("{} figures: {}", comparison.rows.len(), parts.join(", "))
 }
 
-/// The rows that only one side has a figure for, one line for each reason; those absent in both are no news.
+/// The rows with a figure on only one side, one line for each reason; rows absent on both are left out.
 pub(super) fn unmatched(comparison: &Comparison, other: usize) -> Vec<String> {
     const NAMED: usize = 4;
     let reasons = [

@@ -7,11 +7,11 @@ use super::{differing, ground, letter, phrases, with_side};
 use crate::TextStyle;
 use crate::compare::{Against, ComparedRow, ComparedSide, Comparison, Grounds, RowVerdict};
 
-/// More differing facts than this are named by their ids, unless every row is asked for: then the machines are different ones.
+/// More differing facts than this are named only by their ids, unless every row is requested: then the machines are different.
 const FACTS_SHOWN: usize = 8;
 
-/// Renders a comparison for a terminal. With `verbose` every row is listed; without it those that differ, and a line for each chapter of
-/// which something cannot be told.
+/// Renders a comparison for a terminal. With `verbose` every row is listed; without it those that differ, and a line for each
+/// chapter with undecided rows.
 pub fn comparison(comparison: &Comparison, style: &TextStyle) -> String {
     let mut page = Page::new(style.width, style.colour);
     page.line(&[(Ink::Heading, "Comparison of timing data sheets")]);
@@ -92,7 +92,7 @@ fn conditions(page: &mut Page, comparison: &Comparison, verbose: bool) {
     if comparison.conditions.is_empty() {
         page.wrapped(Ink::Plain, 2, 2, "nothing that the sheets record");
     }
-    // A fact that only one side knows says nothing of a difference.
+    // A fact that only one side has is not a difference.
     let (known, alone): (Vec<_>, Vec<_>) =
         comparison.conditions.iter().partition(|fact| fact.values.iter().flatten().count() > 1);
     let shown = if verbose { known.len() } else { FACTS_SHOWN };

@@ -2,15 +2,15 @@
 
 use super::{Markup, absent, incidents, notes, timeline};
 use crate::render::absences::has_figures;
+use crate::render::axes::{Scale, points_beyond};
 use crate::render::bins::Range;
 use crate::render::quantity;
 use crate::render::quantity::{Quantity, binary, centre, count, grouped, spread, statistic};
 use crate::render::svg;
 use crate::render::svg::escaped;
-use crate::render::ticks::{Scale, points_beyond};
 use crate::{Chapter, Figure, Method, Row, Series, SeriesLine, Table, Unit};
 
-/// A column of numbers: its head and what it shows of a figure.
+/// A column of numbers: its head and its statistic.
 type Statistic = (&'static str, fn(&Figure) -> Option<f64>);
 
 const STATISTICS: &[Statistic] = &[
@@ -28,13 +28,13 @@ const LIMITS: [Statistic; 3] = [
     ("median", |f| f.median),
     ("to", |f| f.median_interval.map(|limits| limits[1])),
 ];
-/// A table with more rows than these stands below its diagram, in full width: beside it there would be nothing but paper.
+/// A table with more rows than these stands below its diagram, in full width, because the space beside it would be empty.
 const MOST_ROWS_BESIDE: usize = 8;
 /// Statistics that have a column beside a diagram.
 const BESIDE_DIAGRAM: [&str; 4] = ["min", "median", "99 %", "max"];
-/// In this chapter the distribution is the result, so each gets a plot of its own.
+/// The chapter whose results are distributions, so each gets its own plot.
 const DISTRIBUTIONS_OF: &str = "disturbance";
-/// A figure of fewer samples has no shape to look at.
+/// The least number of samples for a distribution.
 const SAMPLES_LEAST: u64 = 100;
 
 pub(super) fn chapter(page: &mut Markup, chapter: &Chapter, open: bool) {
@@ -98,7 +98,7 @@ struct Columns {
 }
 
 fn columns(figures: &[&Figure], beside_diagram: bool) -> Columns {
-    // A document without medians shows what it has.
+    // A document without medians shows its other statistics.
     if figures.iter().all(|figure| figure.median.is_none() && figure.at_most.is_none()) {
         let kept: [Statistic; 3] = [("min", |f| f.min), ("mean", |f| f.mean), ("max", |f| f.max)];
         let some = |(_, of): &Statistic| figures.iter().any(|figure| of(figure).is_some());
@@ -113,7 +113,7 @@ fn columns(figures: &[&Figure], beside_diagram: bool) -> Columns {
     Columns { shown, below }
 }
 
-/// The head of the distributions: from where to where they go, if all rows share one axis.
+/// The head of the distributions: their range, if all rows share one axis.
 fn axis(figures: &[&Figure]) -> String {
     let mut units = figures.iter().filter(|f| f.histogram.is_some()).map(|f| f.unit);
     let unit = units.next();
@@ -148,7 +148,7 @@ fn single(page: &mut Markup, row: &Row, figure: &Figure) {
     page.add(format_args!("<tr id=\"{}\">{}{content}</tr>\n", escaped(&row.id), label(row, &[])));
 }
 
-/// What is absent, one line for each reason, with the ids of the rows.
+/// The absent rows, one line for each reason, with their ids.
 fn absences(page: &mut Markup, chapter: &Chapter) {
     for of in crate::render::absences::absences(chapter) {
         let groups: Vec<String> = of.groups.iter().map(|group| escaped(&group.named())).collect();
@@ -164,7 +164,7 @@ fn absences(page: &mut Markup, chapter: &Chapter) {
     }
 }
 
-/// The label with what else is to be said of the row: its id, how it was measured, statistics without a column, caveats.
+/// The label with the other facts of the row: its id, its method, statistics without a column, caveats.
 fn label(row: &Row, statistics: &[Statistic]) -> String {
     let mut details = vec![format!("<code>{}</code>", escaped(&row.id))];
     let mut caveats = String::new();
@@ -198,7 +198,7 @@ fn quantified(quantity: Option<Quantity>) -> String {
     }
 }
 
-/// What stands below the median: the same in powers of two, where it is a rate of bytes, and how much it varies from round to round.
+/// The text below the median: a rate of bytes in powers of two, and the variation from round to round.
 fn below_median(figure: &Figure) -> String {
     let below = |q: &dyn std::fmt::Display| format!("<span class=\"binary\">{q}</span>");
     let binary = binary(figure, figure.median).map_or(String::new(), |q| below(&q));

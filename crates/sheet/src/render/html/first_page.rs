@@ -1,4 +1,4 @@
-//! The first page: characteristics, findings and what was not measured, above the chapters.
+//! The first page: characteristics, findings and missing measurements, above the chapters.
 
 use super::{Markup, prose};
 use crate::render::quantity;

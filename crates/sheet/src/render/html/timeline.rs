@@ -1,4 +1,4 @@
-//! The timing diagram of a table, which stands beside it, or above it on a narrow screen or where the table is long.
+//! The timing diagram of a table, beside it, or above it on a narrow screen or for a long table.
 
 use super::Markup;
 use crate::render::svg;
@@ -6,7 +6,7 @@ use crate::render::svg::escaped;
 use crate::render::timeline::meanings;
 use crate::{Diagram, Table};
 
-/// The drawing with its caption, what its numbers stand for, and the meaning of every span.
+/// The drawing with its caption, the meaning of its numbers, and of every span.
 pub(super) fn diagram(page: &mut Markup, diagram: &Diagram, table: &Table) {
     page.add(format_args!("<figure class=\"timeline\">\n"));
     let mut legend = String::new();

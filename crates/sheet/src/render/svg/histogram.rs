@@ -69,7 +69,7 @@ pub(crate) fn distribution(figure: &Figure, title: &str) -> Option<String> {
         let x = place(value);
         let at = coordinate(x);
         write(&mut svg, format_args!("<path class=\"median\" d=\"M{at},{TOP}V{bottom}\"/>"));
-        // The label of the last mark must not leave the drawing; one that would cover another is left out.
+        // The label of the last mark must stay inside the drawing; a label that would cover another is left out.
         let text = format!("{name} {}", quantity(value, figure.unit));
         let (anchor, start) =
             if x > WIDTH * 0.85 { ("end", x - text.chars().count() as f64 * 6.4) } else { ("start", x) };
@@ -91,7 +91,7 @@ pub(crate) fn marks(figure: &Figure) -> impl Iterator<Item = (&'static str, f64)
     marks.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
-/// Heights from 0 to 1. They grow with the square root of the count, so that a single sample far out can be seen.
+/// Heights from 0 to 1. They grow with the square root of the count, so that a single distant sample is visible.
 fn heights(figure: &Figure, range: &Range, count: usize) -> Option<Vec<f64>> {
     let histogram = figure.histogram.as_ref().filter(|histogram| range.resolves(histogram))?;
     let bins = range.bins(histogram, count);

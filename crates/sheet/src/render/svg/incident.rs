@@ -8,10 +8,10 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::markup::{coordinate, escaped};
+use crate::render::axes::Scale;
 use crate::render::incident::{Lane, lanes, length, place, story, time, window};
 use crate::render::quantity;
 use crate::render::text::cut;
-use crate::render::ticks::Scale;
 use crate::{INCIDENT_THREAD, Incident, IncidentKind, Unit};
 
 const WIDTH: f64 = 860.0;

@@ -1,6 +1,6 @@
-//! The pieces that the drawings share: escaped text, numbers short enough for markup, markers.
+//! Parts that the drawings share: escaped text, short numbers for markup, markers.
 
-/// Text that stays text, in an element as well as in a quoted attribute.
+/// Escaped text, for an element or a quoted attribute.
 pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -10,7 +10,7 @@ pub(crate) fn escaped(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // XML and HTML have no form for these.
+            // XML and HTML cannot represent these.
             c if c.is_control() && !matches!(c, '\n' | '\t') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
@@ -24,7 +24,7 @@ pub(crate) fn coordinate(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// A marker around a point. Each style has a shape of its own, so that lines can be distinguished without colour.
+/// A marker around a point. Each style has its own shape, so that lines can be distinguished without colour.
 pub(crate) fn marker(style: usize, x: f64, y: f64) -> String {
     let at = |dx: f64, dy: f64| format!("{},{}", coordinate(x + dx), coordinate(y + dy));
     let shape = |corners: &[(f64, f64)]| {

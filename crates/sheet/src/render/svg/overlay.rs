@@ -1,10 +1,11 @@
-//! Pulses over each other: all of them whole, and below, if that shows more, the falling edges of the usual ones enlarged.
+//! Pulses drawn over each other: all of them in full, and below, if that shows more, the falling edges of the usual ones
+//! enlarged.
 //!
-//! A falling edge leads from the least width at the top to the greatest at the bottom: its slope shows the uncertainty.
-//! Below the edges stands how many fell where. The file needs nothing else, and follows the reader's light or dark scheme.
+//! A falling edge leads from the least width at the top to the greatest at the bottom: its slope shows the uncertainty. Below the
+//! edges a density shows how many fell where. The file is self-contained, and follows the reader's light or dark scheme.
 //!
-//! Problem: labels of markers can be as near to each other as the markers are. Solution: each goes into a row below those that
-//! reach it from the left.
+//! Problem: labels of close markers would overlap. Solution: each label goes into a row below those that would overlap it from
+//! the left.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -12,8 +13,8 @@ use std::fmt::Write;
 use super::markup::{coordinate, escaped};
 use crate::Unit;
 use crate::overlay::{Overlaid, Overlay, OverlayError};
+use crate::render::axes::Scale;
 use crate::render::quantity::{grouped, quantity, quantity_with_digits};
-use crate::render::ticks::Scale;
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 24.0;
@@ -25,18 +26,18 @@ const ROW: f64 = 19.0;
 const PULSE: f64 = 110.0;
 const DENSITY: f64 = 46.0;
 const AXIS: f64 = 26.0;
-/// The name of a panel, and what stays free below a drawing.
+/// Height of a panel's name, and the space below a drawing.
 const NAME: f64 = 26.0;
 const GAP: f64 = 20.0;
-/// About what a character of the labels takes.
+/// Approximate width of a character in labels.
 const CHARACTER: f64 = 6.9;
-/// Edges of one kind that are drawn; where there are more, those in between are left to the densities.
+/// The most edges of one kind that are drawn; of more, only the densities show those in between.
 const EDGES_MOST: usize = 1500;
-/// From so many pulses on there are densities.
+/// The least number of pulses for densities.
 const DENSITY_LEAST: usize = 20;
 /// Bins of a density.
 const BINS: usize = 228;
-/// The edges are enlarged if they take less than this part of the whole.
+/// The edges are enlarged if they take less than this part of the full width.
 const ENLARGED_BELOW: f64 = 0.35;
 /// Ticks count from the first marker if the enlarged range is less than this part of it.
 const RELATIVE_BELOW: f64 = 0.2;
@@ -63,10 +64,10 @@ text { fill: var(--ink); }
 .fill { fill: var(--c); }
 ";
 
-/// Draws each of them below the one before, as one SVG file; of none it says so.
+/// Draws them one below the other, as one SVG file; an empty list gives a text that says so.
 ///
 /// # Errors
-/// When one of them cannot be drawn.
+/// One of them cannot be drawn.
 pub fn overlays(drawings: &[Overlay]) -> Result<String, OverlayError> {
     let mut body = String::new();
     let mut top = GAP;
@@ -86,7 +87,7 @@ pub fn overlays(drawings: &[Overlay]) -> Result<String, OverlayError> {
     ))
 }
 
-/// A stretch of widths and where it lies on the paper.
+/// A range of widths, and its place in the drawing.
 struct Range {
     from: f64,
     to: f64,
@@ -102,7 +103,7 @@ impl Range {
     }
 }
 
-/// Returns where it ends.
+/// Returns the lower end.
 fn drawing(svg: &mut String, drawing: &Overlay, top: f64) -> f64 {
     let count = grouped(&drawing.pulses.len().to_string());
     let mut y = top + 14.0;
@@ -149,7 +150,7 @@ fn whole(drawing: &Overlay) -> Range {
     Range { from: -0.08 * longest, to: 1.08 * longest }
 }
 
-/// The range of the falling edges of the usual kind but for the first and the last fiftieth, with the markers that are near.
+/// The range of the falling edges of the usual kind without the first and the last fiftieth, with the markers nearby.
 fn edges(drawing: &Overlay) -> Option<Range> {
     let usual = || drawing.pulses.iter().filter(|pulse| pulse.kind == 0);
     let (mut begins, mut ends): (Vec<f64>, Vec<f64>) =
@@ -165,7 +166,7 @@ fn edges(drawing: &Overlay) -> Option<Range> {
     Some(Range { from: from - margin, to: to + margin })
 }
 
-/// The pulses in a range, the densities of their edges, the markers and the axis. Returns where it ends.
+/// The pulses in a range, the densities of their edges, the markers and the axis. Returns the lower end.
 fn panel(svg: &mut String, drawing: &Overlay, range: &Range, name: Option<&str>, top: f64) -> f64 {
     let mut y = top;
     if let Some(name) = name {
@@ -180,7 +181,7 @@ fn panel(svg: &mut String, drawing: &Overlay, range: &Range, name: Option<&str>,
     axis(svg, drawing, range, high, bottom);
     let of_kind =
         |kind: usize| -> Vec<&Overlaid> { drawing.pulses.iter().filter(|pulse| pulse.kind == kind).collect() };
-    // What is usual on top, but for the edges: of those the others are to be seen.
+    // Draws usual pulses on top, but unusual edges above usual ones.
     for kind in (0..drawing.kinds.len()).rev() {
         levels_of(svg, &of_kind(kind), kind, range, high, low);
     }
@@ -207,8 +208,8 @@ fn panel(svg: &mut String, drawing: &Overlay, range: &Range, name: Option<&str>,
     bottom + AXIS
 }
 
-/// The markers in the range with their labels. A label goes below every label on the left that reaches as far as its line, so
-/// that no line, which goes down from its label, passes through another one.
+/// The markers in the range with their labels. A label goes below every label on the left that reaches its line, so that no
+/// marker line crosses a label.
 fn marker_rows(drawing: &Overlay, range: &Range) -> Vec<(f64, usize, String)> {
     let mut markers: Vec<f64> = drawing.markers_ns.iter().copied().filter(|marker| range.holds(*marker)).collect();
     markers.sort_by(f64::total_cmp);
@@ -228,7 +229,7 @@ fn exact(width: f64) -> String {
     quantity_with_digits(width, Unit::Ns, 12).trimmed().to_string()
 }
 
-/// About how long a label is.
+/// The approximate width of a label.
 fn length(label: &str) -> f64 {
     label.chars().count() as f64 * CHARACTER
 }
@@ -242,7 +243,7 @@ fn axis(svg: &mut String, drawing: &Overlay, range: &Range, top: f64, bottom: f6
     let from_origin = origin.unwrap_or(0.0);
     let ticks = Scale::spanning(Unit::Ns, range.from - from_origin, range.to - from_origin).ticks();
     let step = ticks.windows(2).map(|pair| pair[1].0 - pair[0].0).next().unwrap_or(1.0);
-    // As many digits as neighbours need to differ.
+    // Enough digits to distinguish neighbours.
     let digits = |value: f64| (value.abs() / step).max(1.0).log10() as usize + 2;
     for (value, _) in ticks {
         let x = range.place(value + from_origin);
@@ -254,7 +255,7 @@ fn axis(svg: &mut String, drawing: &Overlay, range: &Range, top: f64, bottom: f6
         };
         let half = length(&label) / 2.0;
         write(svg, format_args!("<path class=\"grid\" d=\"M{0},{top}V{bottom}\"/>", coordinate(x)));
-        // There are so few of them that they do not touch each other; but one can be at the very end.
+        // The marks are too few to overlap, but one can be at the very end.
         let (x, y) = (coordinate(x.clamp(half, WIDTH - half)), bottom + 17.0);
         write(
             svg,
@@ -267,7 +268,7 @@ fn axis(svg: &mut String, drawing: &Overlay, range: &Range, top: f64, bottom: f6
     write(svg, format_args!("<path class=\"axis\" d=\"M{LEFT},{bottom}H{}\"/>\n", WIDTH - RIGHT));
 }
 
-/// From low to high and down again, without the falling edges.
+/// The levels of a pulse, without its falling edges.
 fn levels_of(svg: &mut String, of_kind: &[&Overlaid], kind: usize, range: &Range, high: f64, low: f64) {
     let Some(longest) = of_kind.iter().map(|pulse| pulse.at_least_ns).reduce(f64::max) else { return };
     let first_down = of_kind.iter().map(|pulse| pulse.at_most_ns).fold(f64::INFINITY, f64::min);
@@ -285,12 +286,12 @@ fn levels_of(svg: &mut String, of_kind: &[&Overlaid], kind: usize, range: &Range
     write(svg, format_args!("<path class=\"level k{kind}\" d=\"{levels}\"/>\n"));
 }
 
-/// The falling edges that pass through the range. Those that lie on the same tenths of a unit are one.
+/// The falling edges that pass through the range. Edges on the same tenths of a unit are merged.
 fn edges_of(svg: &mut String, of_kind: &[&Overlaid], kind: usize, range: &Range, high: f64, low: f64) {
     let tenths = |value: f64| (value * 10.0).round() as i64;
     let ends = |pulse: &&Overlaid| {
         let (least, most) = (pulse.at_least_ns, pulse.at_most_ns);
-        // An edge that leaves the range is cut where it does.
+        // An edge is cut where it leaves the range.
         let down =
             |width: f64| if most > least { low.min(high + (width - least) / (most - least) * PULSE) } else { low };
         let [begin, end] = [least.max(range.from), most.min(range.to)];
@@ -308,7 +309,7 @@ fn edges_of(svg: &mut String, of_kind: &[&Overlaid], kind: usize, range: &Range,
     write(svg, format_args!("<path class=\"edge k{kind}\" d=\"{path}\"/>\n"));
 }
 
-/// How many edges fell where: the square root of the count, so that a single one can be seen beside thousands.
+/// The density of edges: the square root of the count, so that a single one is visible beside thousands.
 fn densities(svg: &mut String, drawing: &Overlay, range: &Range, bottom: f64) {
     let kinds = drawing.kinds.len();
     let mut bins = vec![[0_u32; crate::overlay::KINDS_MAX]; BINS];

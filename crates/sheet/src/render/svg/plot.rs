@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::STYLES;
 use super::markup::{coordinate, escaped, marker};
-use crate::render::ticks::Scale;
+use crate::render::axes::Scale;
 use crate::{Point, Series, SeriesLine};
 
 const WIDTH: f64 = 760.0;
@@ -35,7 +35,7 @@ pub(crate) fn plot(series: &Series) -> Option<String> {
     Some(svg)
 }
 
-/// The style of each line: a fitted one has that of the line it was fitted to.
+/// The style of each line: a fitted line has the style of its data.
 pub(crate) fn styles(series: &Series) -> Vec<usize> {
     let mut next = 0;
     let style = |line: &SeriesLine| {

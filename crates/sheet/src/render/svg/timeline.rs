@@ -1,5 +1,5 @@
-//! A timing diagram as a drawing: lanes one below the other, the thread of execution as a line between them, the spans
-//! below it with thin lines up to the events that they lie between.
+//! A timing diagram as a drawing: lanes one below the other, the thread of execution as a line between them, the spans below it
+//! with thin lines up to their events.
 
 use std::fmt::Write;
 
@@ -13,18 +13,18 @@ use crate::{Diagram, DiagramRun};
 /// A character of the diagram's fixed-width font, rounded up.
 const CHARACTER: usize = 7;
 const METRICS: Metrics = Metrics { width: |text| text.width() * CHARACTER, event: 10, gap: 6, bracket: 12 };
-/// A drawing that is narrower is stretched to it.
+/// The least width; a narrower drawing is stretched.
 const WIDTH: usize = 330;
-/// From here on calls are numbers, because beside a table there is no room for a wider drawing.
+/// From this width on calls are numbers, because a wider drawing does not fit beside a table.
 const WIDTH_MAX: usize = 480;
 const LANE: usize = 42;
-/// From the top of a lane to its line; the labels stand between.
+/// Distance from the top of a lane to its line, with the labels between.
 const LINE: usize = 28;
 const SPAN: usize = 24;
 const MARGIN: usize = 6;
 const PLAIN: Manner = Manner { numbered: false, beside: false };
 
-/// A drawing and what its numbers stand for, if its calls are numbers.
+/// A drawing and the meaning of its numbers, if its calls are numbers.
 pub(crate) struct Drawing {
     pub(crate) svg: String,
     pub(crate) legend: Vec<String>,
@@ -98,7 +98,7 @@ fn drawn(diagram: &Diagram, layout: &Layout<'_>, left: usize) -> String {
     svg
 }
 
-/// The lane on which something happens at this time: a run ends, or begins, or a call is made.
+/// The lane with an event at this time: the end or beginning of a run, or a call.
 fn event(diagram: &Diagram, time: u32) -> Option<u32> {
     let run = |is: fn(&DiagramRun, u32) -> bool| diagram.runs.iter().find(|run| is(run, time)).map(|run| run.lane);
     let call = || diagram.calls.iter().find(|call| call.at == time).map(|call| call.lane);

@@ -25,7 +25,7 @@ pub(super) enum Column {
     To,
 }
 
-/// What may stand beside the labels, best first: the columns and the width of the distribution.
+/// The possible layouts beside the labels, best first: the columns and the width of the distribution.
 const LAYOUTS: &[(&[Column], usize)] = {
     use Column::{Max, Median, Min, N, P99, P999, Q1, Q3};
     &[
@@ -53,8 +53,8 @@ pub(super) struct Widths {
     unit: usize,
 }
 
-/// The best layout that leaves room for the labels. If there is room, the spread between rounds stands beside the median, and medians of
-/// rates of bytes are there in powers of two as well.
+/// The best layout that leaves room for the labels. If there is room, the spread between rounds stands beside the median, and
+/// medians of rates of bytes appear in powers of two, too.
 pub(super) fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) {
     let label_width = (width / 4).clamp(16, 32);
     let fits = |columns: &[Column], spark: usize| {
@@ -78,12 +78,12 @@ pub(super) fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) 
 
 /// The best layout without binary units.
 fn decimal_layout(figures: &[&Figure], fits: impl Fn(&[Column], usize) -> bool) -> (Vec<Column>, usize) {
-    // A count, a ratio and the like have no samples to count; a single sample has, and says so.
+    // Counts, ratios and similar figures have no number of samples; a single sample has.
     if figures.iter().all(|f| f.is_single()) {
         let stamped = figures.iter().any(|f| f.method == Method::Stamp);
         return (if stamped { vec![Column::N, Column::Median] } else { vec![Column::Median] }, 0);
     }
-    // A document without medians shows what it has.
+    // A document without medians shows its other statistics.
     if figures.iter().all(|figure| figure.median.is_none() && figure.at_most.is_none()) {
         let some = |column: &Column| *column == Column::N || figures.iter().any(|f| column.quantity(f).is_some());
         let columns = [Column::N, Column::Min, Column::Mean, Column::Max];
@@ -124,7 +124,7 @@ impl Column {
             }
             Column::Binary => return binary(figure, figure.median),
             Column::Spread => return spread(figure),
-            // One value has no least and no greatest: it stands once, as the median.
+            // A single value has no range: it appears once, as the median.
             _ if figure.is_single() && self != Column::Median => None,
             Column::Min => figure.min,
             Column::Q1 => figure.q1,
@@ -163,7 +163,7 @@ pub(super) fn widths(column: Column, figures: &[&Figure]) -> Widths {
     })
 }
 
-/// A quantity on its column's decimal point; a dash for a statistic that there is not.
+/// A quantity aligned on its column's decimal point; a dash for a missing statistic.
 pub(super) fn cell(column: Column, figure: &Figure, widths: Widths) -> String {
     let total = widths.total(column);
     let text = match column.quantity(figure) {

@@ -1,4 +1,4 @@
-//! The head of the page and the conditions that matter most to timing.
+//! The head of the page and the most important conditions for timing.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -6,9 +6,9 @@ use super::page::{Ink, Page, clean, padded};
 use crate::render::quantity;
 use crate::{Conditions, FactValue, Sheet, SheetFact, Unit};
 
-/// Facts that are in the head already.
+/// Facts that the head already shows.
 const IN_HEAD: &[&str] = &["cpu.model", "kernel.release", "kernel.clocksource"];
-/// What decides how well a machine keeps time; shown without `verbose`.
+/// The most important facts for timing; shown without `verbose`.
 const MATTERS: &[&str] = &[
     "cpu.online",
     "cpu.governor",
@@ -26,7 +26,7 @@ const MATTERS: &[&str] = &[
     "limits.timer_slack",
     "load.average",
 ];
-/// If fewer than these matter by name, the first others of the sheet join them.
+/// The least number of facts; if fewer are named above, the first others of the sheet are added.
 const FACTS_LEAST: usize = 6;
 /// A label wider than this gets its value on the next line.
 const LABEL_WIDTH_MAX: usize = 28;
@@ -60,7 +60,7 @@ pub(super) fn head(page: &mut Page, sheet: &Sheet) {
     }
 }
 
-/// The facts, all of them or those that matter most.
+/// All facts, or the most important ones.
 pub(super) fn block(page: &mut Page, conditions: &Conditions, all: bool) {
     let shown: Vec<&SheetFact> = if all { conditions.facts.iter().collect() } else { chosen(conditions) };
     page.blank();
@@ -98,7 +98,7 @@ pub(super) fn block(page: &mut Page, conditions: &Conditions, all: bool) {
     page.wrapped(Ink::Dim, 2, 2, &format!("{more}: --format md, html or json"));
 }
 
-/// The facts that matter most, in the order of the sheet.
+/// The most important facts, in the order of the sheet.
 fn chosen(conditions: &Conditions) -> Vec<&SheetFact> {
     let rank = |fact: &SheetFact| MATTERS.iter().position(|m| *m == fact.id);
     let mut ranked: Vec<(usize, usize, &SheetFact)> = conditions

@@ -1,11 +1,11 @@
-//! The first page: the summary of a sheet as engineers read data sheets, on one screen.
+//! The first page: the summary of a sheet in the form of a data sheet, on one screen.
 
 use super::page::{Ink, Page, flush_right, padded};
 use super::{TextStyle, notes};
 use crate::render::quantity;
 use crate::{Characteristic, NoteKind, Sheet, SheetSummary, Unit};
 
-/// From this width on, the conditions stand beside the numbers.
+/// The least width with the conditions beside the numbers.
 const WIDTH_WITH_CONDITIONS: usize = 96;
 /// Widths of the columns.
 const LABEL: usize = 39;
@@ -30,7 +30,7 @@ pub fn first_page(sheet: &Sheet, style: &TextStyle) -> String {
     page.finish()
 }
 
-/// The machine and its conditions in two lines, then what warns.
+/// The machine and its conditions in two lines, then the warnings.
 fn head(page: &mut Page, sheet: &Sheet) {
     let fact = |id: &str| sheet.conditions.value(id);
     let guest = fact("kernel.hypervisor").filter(|what| !what.starts_with("none")).map(|_| "guest".to_owned());
@@ -87,7 +87,7 @@ fn body(page: &mut Page, summary: &SheetSummary) {
         page.blank();
         page.line(&[(Ink::Heading, "Not measured")]);
         for reason in &summary.not_measured {
-            // One line each: the remedy where there is one; the chapters have the reasons in full.
+            // One line each: the remedy if there is one; the chapters have the full reasons.
             let why = reason.remedy.as_ref().map_or_else(|| reason.reason.clone(), |remedy| format!("→ {remedy}"));
             let line = format!("  {} ({}): {why}", reason.what, reason.rows);
             page.line(&[(Ink::Plain, &line)]);

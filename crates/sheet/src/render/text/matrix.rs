@@ -1,4 +1,4 @@
-//! Tables of a chapter that have the same rows, side by side: one column of medians for each.
+//! Tables of a chapter with the same rows, side by side: one column of medians for each.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,7 +14,7 @@ const COLUMN_MOST: usize = 18;
 /// The width of the numbers of samples.
 const N_WIDTH: usize = 9;
 
-/// Whether these tables are shown side by side: several, with the same rows and no diagrams, that fit.
+/// Whether to show these tables side by side: several that fit, with the same rows and no diagrams.
 pub(super) fn suits(tables: &[Table], width: usize) -> bool {
     let Some((first, others)) = tables.split_first() else { return false };
     let same_rows = |table: &Table| table.rows.iter().map(|r| &r.label).eq(first.rows.iter().map(|r| &r.label));
@@ -29,7 +29,7 @@ pub(super) fn suits(tables: &[Table], width: usize) -> bool {
 pub(super) fn matrix(page: &mut Page, tables: &[Table], id: &str) {
     let Some(first) = tables.first() else { return };
     let labels = label_width(first);
-    // A single value is no median, and has no samples to count.
+    // A single value is not a median and has no number of samples.
     let single = tables.iter().flat_map(|t| &t.rows).filter_map(Row::figure).all(Figure::is_single);
     let beside = if single { 0 } else { N_WIDTH };
     let column = ((page.width - INDENT - labels - beside) / tables.len()).clamp(COLUMN_LEAST, COLUMN_MOST);
@@ -69,7 +69,7 @@ pub(super) fn matrix(page: &mut Page, tables: &[Table], id: &str) {
     page.wrapped(Ink::Dim, INDENT, INDENT, note);
 }
 
-/// How many samples the figures of a row have: one number, or the least and the most.
+/// The number of samples of a row's figures: one number, or the least and the greatest.
 fn samples(cells: &[&Row]) -> String {
     let all = || cells.iter().filter_map(|cell| cell.figure()).map(|figure| figure.n);
     match (all().min(), all().max()) {

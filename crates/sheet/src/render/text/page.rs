@@ -1,16 +1,16 @@
-//! Lines of a terminal: widths in columns, wrapping, inks.
+//! Lines of a terminal: widths in columns, wrapping, colours.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The narrowest page; below it the columns of a table no longer fit.
 const WIDTH_MIN: usize = 60;
-/// The widest page; beyond it the eye loses the line.
+/// The widest page; longer lines are hard to follow.
 const WIDTH_MAX: usize = 160;
 
 /// The indent of rows below the heading of their table.
 pub(super) const INDENT: usize = 2;
 
-/// How a piece of a line is written.
+/// The style of a piece of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ink {
     Plain,
@@ -21,7 +21,7 @@ pub(crate) enum Ink {
 }
 
 impl Ink {
-    /// The ANSI sequence that begins it.
+    /// The ANSI sequence of a style.
     fn sequence(self) -> &'static str {
         match self {
             Ink::Plain => "",
@@ -49,7 +49,7 @@ impl Page {
         self.text
     }
 
-    /// One line of pieces. What goes beyond the width is cut, visibly.
+    /// One line of pieces. Text beyond the width is cut, with a mark.
     pub(crate) fn line(&mut self, pieces: &[(Ink, &str)]) {
         let last = pieces.iter().rposition(|(_, text)| !text.trim_end().is_empty()).map_or(0, |i| i + 1);
         let mut left = self.width;
@@ -81,7 +81,7 @@ impl Page {
         self.line(&[(Ink::Dim, &rule)]);
     }
 
-    /// A heading with the id of what it heads beside it, or below it where there is no room.
+    /// A heading with its id beside it, or below it without room.
     pub(crate) fn beside(&mut self, ink: Ink, heading: &str, id: &str) {
         if heading.width() + 2 + id.width() <= self.width {
             self.line(&[(ink, heading), (Ink::Plain, "  "), (Ink::Dim, id)]);
@@ -91,7 +91,7 @@ impl Page {
         }
     }
 
-    /// A name with text beside it, which goes on below itself; `rest` is where the text begins.
+    /// A name with wrapped text beside it, which begins at column `rest`.
     pub(crate) fn hanging(&mut self, indent: usize, rest: usize, name: &str, text: &str) {
         let width = self.width - rest;
         for (i, line) in wrap(text, width, width).iter().enumerate() {
@@ -101,7 +101,7 @@ impl Page {
         }
     }
 
-    /// Text in as many lines as it takes; `first` and `rest` are the indents of the first line and the others.
+    /// Wrapped text; `first` and `rest` are the indents of the first line and the others.
     pub(crate) fn wrapped(&mut self, ink: Ink, first: usize, rest: usize, text: &str) {
         let widths = (self.width - first, self.width - rest);
         for (i, line) in wrap(text, widths.0, widths.1).iter().enumerate() {
@@ -138,8 +138,8 @@ pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     lines
 }
 
-/// Where to break a word of which at most `width` columns fit: behind the last mark that joins its parts, else anywhere.
-/// At least one character is taken, so that every call makes progress.
+/// Where to break a word of which at most `width` columns fit: after the last punctuation mark inside it, else anywhere. Takes at
+/// least one character, so that every call makes progress.
 fn break_at(word: &str, width: usize) -> usize {
     let mut columns = 0;
     let fits = |(_, c): &(usize, char)| {
@@ -152,7 +152,7 @@ fn break_at(word: &str, width: usize) -> usize {
     if joint * 2 > fitting { joint } else { fitting.max(least) }
 }
 
-/// Text that cannot move the cursor or change the terminal: control characters are replaced, line ends become spaces.
+/// Text that is safe for a terminal: control characters are replaced, line ends become spaces.
 pub(crate) fn clean(text: &str) -> String {
     let replace = |c: char| match c {
         '\n' | '\t' => ' ',
@@ -164,7 +164,7 @@ pub(crate) fn clean(text: &str) -> String {
     text.chars().map(replace).collect()
 }
 
-/// At most `width` columns of the text; what was cut off shows as `…`.
+/// At most `width` columns of the text; `…` marks a cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -182,7 +182,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// Text with spaces behind it up to `width` columns.
+/// Text with spaces after it up to `width` columns.
 pub(crate) fn padded(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }

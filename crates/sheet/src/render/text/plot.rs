@@ -3,17 +3,17 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Ink, Page, clean, flush_right};
-use crate::render::ticks::{Scale, points_beyond};
+use crate::render::axes::{Scale, points_beyond};
 use crate::{Point, Series, SeriesLine};
 
-/// Rows of the plot; in the usual 24 lines of a terminal, plot, axis and legend are seen at once.
+/// Rows of the plot; plot, axis and legend fit the usual 24 lines of a terminal.
 const HEIGHT: usize = 17;
-/// Beyond this the points drift apart.
+/// The greatest width; beyond it the points are too far apart.
 const WIDTH_MAX: usize = 100;
-/// The marker where several lines meet.
+/// The marker for several lines at one point.
 const SEVERAL: char = '*';
 
-/// The marker of lines that were computed.
+/// The marker of fitted lines.
 const FITTED: char = '·';
 
 /// A plot with its heading and its legend.
@@ -72,7 +72,7 @@ fn markers() -> impl Iterator<Item = char> {
     ('A'..='Z').chain('a'..='z').cycle()
 }
 
-/// The horizontal axis with its marks, and the labels below it, those that fit.
+/// The horizontal axis with its marks, and the labels that fit below it.
 fn foot(scale: &Scale, width: usize, column: impl Fn(f64) -> usize) -> (String, String) {
     let mut axis = vec!['─'; width];
     let mut labels = String::new();

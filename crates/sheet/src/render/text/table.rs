@@ -1,4 +1,4 @@
-//! A table for a terminal: columns aligned on their decimal points, as many of them as the width allows.
+//! A table for a terminal: columns aligned on their decimal points, as many as fit.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -10,9 +10,9 @@ use crate::render::bins::sparkline;
 use crate::render::quantity;
 use crate::{Absent, Figure, Row, Table};
 
-/// Of so many tables the rows are named that are absent for one reason; `verbose` names all.
+/// The most tables whose absent rows are named for one reason; `verbose` names all.
 const GROUPS_MOST: usize = 4;
-/// A table of single values is read across; its labels need not be closer to them than this.
+/// The greatest distance between labels and numbers in a table of single values.
 const LABEL_WIDTH_MAX: usize = 56;
 
 /// A table with its heading and its id. Rows without a figure stand at the end of the chapter.
@@ -35,7 +35,7 @@ pub(super) fn table(page: &mut Page, table: &Table, verbose: bool) {
     }
 }
 
-/// How the samples of a table were taken and what of them is the measurement itself.
+/// The method of a table's samples, and their overhead.
 fn methods(figures: &[&Figure]) -> Option<String> {
     let mut methods: Vec<&str> = Vec::new();
     for method in figures.iter().filter_map(|f| f.method.sentence()) {
@@ -52,7 +52,7 @@ fn methods(figures: &[&Figure]) -> Option<String> {
     (!methods.is_empty()).then(|| methods.join("; "))
 }
 
-/// A row: its label, wrapped if need be, with the numbers beside the first line; what remains to be said below.
+/// A row: its label, wrapped if needed, with the numbers beside the first line; notes follow below.
 fn labelled(page: &mut Page, row: &Row, width: usize, (numbers, spark): (&str, &str), verbose: bool) {
     let indent = " ".repeat(INDENT);
     let lines = wrap(&row.label, width, width - INDENT);
@@ -74,7 +74,7 @@ fn labelled(page: &mut Page, row: &Row, width: usize, (numbers, spark): (&str, &
     if verbose {
         page.wrapped(Ink::Dim, 2 * INDENT, 2 * INDENT, &row.id);
     }
-    // Where all was well there is nothing to say.
+    // If all samples are clean, there is no note.
     let disturbed = row.figure().filter(|f| f.verdicts.keys().any(|name| name != "clean"));
     if let Some(verdicts) = disturbed.and_then(Figure::verdict_line) {
         page.wrapped(Ink::Dim, 2 * INDENT, 3 * INDENT, &verdicts);
@@ -84,7 +84,7 @@ fn labelled(page: &mut Page, row: &Row, width: usize, (numbers, spark): (&str, &
     }
 }
 
-/// What is absent in a chapter, one entry for each reason.
+/// The absent rows of a chapter, one entry for each reason.
 pub(super) fn absent(page: &mut Page, absences: &[Absence<'_>], verbose: bool) {
     for of in absences {
         let Absent { reason, remedy } = of.absent;
@@ -115,7 +115,7 @@ fn leader(label: &str, width: usize) -> String {
 fn header(page: &mut Page, columns: &[Column], widths: &[Widths], spark: usize, label_width: usize) {
     let mut line = " ".repeat(INDENT + label_width);
     for (column, widths) in columns.iter().zip(widths) {
-        // Over single values only, one column says it all.
+        // Single values need only one column.
         let single = columns.iter().all(|column| matches!(column, Column::Median | Column::Binary | Column::Spread));
         let name = if single && *column == Column::Median { "value" } else { column.name() };
         line.push_str("  ");

@@ -7,15 +7,15 @@ use crate::render::timeline::{self, Layout, Manner, Metrics};
 use crate::{Diagram, Table};
 
 const METRICS: Metrics = Metrics { width: UnicodeWidthStr::width, event: 1, gap: 1, bracket: 1 };
-/// Beyond this the eye loses the line.
+/// The greatest width; longer lines are hard to follow.
 const WIDTH_MAX: usize = 96;
-/// Between the names of the lanes and the drawing.
+/// Space between the names of the lanes and the drawing.
 const GAP: usize = 2;
 /// What the line is made of, below the drawing.
 const LINES: &str = "━ its own code · ┄ on the way to the next";
 
-/// How a diagram is laid out, best first: whether the names of the lanes stand above them, calls are numbers, and spans
-/// have their names beside them.
+/// The layouts of a diagram, best first: whether the names of the lanes stand above them, calls are numbers, and spans have their
+/// names beside them.
 const MANNERS: [(bool, Manner); 5] = [
     (false, Manner { numbered: false, beside: false }),
     (true, Manner { numbered: false, beside: false }),
@@ -81,7 +81,7 @@ fn drawn(
     manner: Manner,
     width: usize,
 ) -> Vec<String> {
-    // Of each lane: its name if it stands above, its calls, its line.
+    // For each lane: its name if it stands above, its calls, its line.
     let height = if above { 3 } else { 2 };
     let line_of = |lane: u32| lane as usize * height + height - 1;
     let first_span = lanes.len() * height;
@@ -141,7 +141,7 @@ fn drawn(
     lines
 }
 
-/// Cells of one column each; a wide character takes two, of which the second is empty.
+/// Cells of one column each; a wide character takes two, the second of which is empty.
 struct Raster {
     rows: Vec<Vec<String>>,
 }
@@ -161,7 +161,7 @@ impl Raster {
         }
     }
 
-    /// The same from one column to another, both included.
+    /// Fills from one column to another, inclusive.
     fn across(&mut self, row: usize, from: usize, to: usize, text: &str) {
         for column in from..=to {
             self.put(row, column, text);
@@ -173,7 +173,7 @@ impl Raster {
         for character in text.chars() {
             match character.width().unwrap_or(0) {
                 0 => {
-                    // It belongs to the character before it.
+                    // A combining character belongs to the one before it.
                     if let Some(cell) = self.rows.get_mut(row).and_then(|row| row.get_mut(at.saturating_sub(1))) {
                         cell.push(character);
                     }

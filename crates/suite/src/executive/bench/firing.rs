@@ -1,5 +1,5 @@
-//! The source of interrupts: a thread that is no task, on another CPU, which fires when the measuring task has said that it
-//! is ready. A real asynchronous event, never a call.
+//! The source of interrupts: a thread outside the executive, on another CPU, which fires when the measuring task is ready. The
+//! interrupt is a real asynchronous event, never a call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -11,27 +11,27 @@ use hairspring_sheet::Absent;
 use super::{Bench, Board, Clock, proof_comes};
 use crate::executive::port::{Calls, InterruptTrigger, Port};
 
-/// How often a source that rests looks whether it is to fire.
+/// How often a resting source checks for an order to fire.
 const PERIOD: Nanos = Nanos::from_micros(60);
-/// Looks without an order before one that polls rests: some milliseconds.
+/// Checks without an order before a polling source rests: some milliseconds.
 const LOOKS_MOST: u32 = 50_000;
-/// Rests of a rehearsal, and how long each is.
+/// Number of rests in a rehearsal, and the length of each.
 const RESTS_MOST: u32 = 50;
 const REST: Nanos = Nanos::from_millis(1);
 /// Its priority: above the tasks of any executive, so that no task delays it on its own CPU.
 const PRIORITY: u8 = 90;
 
-/// What measuring task and source say to each other.
+/// Messages between the measuring task and the source.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Trigger {
-    /// How many firings have been asked for.
+    /// The number of requested firings.
     armed: AtomicU64,
     ended: AtomicBool,
 }
 
 impl Trigger {
-    /// Asks for the firing with this number. Release pairs with the Acquire in the source's loop.
+    /// Requests the firing with this number. Release pairs with the Acquire in the source's loop.
     #[inline]
     pub(crate) fn arm(&self, number: u64) {
         self.armed.store(number, Ordering::Release);
@@ -47,9 +47,9 @@ pub(crate) struct FiringThread {
 /// How the source waits for its orders.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiting {
-    /// It sleeps between looks: gentle, for latencies.
+    /// Sleeps between checks, for latencies.
     Rests,
-    /// It polls: quick, for rates. It rests, too, when no order comes, for a run that is over must get a CPU to end on.
+    /// Polls, for rates. It rests when no order comes, because a run that is over needs a CPU to end on.
     Polls,
 }
 
@@ -74,7 +74,7 @@ impl FiringThread {
         let (placed, ready) = mpsc::channel();
         let (orders, board, clock) = (Arc::clone(&trigger), Arc::clone(board), bench.clock());
         let thread = std::thread::Builder::new().name("firing".to_owned()).spawn(move || {
-            // Refused, it runs where and how it is: then it fires later, which no figure contains.
+            // If refused, it keeps its CPU and policy: then it fires later, which no figure includes.
             let _ = Host.set_affinity(&CpuSet(vec![cpu]));
             let _ = Host.set_policy(Policy::Fifo(PRIORITY));
             let _ = placed.send(());
@@ -97,14 +97,14 @@ impl FiringThread {
             }
         });
         let thread = thread.map_err(|error| Absent::final_(format!("failed to start a thread: {error}")))?;
-        // In its place before any task runs: one that polls at real-time priority might not let it get there.
+        // Placed before any task runs, because a task that polls at real-time priority could keep it off its CPU.
         let _ = ready.recv();
         Ok((Self { trigger: Arc::clone(&trigger), thread: Some(thread) }, trigger))
     }
 }
 
-/// Fires once before the measuring, with rests instead of polling, so that every thread on the way gets to its place: one
-/// that is new has no real-time priority yet, and a task that polls would keep it from its CPU. That firing has number 1.
+/// Fires once before the measurement, with rests instead of polling, so that every thread reaches its CPU: a new thread has no
+/// real-time priority yet, and a polling task would keep it off the CPU. That firing has number 1.
 pub(crate) async fn rehearse<P: Port>(calls: &P::Calls<'_>, board: &Board, trigger: &Trigger, clock: &Clock) -> bool {
     trigger.arm(1);
     for _ in 0..RESTS_MOST {

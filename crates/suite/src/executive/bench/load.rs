@@ -10,11 +10,11 @@ use hairspring_sheet::Absent;
 
 use crate::executive::port::Placement;
 
-/// What it streams through: more than it could keep in a cache of its own.
+/// Bytes of the stream: more than a private cache holds.
 const BYTES: usize = 64 << 20;
-/// Between two looks at whether it is to end.
+/// Time between two checks for the end.
 const CHUNK_BYTES: usize = 1 << 20;
-/// How long its first pass may take, and between two looks at that.
+/// How long its first pass may take, and the time between two checks of it.
 const WARM_MOST: Nanos = Nanos::from_millis(200);
 const LOOK: Nanos = Nanos::from_millis(1);
 /// How long it runs alone at its beginning.
@@ -24,9 +24,9 @@ const ALONE: Nanos = Nanos::from_millis(5);
 pub struct Streaming {
     ended: Arc<AtomicBool>,
     chunks: Arc<AtomicU64>,
-    /// What it moved at its beginning, with nothing else of ours running, in bytes per second.
+    /// Its rate at the beginning, when it ran alone, in bytes per second.
     alone: f64,
-    /// When that ended, and how many chunks it had moved.
+    /// The end of that time, and the number of chunks moved by then.
     since: (Nanos, u64),
     thread: Option<JoinHandle<()>>,
 }
@@ -49,7 +49,7 @@ impl Streaming {
         let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || stream(cpu, &end, &count));
         let thread = thread.map_err(|error| Absent::final_(format!("failed to start a thread: {error}")))?;
         let mut load = Self { ended, chunks, alone: 0.0, since: (now(), 0), thread: Some(thread) };
-        // Its memory is fetched meanwhile; then it runs alone for a while.
+        // It maps its memory first; then it runs alone for a while.
         while load.chunks.load(Ordering::Relaxed) < (BYTES / CHUNK_BYTES) as u64 && now() - load.since.0 < WARM_MOST {
             Host.sleep_until(Host.monotonic() + LOOK);
         }
@@ -61,7 +61,7 @@ impl Streaming {
     }
 
     fn mark(&mut self) {
-        // Relaxed: a count that nothing else is handed over with.
+        // Relaxed: a count that publishes no other data.
         self.since = (now(), self.chunks.load(Ordering::Relaxed));
     }
 
@@ -71,7 +71,7 @@ impl Streaming {
         moved as f64 * CHUNK_BYTES as f64 / (now() - self.since.0).as_secs_f64()
     }
 
-    /// Ends it: what it moved alone at its beginning, and since then, in bytes per second.
+    /// Ends the load; returns its rates alone at the beginning and since then, in bytes per second.
     pub(crate) fn rates(self) -> [f64; 2] {
         [self.alone, self.rate()]
     }
@@ -82,12 +82,12 @@ fn now() -> Nanos {
 }
 
 fn stream(cpu: Cpu, end: &AtomicBool, chunks: &AtomicU64) {
-    // Refused, it runs where it is: the kernel keeps it off a CPU that real-time threads use.
+    // If refused, it keeps its CPU: the kernel keeps it off a CPU that real-time threads use.
     let _ = Host.set_affinity(&CpuSet(vec![cpu]));
     let mut memory = vec![1_u64; BYTES / 8];
     loop {
         for chunk in memory.chunks_mut(CHUNK_BYTES / 8) {
-            // Relaxed: a plain flag; a late look ends it a chunk later.
+            // Relaxed: a plain flag; a late check ends it a chunk later.
             if end.load(Ordering::Relaxed) {
                 return;
             }

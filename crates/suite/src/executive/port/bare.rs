@@ -1,8 +1,8 @@
-//! Bare threads behind the port: pinned, `SCHED_FIFO`, each asleep on one futex word. The reference that says what the kernel
-//! takes for itself.
+//! Bare threads behind the port: pinned, `SCHED_FIFO`, each asleep on one futex word. The reference for the cost of the kernel
+//! alone.
 //!
-//! `std::thread::park` is on Linux one futex word for each thread: `unpark` sets it and wakes the sleeper. What bare threads
-//! have no word for (starts and ends, messages, timers with procedures) is absent.
+//! `std::thread::park` is on Linux one futex word for each thread: `unpark` sets it and wakes the sleeper. Services that bare
+//! threads lack (starts and ends, messages, timers with procedures) are absent.
 
 use std::future::{Future, ready};
 use std::io::{PipeWriter, Read, Write};
@@ -26,16 +26,16 @@ const PRIORITY_MOST: u8 = 80;
 /// The priority of a thread that waits for an interrupt: above all tasks.
 const PRIORITY_INTERRUPT: u8 = 88;
 
-/// A task that is to become a thread.
+/// A task before its thread is started.
 type Body = Box<dyn FnOnce(&BareCalls) + Send>;
 
-/// What all threads of one run share.
+/// State that all threads of one run share.
 struct Shared {
     threads: [OnceLock<Thread>; TASKS_MOST],
-    /// Whether the tasks may begin. They are all woken at once: one by one, the first could keep the waker from its CPU.
+    /// Whether the tasks may begin. They are all woken at once: the first of several could keep the waker off its CPU.
     open: Mutex<bool>,
     opened: Condvar,
-    /// Set when they are to unwind.
+    /// Set when the tasks should unwind.
     ending: AtomicBool,
 }
 
@@ -65,7 +65,7 @@ impl InterruptTrigger for Pipe {
     }
 }
 
-/// What a task unwinds with when the run is over.
+/// The payload with which a task unwinds when the run is over.
 struct Over;
 
 fn place_thread(cpu: Cpu, priority: u8) -> Result<(), Refused> {
@@ -215,7 +215,7 @@ impl Port for Bare {
         let cpu = self.place.cpu;
         let (placed, ready) = mpsc::channel();
         let thread = std::thread::Builder::new().name("bare isp".to_owned()).spawn(move || {
-            // A refusal is found by the tasks.
+            // The tasks report a refusal.
             let _ = place_thread(cpu, PRIORITY_INTERRUPT);
             let _ = placed.send(());
             let mut byte = [0];
@@ -287,7 +287,7 @@ impl Drop for Bare {
 }
 
 impl BareCalls {
-    /// Unwinds if the run is over. Relaxed: a late look ends the thread at its next call.
+    /// Unwinds if the run is over. Relaxed: a late check ends the thread at its next call.
     #[inline(always)]
     fn go_on(&self) {
         if self.shared.ending.load(Ordering::Relaxed) {
@@ -362,7 +362,7 @@ impl Calls<Bare> for BareCalls {
     }
 
     fn stop(&self) -> impl Future<Output = ()> {
-        // By the task, for those that go on yielding would keep whoever is told from its CPU. Relaxed, as in `go_on`.
+        // Set by the task, because tasks that keep yielding would keep another thread off its CPU. Relaxed, as in `go_on`.
         self.shared.ending.store(true, Ordering::Relaxed);
         let _ = self.stop.send(());
         ready(())

@@ -1,31 +1,30 @@
-//! The port: what an executive must offer so that the scenarios of the chapter *Executive* run on it.
+//! The port: the interface of an executive for the scenarios of the chapter *Executive*.
 //!
-//! A scenario is written once, against [`Port`] and [`Calls`], and measures every executive in the same way: this project's
-//! own on each of its back-ends, bare threads, and whatever an adapter is written for.
+//! A scenario is written once, against [`Port`] and [`Calls`], and measures every executive in the same way: this project's own
+//! on each of its back-ends, bare threads, and others with an adapter.
 //!
 //! # Writing an adapter
-//! Three types are needed. One implements [`Port`]: it is made afresh for each cell, is given tasks and objects, and runs
-//! once. One implements [`Calls`]: a task's body gets a reference to it and makes its calls through it. One implements
+//! An adapter has three types. One implements [`Port`]: it is made anew for each cell, receives tasks and objects, and runs once.
+//! One implements [`Calls`]: a task's body gets a reference to it and makes its calls through it. One implements
 //! [`InterruptTrigger`]: its holder can fire an interrupt from a thread that is not a task.
 //!
 //! *Blocking and asynchronous executives.* Every call that could wait returns a future, and bodies are async closures. On an
-//! executive whose calls block, do the call and return [`std::future::ready`]`(())`: the future is ready when it is made, and
-//! a body is driven by [`at_once`], of which the compiler leaves nothing. Mark those methods `#[inline(always)]`. On an
-//! asynchronous one write `async fn` in the implementation, or return any future; a body's own future is `'static` when the
-//! task owns both body and calls: `async move { let calls = …; loop { started().await; body(&calls).await } }`. It need not
-//! be `Send`. No box is needed anywhere.
+//! executive whose calls block, do the call and return [`std::future::ready`]`(())`: the future is ready at once, and [`at_once`]
+//! drives a body without any code at run time. Mark those methods `#[inline(always)]`. On an asynchronous one write `async fn` in
+//! the implementation, or return any future; a body's own future is `'static` when the task owns both body and calls: `async move
+//! { let calls = …; loop { started().await; body(&calls).await } }`. It need not be `Send`. No box is needed anywhere.
 //!
-//! *Runs.* A task is spawned idle. One run of its body is one start, by [`Port::start`] before the run or by
-//! [`Calls::trigger`] in it, or for a mail task by one message. An executive whose tasks begin once and never end may emulate
-//! that by a loop that waits, but then says so in [`Port::remarks`]; or it says that it is unable, and the cells are absent.
+//! *Runs.* A task is spawned idle. One run of its body is one start, by [`Port::start`] before the run or by [`Calls::trigger`]
+//! in it, or for a mail task by one message. An executive whose tasks begin once and never end may emulate that by a loop that
+//! waits, but must say so in [`Port::remarks`]; or it declares itself unable, and the cells are absent.
 //!
-//! *Being unable.* [`Port::unable`] is asked before a scenario that needs an [`Ability`]. What it returns becomes the cell:
-//! begin the reason with "n/a on …". The methods of what an adapter is unable to do are never called; most have a default.
+//! *Being unable.* [`Port::unable`] is asked before a scenario that needs an [`Ability`]. Its result becomes the cell: begin the
+//! reason with "n/a on …". Methods for missing abilities are never called; most have a default.
 //!
 //! *Honesty.* Each sample carries a proof: a word that the more urgent task writes and the less urgent one reads when its call
 //! has returned. Samples without proof are dropped and counted, and below a threshold the cell is absent. An executive that
-//! cannot preempt the caller of `wake` (a cooperative one) must return something for [`Ability::PreemptsCaller`]; then its
-//! T1 and T3 end where the receiver stamps them, and what returns to the caller is absent.
+//! cannot preempt the caller of `wake` (a cooperative one) must return a reason for [`Ability::PreemptsCaller`]; then its T1 and
+//! T3 end where the receiver stamps them, and the times of the return to the caller are absent.
 
 pub mod bare;
 pub mod ours;
@@ -37,16 +36,16 @@ use std::task::{Context, Poll, Waker};
 use hairspring_machine::{Cpu, Instant, Nanos};
 use hairspring_sheet::Absent;
 
-/// What is sent: 12 bytes, the default of AMX.
+/// A message: 12 bytes, the default of AMX.
 pub type Message = [u32; 3];
 
-/// The bytes of a block of the memory test, as in Thread-Metric.
+/// Bytes of a block in the memory test, as in Thread-Metric.
 pub const BLOCK_BYTES: usize = 128;
 
 /// How urgent a task is: 0 is the most urgent, 63 the least. Scenarios use 8 to 55.
 pub type TaskUrgency = u8;
 
-/// What a scenario needs of an executive.
+/// An ability that a scenario needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ability {
     /// `trigger` starts a task, and a task whose body returns can be started again.
@@ -69,7 +68,7 @@ pub enum Ability {
     Delay,
     /// Timers with procedures.
     Timer,
-    /// A periodic look at the time that tasks pay for: the tick.
+    /// A periodic check of the time at the tasks' expense: the tick.
     Tick,
     /// Interrupt procedures that make no calls.
     RawInterrupt,
@@ -77,33 +76,33 @@ pub enum Ability {
     Interrupt,
     /// Pools of blocks of [`BLOCK_BYTES`].
     Blocks,
-    /// It measures how long it locks others out.
+    /// The executive measures how long it locks others out.
     LockTime,
-    /// It measures how long it does not look at interrupts.
+    /// The executive measures how long it does not poll for interrupts.
     PollTime,
 }
 
-/// Where an executive is to run.
+/// The CPUs for an executive.
 #[derive(Clone, Copy, Debug)]
 pub struct Placement {
-    /// The CPU of the tasks, where one is enough.
+    /// The CPU of the tasks, if one is enough.
     pub cpu: Cpu,
-    /// Another one, for what disturbs and what fires interrupts.
+    /// Another CPU, for loads and for sources of interrupts.
     pub other: Option<Cpu>,
     /// Whether to measure [`Ability::LockTime`] and [`Ability::PollTime`], which costs time in each call.
     pub measure_latency: bool,
 }
 
-/// What a run was like.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOutcome {
-    /// What makes all figures of the run void: a permission that is missing, a task that panicked.
+    /// Why all figures of the run are void: a missing permission, a panic of a task.
     pub void: Option<Absent>,
-    /// What a reader of its figures must know.
+    /// Notes for readers of its figures.
     pub caveat: Option<String>,
     /// Longest time others were locked out, if measured.
     pub longest_lock: Option<Nanos>,
-    /// Longest time without a look at interrupts, if measured.
+    /// Longest time between two polls for interrupts, if measured.
     pub longest_unpolled: Option<Nanos>,
 }
 
@@ -123,21 +122,21 @@ pub trait Port: Sized + 'static {
     type Blocks: Clone + Send + Sync + 'static;
     /// Fires an interrupt.
     type Interrupt: InterruptTrigger;
-    /// What a task's body makes its calls through.
+    /// The interface for calls of a task's body.
     type Calls<'k>: Calls<Self>;
-    /// What an interrupt procedure makes its calls through.
+    /// The interface for calls of an interrupt procedure.
     type InterruptCalls<'k>: InterruptCalls<Self>;
 
     /// Whether a call may take less than ten steps of the counter. Then times are taken by chains of tasks and by loops.
     const BELOW_STAMPS: bool = false;
 
-    /// Makes an executive with nothing in it.
+    /// Makes an empty executive.
     ///
     /// # Errors
     /// Why it cannot run here; the reason for all its cells.
     fn make(place: Placement) -> Result<Self, Absent>;
 
-    /// Why it cannot do this, or nothing if it can.
+    /// Why it lacks an ability; `None` if it has the ability.
     fn unable(ability: Ability) -> Option<Absent>;
 
     /// Remarks for readers of its figures: what the adapter emulates, and what its terms mean.
@@ -161,7 +160,7 @@ pub trait Port: Sized + 'static {
     where
         B: for<'c, 'k> AsyncFnMut(&'c Self::Calls<'k>, Self::Mail, Message) + Send + 'static;
 
-    /// Has a task run as soon as the run begins.
+    /// Makes a task run as soon as the run begins.
     ///
     /// # Errors
     /// It could not be started.
@@ -185,7 +184,7 @@ pub trait Port: Sized + 'static {
     /// It could not be made.
     fn blocks(&mut self, count: u16) -> Result<Self::Blocks, Absent>;
 
-    /// Makes a timer that goes off once when it is started.
+    /// Makes a timer that expires once after each start.
     ///
     /// # Errors
     /// It could not be made.
@@ -205,19 +204,19 @@ pub trait Port: Sized + 'static {
     where
         R: for<'c, 'k> FnMut(&'c Self::InterruptCalls<'k>) + Send + 'static;
 
-    /// Runs until a task calls [`Calls::stop`], at most this long. Tasks that have not ended then are ended somehow.
+    /// Runs until a task calls [`Calls::stop`], at most this long. Tasks that have not ended by then are ended in any way.
     fn run(&mut self, most: Nanos) -> RunOutcome;
 }
 
-/// What a task calls. All act on, or for, the task whose body was given it.
+/// The calls of a task. They act on, or for, the task whose body received this object.
 pub trait Calls<P: Port> {
     /// Starts an idle task.
     fn trigger(&self, task: P::Task) -> impl Future<Output = ()>;
 
-    /// Waits for a wake, or takes the one that came before.
+    /// Waits for a wake, or takes an earlier one.
     fn wait(&self) -> impl Future<Output = ()>;
 
-    /// Wakes a task, or leaves it one wake.
+    /// Wakes a task, or stores one wake for it.
     fn wake(&self, task: P::Task) -> impl Future<Output = ()>;
 
     /// Lets others of the same urgency run.
@@ -258,7 +257,7 @@ pub trait Calls<P: Port> {
     /// Waits until this reading of `CLOCK_MONOTONIC`.
     fn delay_until(&self, at: Instant) -> impl Future<Output = ()>;
 
-    /// Starts a timer: it goes off at this reading of `CLOCK_MONOTONIC`.
+    /// Starts a timer, which expires at this reading of `CLOCK_MONOTONIC`.
     #[inline(always)]
     fn start_timer(&self, timer: P::Timer, at: Instant) -> impl Future<Output = ()> {
         let _ = (timer, at);
@@ -272,11 +271,11 @@ pub trait Calls<P: Port> {
         ready(())
     }
 
-    /// Ends the run. May return; the body then does nothing more but return.
+    /// Ends the run. May return; then the body only returns.
     fn stop(&self) -> impl Future<Output = ()>;
 }
 
-/// What an interrupt procedure calls.
+/// The calls of an interrupt procedure.
 pub trait InterruptCalls<P: Port> {
     /// Wakes a task.
     fn wake(&self, task: P::Task);
@@ -285,8 +284,7 @@ pub trait InterruptCalls<P: Port> {
     fn give(&self, semaphore: P::Semaphore);
 }
 
-/// The source of an interrupt. Fired from a thread that is no task: it must be a real asynchronous event, never a call of the
-/// procedure.
+/// The source of an interrupt, fired from a thread that is not a task: a real asynchronous event, never a call of the procedure.
 pub trait InterruptTrigger: Clone + Send + 'static {
     /// Fires. Does not wait for the procedure.
     fn fire(&self);

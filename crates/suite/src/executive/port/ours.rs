@@ -19,7 +19,7 @@ use super::{
     at_once,
 };
 
-/// Real-time priority of the thread that carries the fibers: where tasks of the thread back-end are.
+/// Real-time priority of the fibers' carrier thread: that of tasks of the thread back-end.
 const CARRIER_PRIORITY: u8 = 60;
 /// Room of a mailbox.
 const MAIL_ROOM: u16 = 8;
@@ -80,7 +80,7 @@ pub struct OurCalls<'k>(&'k TaskCtx<'k>);
 /// An interrupt procedure's calls.
 pub struct OurInterruptCalls<'k>(&'k IspCtx<'k>);
 
-/// What fires.
+/// The way to fire.
 #[derive(Clone)]
 pub enum OurInterrupt {
     /// A post to an attached procedure.
@@ -93,7 +93,7 @@ impl InterruptTrigger for OurInterrupt {
     #[inline]
     fn fire(&self) {
         match self {
-            // One that is lost shows: the procedure does not run, and the sample is missing.
+            // A lost interrupt shows: the procedure does not run, and the sample is missing.
             Self::Post(isp) => drop(isp.post()),
             Self::Pipe(pipe) => drop(pipe.as_ref().write(&[1])),
         }
@@ -109,7 +109,7 @@ fn priority(urgency: TaskUrgency) -> Priority {
 }
 
 impl<K: BackendKind> Ours<K> {
-    /// The source of an interrupt: a write to a pipe where a thread waits for it, a post where the carrier looks.
+    /// The source of an interrupt: a write to a pipe if a thread waits for it, a post if the carrier polls.
     fn source() -> Result<(InterruptSource, Option<OurInterrupt>), Absent> {
         if !K::THREADS {
             return Ok((InterruptSource::Software, None));
@@ -225,7 +225,7 @@ impl<K: BackendKind> Port for Ours<K> {
             .mishaps
             .first()
             .map(|mishap| Absent::final_(format!("task {} met with a mishap: {:?}", mishap.name, mishap.what)));
-        // Fibers need no permission to keep their order; what they lose is protection from the rest of the machine.
+        // Fibers keep their order without a permission; they only lose protection from the rest of the machine.
         let (void, caveat) = match (refused, K::THREADS) {
             (Some(refused), false) => (mishap, Some(refused.reason)),
             (Some(refused), true) => (mishap.or(Some(refused)), None),
@@ -238,7 +238,7 @@ impl<K: BackendKind> Port for Ours<K> {
     }
 }
 
-/// Calls whose status cannot be bad in a scenario; were it, the proof of the sample would be missing.
+/// Calls whose status is always good in a scenario; after a bad one the proof of the sample would be missing.
 impl<K: BackendKind> Calls<Ours<K>> for OurCalls<'_> {
     #[inline(always)]
     fn trigger(&self, task: TaskId) -> impl Future<Output = ()> {

@@ -1,4 +1,4 @@
-//! What executives are compared by: scenarios with hot caches and no load, each as the time of one round.
+//! The scenarios that compare executives: with hot caches and no load, each as the time of one round.
 
 use hairspring_sheet::Absent;
 
@@ -6,7 +6,7 @@ use super::{mailbox, thread_metric, waitwake};
 use crate::executive::bench::{Bench, Cache, Found};
 use crate::executive::port::Port;
 
-/// A scenario that executives are compared by.
+/// A scenario that compares executives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Compared {
     /// Wake and wait: a switch there and one back.
@@ -32,9 +32,9 @@ pub enum Compared {
 pub struct Round {
     /// Wall time of a round.
     pub wall_ns: f64,
-    /// CPU time of the process for a round, where nothing but rounds was measured.
+    /// CPU time of the process for a round, if only rounds were measured.
     pub cpu_ns: Option<f64>,
-    /// Samples that were tried.
+    /// Attempted samples.
     pub samples: u64,
     /// Samples without the proof that the more urgent task ran when it should have.
     pub unproven: u64,
@@ -67,7 +67,7 @@ impl Compared {
         }
     }
 
-    /// Operations that Thread-Metric counts in a round; `None` if it is no test of Thread-Metric.
+    /// Operations that Thread-Metric counts in a round; `None` if it is not a test of Thread-Metric.
     pub fn counted(self) -> Option<f64> {
         match self {
             Self::Cooperative | Self::Preemptive => Some(thread_metric::TASKS as f64),
@@ -79,11 +79,11 @@ impl Compared {
     /// Runs it once on an executive, with `Bench::rounds` rounds for each sample. Blocks for about `Bench::slice`.
     ///
     /// # Errors
-    /// The executive is not able to, or too many samples have no proof.
+    /// The executive lacks an ability, or too many samples have no proof.
     pub fn take<P: Port>(self, bench: &Bench) -> Result<Round, Absent> {
         let series = self.run::<P>(bench)?.proven()?;
         let whole = matches!(self, Self::WakeWait | Self::FourTs | Self::SendRunEnd);
-        // The stamps around a whole batch are taken off, as those who are compared with it do.
+        // Subtracts the stamps around a whole batch, as the compared benchmarks do.
         let stamps = if whole { bench.pair_ns / bench.rounds as f64 } else { 0.0 };
         let median = series.median().unwrap_or(f64::NAN) - stamps;
         let rounds = (series.attempted * bench.rounds).max(1) as f64;

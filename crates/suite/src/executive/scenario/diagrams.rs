@@ -1,4 +1,4 @@
-//! The timing diagrams of the tables. Times are in units of their own; only the order counts.
+//! The timing diagrams of the tables. Times have arbitrary units; only their order matters.
 
 use hairspring_sheet::{Diagram, Origin};
 

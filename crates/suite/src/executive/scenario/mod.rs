@@ -1,6 +1,6 @@
-//! Scenarios: each one object, its quantities and the run that measures them, written once against the [`Port`].
+//! Scenarios: each is one object with its quantities and the run that measures them, written once against the [`Port`].
 //!
-//! A [`Group`] is a table of the sheet: the scenarios whose quantities stand in it.
+//! A [`Group`] is a table of the sheet: the scenarios of its quantities.
 
 mod clock_service;
 mod compared;
@@ -18,16 +18,16 @@ use super::bench::{BackgroundLoad, Bench, Cache, Found, chained};
 use super::port::Port;
 use crate::probe::{Row, Taken};
 
-/// How a quantity is taken.
+/// How a quantity is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// By a pair of stamps.
     Stamp,
-    /// By a loop between two stamps where caches are hot, else by a pair of stamps around one round.
+    /// By a loop between two stamps with hot caches, else by a pair of stamps around one round.
     Loop,
-    /// By a loop with the event less the same without it. Where caches are dirty there is no loop, and the event is stamped.
+    /// By a loop with the event less the same loop without it. With dirty caches the event is stamped instead.
     Diff,
-    /// By the difference of two chains of tasks where calls are too short for stamps, else by stamps.
+    /// By the difference of two chains of tasks if calls are too short for stamps, else by stamps.
     Chain,
     /// By operations over time.
     Rate,
@@ -46,24 +46,24 @@ impl How {
     }
 }
 
-/// A quantity: its segment in ids, its label, what it measures, and how.
+/// A quantity: its segment in ids, its label, its description, and its method.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantity {
     pub(crate) segment: &'static str,
     label: &'static str,
     measures: &'static str,
     how: How,
-    /// What the caches are dirty before.
+    /// The event before which the caches are made dirty.
     dirty_before: &'static str,
 }
 
-/// A quantity whose caches are dirty before each event.
+/// A quantity with dirty caches before each event.
 const fn quantity(segment: &'static str, label: &'static str, how: How, measures: &'static str) -> Quantity {
     Quantity { segment, label, measures, how, dirty_before: "event" }
 }
 
 impl Quantity {
-    /// The same with caches that are dirty before each round.
+    /// The same quantity with dirty caches before each round.
     const fn by_round(self) -> Self {
         Self { dirty_before: "round", ..self }
     }
@@ -73,7 +73,7 @@ impl Quantity {
         self.how.method::<P>(cache)
     }
 
-    /// Its row with these caches and this load.
+    /// The row with these caches and this load.
     pub(crate) fn row<P: Port>(&self, cache: Cache, load: BackgroundLoad) -> Row {
         let (quantity, label, measures) = (self.segment, self.label, self.measures);
         let between = if quantity.is_empty() { "" } else { "." };
@@ -126,7 +126,7 @@ impl Component {
         Row::new(self.segment, self.label, unit, self.how.method::<P>(Cache::Hot), self.measures)
     }
 
-    /// What the sheet has of it.
+    /// The readings for the sheet.
     pub(crate) fn take(&self, bench: &Bench) -> Taken {
         (self.run)(bench)?.reading(Cache::Hot, bench)
     }

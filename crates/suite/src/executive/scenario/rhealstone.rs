@@ -72,7 +72,7 @@ fn shuffle<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             let mut proven = true;
             for (time, with) in times.iter_mut().zip([false, true, true, false]) {
                 board.mark(0, Ticks::new(u64::from(with)));
-                // The other ends the round that is under way, and its next one is of the new kind.
+                // The other task ends the present round, and its next one is of the new kind.
                 calls.yield_now().await;
                 calls.yield_now().await;
                 let already = board.proof();
@@ -89,7 +89,7 @@ fn shuffle<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                 }
                 spin(0, if with { 2 * rounds } else { 0 });
                 *time = clock.ns_since(before);
-                // The other keeps step, within the round that is under way at either end.
+                // The other task keeps in step, except for the present round at either end.
                 proven &= (board.proof() - already).abs_diff(rounds) <= 1;
             }
             samples.push_slope(proven, 2 * rounds, [times]);

@@ -57,13 +57,13 @@ pub(crate) fn tests<P: Port>() -> [Component; 8] {
     ]
 }
 
-/// Operations between two stamps, on what is quick and on what is slow.
+/// Operations between two stamps, for fast and for slow executives.
 const QUICK: u64 = 1_000;
 const SLOW: u64 = 32;
-/// Tasks of the scheduling tests.
+/// Number of tasks in the scheduling tests.
 pub(super) const TASKS: u64 = 5;
 
-/// Runs a test, if the executive is able to.
+/// Runs a test, if the executive has the abilities.
 fn able<P: Port>(needs: &[Ability], run: impl FnOnce() -> Result<Sampled, Absent>) -> Found {
     match needs.iter().find_map(|ability| P::unable(*ability)) {
         Some(absent) => Err(absent),
@@ -245,7 +245,7 @@ fn preemptive<P: Port>(bench: &Bench, operations: u64) -> Result<Sampled, Absent
     rig.run(low)
 }
 
-/// An interrupt from another thread, asked for by the task that it interrupts.
+/// An interrupt from another thread, requested by the task that it interrupts.
 fn interrupt<P: Port>(bench: &Bench, preempts: bool) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let semaphore = rig.port.semaphore(0)?;

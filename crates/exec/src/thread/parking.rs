@@ -1,4 +1,4 @@
-//! [`Place`]: the words that stop one thread of the executive and let it run.
+//! [`ParkingSpot`]: the words that stop one thread of the executive and let it run.
 //!
 //! ```text
 //!                 wait, suspend (its `go` := 0, under the lock)
@@ -22,7 +22,7 @@ use crate::unwind::unwind_killed;
 
 /// One cache line of a thread's own, so that stopping one does not slow another.
 #[repr(align(64))]
-pub(super) struct Place {
+pub(super) struct ParkingSpot {
     go: AtomicU32,
     due: AtomicU32,
     killed: AtomicBool,
@@ -33,9 +33,9 @@ pub(super) struct Place {
 }
 
 // SAFETY: all fields but the outcome are atomics; of that see `settle` and `outcome`.
-unsafe impl Sync for Place {}
+unsafe impl Sync for ParkingSpot {}
 
-impl Place {
+impl ParkingSpot {
     fn new() -> Self {
         Self {
             go: AtomicU32::new(0),
@@ -204,26 +204,26 @@ impl Place {
     }
 }
 
-/// Places in one piece of the table.
+/// ParkingSpots in one piece of the table.
 const PIECE: usize = 64;
 /// Pieces: room for as many places as the core has tasks, and a few for the executive's own threads.
 const PIECES: usize = 65_536 / PIECE + 1;
 
 /// All places, by number. A place stays at its address until the executive is dropped, so threads reach it without a lock.
-pub(super) struct Places {
-    pieces: Box<[OnceLock<Box<[Place]>>]>,
+pub(super) struct ParkingSpots {
+    pieces: Box<[OnceLock<Box<[ParkingSpot]>>]>,
 }
 
-impl Places {
+impl ParkingSpots {
     pub(super) fn new() -> Self {
         Self { pieces: (0..PIECES).map(|_| OnceLock::new()).collect() }
     }
 
     /// The place with this number. The first access to a piece allocates it.
     #[inline]
-    pub(super) fn at(&self, number: u32) -> &Place {
+    pub(super) fn at(&self, number: u32) -> &ParkingSpot {
         let number = number as usize;
-        let piece = self.pieces[number / PIECE].get_or_init(|| (0..PIECE).map(|_| Place::new()).collect());
+        let piece = self.pieces[number / PIECE].get_or_init(|| (0..PIECE).map(|_| ParkingSpot::new()).collect());
         &piece[number % PIECE]
     }
 }

@@ -1,4 +1,4 @@
-//! The axes of a plot: from where to where they go and which round values are marked on them.
+//! The axes of a plot: their ranges and marked round values.
 
 use super::quantity;
 use crate::{Axis, Series, Unit};
@@ -34,7 +34,7 @@ impl Scale {
             })
         };
         let unit = axis.unit;
-        // A logarithmic axis has no place for zero: it spans the positive values, the others lie on its lower end.
+        // A logarithmic axis cannot show zero: it spans the positive values, the others lie on its lower end.
         if let Some((low, high)) = bounds(&mut values.clone().filter(|v| *v > 0.0)).filter(|_| axis.log) {
             let (mut low, mut high) = (low.log10(), high.log10());
             if high - low < 0.3 {
@@ -54,19 +54,19 @@ impl Scale {
         Self { low, high, log: false, unit }
     }
 
-    /// Where `value` lies, 0 at the lower end and 1 at the upper one; values beyond an end lie on it.
+    /// The place of `value`, 0 at the lower end and 1 at the upper one; values beyond an end lie at the end.
     pub(crate) fn position(&self, value: f64) -> f64 {
         let value = if self.log { value.max(f64::MIN_POSITIVE).log10() } else { value };
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)
     }
 
-    /// Whether `value` cannot be shown where it belongs: zero or less on a logarithmic axis.
+    /// Whether `value` has no place on the axis: zero or less on a logarithmic one.
     pub(crate) fn is_beyond(&self, value: f64) -> bool {
         self.log && value <= 0.0
     }
 
-    /// The values to mark, ascending, with their labels. On a logarithmic axis every decade is there; 2 and 5 are added
-    /// where there are few decades.
+    /// The values to mark, ascending, with their labels. A logarithmic axis marks every decade, and also 2 and 5 if there are few
+    /// decades.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let mut values = match self.log {
             true if self.unit == Unit::Bytes => self.powers_of_two(),

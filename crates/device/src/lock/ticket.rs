@@ -1,4 +1,4 @@
-//! [`Order`]: a ticket lock in memory that processes share. Threads get it in the order of their arrival.
+//! [`TicketLock`]: a ticket lock in memory that processes share. Threads get it in the order of their arrival.
 //!
 //! **How it works.** Each waiter takes the next ticket and stores its thread number in that ticket's slot. A thread has the lock when the
 //! turn is that of its ticket. The owner releases the lock by advancing the turn. Slots are reused in rounds, so each slot names its ticket.
@@ -30,7 +30,7 @@ const GONE: u32 = u32::MAX;
 
 /// The memory of the lock. All zeros: nobody has it.
 #[repr(C)]
-pub(super) struct Order {
+pub(super) struct TicketLock {
     /// The next ticket, and the one whose turn it is.
     next: AtomicU32,
     turn: AtomicU32,
@@ -53,7 +53,7 @@ fn holder(found: u64, ticket: u32) -> Option<u32> {
     }
 }
 
-impl Order {
+impl TicketLock {
     /// Initialises the lock, in memory that nobody uses yet.
     pub(super) fn make(&self) {
         self.next.store(0, Ordering::Relaxed);
@@ -205,9 +205,9 @@ fn exists(_: u32) -> bool {
 mod tests {
     use super::*;
 
-    pub(super) fn fresh() -> Order {
+    pub(super) fn fresh() -> TicketLock {
         let places = std::array::from_fn(|_| AtomicU64::new(0));
-        Order { next: AtomicU32::new(0), turn: AtomicU32::new(0), places }
+        TicketLock { next: AtomicU32::new(0), turn: AtomicU32::new(0), places }
     }
 
     #[cfg(not(loom))]
