@@ -20,18 +20,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Cpu, Host, Machine, Nanos};
 use hairspring_sheet::{Build, COMPARISON_SCHEMA, ComparedBuild, Interleaved, SCHEMA, Sheet, Taken};
-use hairspring_time::Timebase;
 
 use crate::conditions;
 use crate::merge::{self, Taking};
 use crate::probe::{ChapterDeclaration, Effort, SheetProgress, UnknownProbe, among};
 use crate::round::RoundPart;
 use crate::rounds::Random;
-use crate::sheet_run::{SheetError, choose_cpu, timestamp};
+use crate::sheet_run::{calibrated, choose_cpu, timestamp};
 use builds::Builds;
 pub use error::AbError;
 use pairs::{rows, sentinel_rows, stands_out};
-use sentinels::{Limits, Sentinels, Sighting};
+use sentinels::{Limits, Sighting};
 
 /// Rounds of the first stage of [`AbRequest::confirm`].
 const SCREEN_ROUNDS: u32 = 5;
@@ -93,8 +92,8 @@ pub fn take_ab(
     several(request)?;
     let began = Host.monotonic();
     let start = timestamp(Host.read(hairspring_machine::Clock::Realtime));
-    let timebase = Timebase::calibrate(Host).map_err(SheetError::from)?;
-    let mut arms = Builds::new(request, cpu, Sentinels::new(timebase, cpu), interrupted)?;
+    let timebase = calibrated(&Host)?;
+    let mut arms = Builds::new(request, cpu, timebase, interrupted)?;
     let declared = common(&arms.declared, request)?;
     let builds = request.baseline.len();
     let mut course = Course { interrupted, progress, began: began.as_monotonic(), builds };

@@ -109,7 +109,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     let began = machine.monotonic();
     let start = timestamp(machine.read(Clock::Realtime));
     let conditions = conditions::read_conditions(machine, request.redact);
-    let timebase = Timebase::calibrate_to(machine.clone(), BOUND_PPM, AGE)?;
+    let timebase = calibrated(machine)?;
     let mut notes = system::notes(&conditions);
     notes.extend(head_notes(&timebase, request.priority, conditions.value("limits.cgroup_cpu")));
     let mut driver = Driver { machine, request, cpu, interrupted, timebase, processes: 0, parts: Vec::new() };
@@ -258,6 +258,11 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
     fn complete(&self) -> u32 {
         (0..self.request.rounds).map(|round| u32::from(self.is_complete(round))).sum()
     }
+}
+
+/// The time base that all rounds go on with.
+pub(crate) fn calibrated<M: Machine + Clone>(machine: &M) -> Result<Timebase<M>, SheetError> {
+    Ok(Timebase::calibrate_to(machine.clone(), BOUND_PPM, AGE)?)
 }
 
 /// The CPU to measure on, if the request can be served.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use hairspring_machine::{Cpu, Host};
 use hairspring_sheet::Build;
+use hairspring_time::Timebase;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
@@ -30,6 +31,8 @@ pub(super) struct Builds<'r> {
     request: &'r AbRequest,
     cpu: Cpu,
     sentinels: Sentinels,
+    /// What the time base of this process stands on, so that no round has to calibrate.
+    anchors: String,
     interrupted: &'r AtomicBool,
     /// For each arm its builds, which take turns.
     programs: [Vec<Copied>; 3],
@@ -46,7 +49,7 @@ impl<'r> Builds<'r> {
     pub(super) fn new(
         request: &'r AbRequest,
         cpu: Cpu,
-        sentinels: Sentinels,
+        timebase: Timebase<Host>,
         interrupted: &'r AtomicBool,
     ) -> Result<Self, AbError> {
         let failed = |error: std::io::Error| AbError::Build(format!("failed to copy the programs: {error}"));
@@ -68,7 +71,8 @@ impl<'r> Builds<'r> {
         let mut this = Self {
             request,
             cpu,
-            sentinels,
+            anchors: timebase.anchors().to_string(),
+            sentinels: Sentinels::new(timebase, cpu),
             interrupted,
             programs,
             hashes,
@@ -118,19 +122,7 @@ impl Arms for Builds<'_> {
         asked: &Asked<'_>,
         progress: &mut dyn FnMut(SheetProgress<'_>),
     ) -> Option<RoundPart> {
-        let request = RoundRequest {
-            anchors: None,
-            rows: asked.rows.to_vec(),
-            effort: self.request.effort,
-            round: asked.round,
-            rounds: asked.rounds,
-            cpu: self.request.cpu.map(|cpu| cpu.0),
-            priority: self.request.priority,
-            seed: self.request.seed,
-            disks: None,
-            redact: false,
-            spin: if arm == 1 { self.request.spin.clone() } else { Vec::new() },
-        };
+        let request = requested(self.request, &self.anchors, arm, asked);
         let builds = &self.programs[arm];
         let build = &builds[asked.round as usize % builds.len()];
         let mut answer = self.ask(build, &Ask::Take(request), asked.padding, progress);
@@ -141,6 +133,55 @@ impl Arms for Builds<'_> {
     }
 }
 
+/// What the round of an arm is asked for.
+fn requested(request: &AbRequest, anchors: &str, arm: usize, asked: &Asked<'_>) -> RoundRequest {
+    RoundRequest {
+        rows: asked.rows.to_vec(),
+        effort: request.effort,
+        round: asked.round,
+        rounds: asked.rounds,
+        cpu: request.cpu.map(|cpu| cpu.0),
+        priority: request.priority,
+        seed: request.seed,
+        disks: None,
+        anchors: Some(anchors.to_owned()),
+        redact: false,
+        spin: if arm == 1 { request.spin.clone() } else { Vec::new() },
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::Effort;
+
+    #[test]
+    fn every_arm_goes_on_with_the_time_base_of_this_process_and_one_is_lengthened() {
+        let request = AbRequest {
+            baseline: vec![PathBuf::new()],
+            other: vec![PathBuf::new()],
+            only: Vec::new(),
+            common: false,
+            rounds: 5,
+            effort: Effort::Quick,
+            cpu: None,
+            priority: 80,
+            seed: 1,
+            confirm: false,
+            null: true,
+            spin: vec![("one.row".to_owned(), 5.0)],
+        };
+        let asked = Asked { rows: &["one.row".to_owned()], round: 3, rounds: 5, padding: 0 };
+        let anchors = Timebase::calibrate(Host).expect("a time base").anchors().to_string();
+        for arm in 0..NAMES.len() {
+            let requested = requested(&request, &anchors, arm, &asked);
+            assert_eq!(requested.anchors.as_deref(), Some(anchors.as_str()), "{}", NAMES[arm]);
+            assert!(anchors.parse::<hairspring_time::Anchors>().is_ok(), "{anchors}");
+            assert_eq!((requested.round, requested.spin.len()), (3, usize::from(arm == 1)));
+        }
+    }
 }
