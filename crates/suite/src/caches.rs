@@ -1,9 +1,56 @@
-//! The sizes of the caches, as the machine's facts have them.
+//! The sizes of the caches, as the machine's facts have them, and the sweep that empties the private ones.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use hairspring_machine::facts::Facts;
 
+/// A cache line.
+pub(crate) const LINE_BYTES: usize = 64;
+/// Written where no size of the second-level cache is known.
+const SWEEP_BYTES: usize = 4 << 20;
+/// No second-level cache is larger.
+const SWEEP_BYTES_MOST: usize = 32 << 20;
+
+/// A buffer that is written through, so that the private caches hold nothing else. Copies share the buffer, since making one present
+/// takes longer than many a measurement.
+#[derive(Clone, Debug)]
+pub struct CacheSweep {
+    memory: Arc<[AtomicU8]>,
+}
+
+impl CacheSweep {
+    /// A sweep through so many bytes.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self { memory: (0..bytes).map(|_| AtomicU8::new(1)).collect() }
+    }
+
+    /// A sweep that does nothing.
+    pub(crate) fn none() -> Self {
+        Self::new(0)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
+    #[inline(never)]
+    pub(crate) fn sweep(&self) {
+        for line in self.memory.iter().step_by(LINE_BYTES) {
+            // Relaxed: nobody reads a meaning into it.
+            line.store(line.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        }
+    }
+}
+
+/// What a sweep writes: twice the second-level cache of one CPU.
+pub(crate) fn sweep_bytes(facts: &Facts) -> usize {
+    let second = second_level(facts).and_then(|bytes| usize::try_from(bytes).ok());
+    second.map_or(SWEEP_BYTES, |bytes| bytes.saturating_mul(2).clamp(SWEEP_BYTES / 4, SWEEP_BYTES_MOST))
+}
+
 /// The size of one second-level cache in bytes.
-pub(crate) fn second_level(facts: &Facts) -> Option<u64> {
+fn second_level(facts: &Facts) -> Option<u64> {
     sizes(facts.value("cpu.caches")?).find(|(level, _)| *level == 2).map(|(_, bytes)| bytes)
 }
 

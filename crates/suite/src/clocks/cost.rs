@@ -1,12 +1,15 @@
 //! What one call costs: later calls by the difference of two loops, calls after flushing by stamps after the caches were swept, and the
 //! first call of a process by stamps in fresh processes.
 
+use std::cell::OnceCell;
 use std::hint::black_box;
+use std::rc::Rc;
 
 use hairspring_machine::Machine;
 use hairspring_sheet::{Absent, Method, Unit};
 
 use super::{Read, first};
+use crate::caches::CacheSweep;
 use crate::host::system::READS;
 use crate::probe::{Context, Probes, Reading, Row, Setting, Slopes, TableSlot, Taken, spin};
 use crate::rounds::median;
@@ -16,14 +19,12 @@ use crate::rounds::median;
 const CALLS: u32 = 250;
 /// Pairs of loops at most.
 const SLOPES_MOST: usize = 400;
-/// Calls after flushing that are timed.
+/// Calls after flushing that are timed in each round: where a call finds its lines varies from one to the next.
 const FLUSHED_CALLS: usize = 12;
-/// Sweeps after which the pair of stamps alone is timed.
-const FLUSHED_PAIRS: usize = 5;
-/// What is swept through the caches before a first call: more than a private cache of any present CPU.
+/// Sweeps after which the pair of stamps alone is timed, in each round.
+const FLUSHED_PAIRS: usize = 9;
+/// What is swept through the caches before a call: more than a private cache of any present CPU.
 const SWEEP_BYTES: usize = 16 << 20;
-/// A cache line.
-const LINE_BYTES: usize = 64;
 
 /// The tables of later calls, of calls after flushing, and of first calls.
 pub(super) fn tables<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) -> [TableSlot; 3] {
@@ -33,7 +34,10 @@ pub(super) fn tables<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>
             "Cost of a later call",
             "at most 400 pairs of loops with 250 and with 500 calls; disturbed loops are kept and show in the maximum",
         ),
-        table("Cost of a call after flushing", "12 calls; the pair of stamps is contained and stated as overhead"),
+        table(
+            "Cost of a call after flushing",
+            "12 calls in each round; the pair of stamps is contained and stated as overhead",
+        ),
         table(
             "Cost of the first call in a process",
             "20 processes, each of which makes one call; the pair of stamps is contained and stated as overhead",
@@ -46,15 +50,17 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(
     probes: &mut Probes<M>,
     [later, flushed, first]: [TableSlot; 3],
 ) {
+    let flushing = Rc::new(OnceCell::new());
     for &(segment, label, read) in READS {
         let row = |quantity: &str, method, how: &str| {
             let measures = format!("cost of one call of {label}, {how}");
             Row::new(format!("{segment}.{quantity}"), label, Unit::Ns, method, measures)
         };
         let how = "after 16 MiB of other data went through the caches; page tables and branch predictors stay warm";
+        let flushing = Rc::clone(&flushing);
         probes.one(Setting::Pinned, flushed, row("flushed", Method::Stamp, how), move |context| {
             context.say(&format!("calls of {label} after flushing"));
-            Ok(flushed_calls(context, read))
+            Ok(flushing.get_or_init(|| Flushing::new(context)).calls(context, read))
         });
         let how = "caches warm: what each further call adds to a loop of calls, the loop's own step included";
         probes.one(Setting::Pinned, later, row("later", Method::Diff, how), move |context| {
@@ -143,25 +149,32 @@ fn ticks_as_nanos<M: Machine + Clone + Sync>(context: &Context<'_, M>, ticks: i6
     ticks as f64 * 1e9 / context.timebase.calibration().rate_hz
 }
 
-fn flushed_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) -> Reading {
-    let mut memory = vec![1_u8; SWEEP_BYTES];
-    let mut sweep = || {
-        for line in memory.iter_mut().step_by(LINE_BYTES) {
-            *line = line.wrapping_add(1);
-        }
-        black_box(&mut memory);
-    };
-    let mut samples = vec![0.0; context.repeats(FLUSHED_CALLS)];
-    with_call!(context, read, call => for sample in &mut samples {
-        sweep();
-        *sample = ticks_as_nanos(context, stamped(context, call));
-    });
-    // The stamps are as cold there.
-    let pairs = (0..FLUSHED_PAIRS).map(|_| {
-        sweep();
-        ticks_as_nanos(context, stamped(context, || {}))
-    });
-    Reading::samples(samples).with_overhead(median(&pairs.collect::<Vec<_>>()))
+/// What all calls after flushing have in common.
+struct Flushing {
+    sweep: CacheSweep,
+    /// What a pair of stamps shows that is as cold.
+    pair_ns: f64,
+}
+
+impl Flushing {
+    fn new<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Self {
+        let sweep = CacheSweep::new(SWEEP_BYTES);
+        let pairs = (0..FLUSHED_PAIRS).map(|_| {
+            sweep.sweep();
+            ticks_as_nanos(context, stamped(context, || {}))
+        });
+        let pair_ns = median(&pairs.collect::<Vec<_>>());
+        Self { sweep, pair_ns }
+    }
+
+    fn calls<M: Machine + Clone + Sync>(&self, context: &Context<'_, M>, read: Read) -> Reading {
+        let mut samples = vec![0.0; FLUSHED_CALLS];
+        with_call!(context, read, call => for sample in &mut samples {
+            self.sweep.sweep();
+            *sample = ticks_as_nanos(context, stamped(context, call));
+        });
+        Reading::samples(samples).with_overhead(self.pair_ns)
+    }
 }
 
 /// One call between ordered stamps.

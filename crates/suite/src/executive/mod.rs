@@ -15,6 +15,7 @@ use hairspring_machine::{Machine, Nanos};
 use hairspring_sheet::{Absent, Unit};
 
 use crate::caches;
+pub use crate::caches::CacheSweep;
 use crate::probe::{Context, Effort, Probes, Setting, Slot, TableSlot};
 pub use bench::canary::CanaryReport;
 pub use bench::load::Streaming;
@@ -42,11 +43,6 @@ const SLICE_SHARE_QUICK: f64 = 0.0018;
 const SLICE_MOST: Nanos = Nanos::from_millis(100);
 /// The share of its own speed that the load must keep while cells are measured.
 const LOAD_SHARE: f64 = 0.5;
-/// Written between samples where no size of the second-level cache is known.
-const SWEEP_BYTES: usize = 4 << 20;
-/// No second-level cache is larger.
-const SWEEP_BYTES_MOST: usize = 32 << 20;
-
 const LIMITS: &str = "at most 10,000 samples of each cell and a fiftieth of a second; cells with more than 5 % of samples \
                       without proof are absent";
 const LIMITS_LONGEST: &str =
@@ -104,7 +100,7 @@ impl Stand {
         let Some(timebase) = context.host_timebase() else { return };
         context.say("what the executive is measured with");
         let place = Placement { cpu: context.cpu, other: context.other, measure_latency: false };
-        let bench = Bench::new(timebase, place, slice(context), sweep_bytes(context));
+        let bench = Bench::new(timebase, place, slice(context), caches::sweep_bytes(&context.machine.facts()));
         remarks::conditions(context, &bench);
         crate::idle::remark(context);
         self.bench = Some(bench);
@@ -274,12 +270,6 @@ fn slice<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Nanos {
     // What runs take besides sampling is the same at every effort, and weighs most when there is little time.
     let share = if context.effort == Effort::Quick { SLICE_SHARE_QUICK } else { SLICE_SHARE };
     context.share(share).min(SLICE_MOST)
-}
-
-/// Twice the second-level cache of one CPU, as the facts have it.
-fn sweep_bytes<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> usize {
-    let second = caches::second_level(&context.machine.facts()).and_then(|bytes| usize::try_from(bytes).ok());
-    second.map_or(SWEEP_BYTES, |bytes| bytes.saturating_mul(2).clamp(SWEEP_BYTES / 4, SWEEP_BYTES_MOST))
 }
 
 #[cfg(test)]

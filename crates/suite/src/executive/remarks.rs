@@ -48,7 +48,7 @@ pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>
     context.remark(format!(
         "Dirty: {:.1} MiB are written before each event, or before each round of a closed loop, outside of what is timed. Loaded: a thread on another CPU streams \
          through 64 MiB.",
-        bench.sweep_bytes as f64 / f64::from(1 << 20)
+        bench.sweep_mib()
     ));
     context.remark(bench.canary.sentence());
 }

@@ -19,6 +19,8 @@ use super::work::work;
 pub(super) const BOARD: &str = "board";
 /// Threads of a chain.
 const LINKS: usize = 3;
+/// Their stacks, which are locked in memory: the system's usual ones would take longer to make present than the process runs.
+const STACK_BYTES: usize = 256 << 10;
 
 /// One process of the experiment: everything it must know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +110,8 @@ impl Chain {
                 let source = Sleeper::new(self.link(link)?, &timebase, stop);
                 let next = self.link(link + 1)?;
                 let (timebase, device, placed) = (&timebase, &device, placed.clone());
-                threads.push(scope.spawn(move || {
+                let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
+                let thread = thread.spawn_scoped(scope, move || {
                     let settings = RealTime {
                         policy: Some(Policy::Fifo(self.priority)),
                         cpu: Some(Cpu(self.cpu)),
@@ -134,7 +137,8 @@ impl Chain {
                     let (mut unit, _log) =
                         SchedulingUnit::new(Box::new(source), Box::new(action), Some(device), timebase, 1);
                     unit.run()
-                }));
+                });
+                threads.push(thread.map_err(|error| ChainError(format!("failed to start a thread: {error}")))?);
             }
             let refused = (0..LINKS).find_map(|_| in_place.recv().ok().flatten());
             let refused = refused.or_else(|| ready.fire(None, &timebase).err().map(ChainError::from));

@@ -38,7 +38,7 @@ const REST: Nanos = Nanos::from_micros(500);
 /// A process is in its place by then, and has reacted by then.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Looks while waiting for one.
-const LOOK: Duration = Duration::from_millis(2);
+const LOOK: Duration = Duration::from_micros(300);
 
 /// The rows of that note's Table 1, and two with three processes: its labels, of which each is a priority.
 const ROWS: [&[u8]; 9] =

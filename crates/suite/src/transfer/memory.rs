@@ -50,6 +50,8 @@ const WINDOW: Bytes = Bytes::mib(4);
 /// Shares of the chapter's time that are spent on samples; what memory takes to become present comes on top.
 const SHARE: f64 = 0.22;
 const BEYOND_SHARE: f64 = 0.05;
+/// Repeats of a cell in a round, in turns with the others: their median leaves out a disturbance that a single one would be.
+const REPEATS: usize = 5;
 /// Rounds of a quick sheet that sweep by block size; else all do.
 const BLOCK_ROUNDS_QUICK: usize = 3;
 /// Rounds of the sheet that go beyond the caches.
@@ -150,6 +152,8 @@ struct Cell {
     arena: usize,
     times: u64,
     rates: Vec<f64>,
+    /// What its repeats have taken.
+    spent: Nanos,
 }
 
 /// Memory that the walk beyond the caches takes.
@@ -193,7 +197,8 @@ fn measure_blocks<M: Machine + Clone + Sync>(
             Ok(made) => {
                 let arena = arenas.len();
                 arenas.push((pages, made));
-                let cell = |(sweep, block)| Cell { sweep, block, arena, times: 0, rates: Vec::new() };
+                let cell =
+                    |(sweep, block)| Cell { sweep, block, arena, times: 0, rates: Vec::new(), spent: Nanos::ZERO };
                 cells.extend(wanted.into_iter().map(cell));
             }
             Err(absent) => {
@@ -204,7 +209,8 @@ fn measure_blocks<M: Machine + Clone + Sync>(
             }
         }
     }
-    let rounds = repeats::all(context.effort).div_ceil(in_these);
+    let least = repeats::all(context.effort).div_ceil(in_these);
+    let rounds = least.max(REPEATS);
     // The share of all rounds, in those that sweep.
     let share = SHARE * f64::from(context.rounds) / in_these as f64;
     let span = context.share(share / (cells.len().max(1) * rounds) as f64);
@@ -212,6 +218,10 @@ fn measure_blocks<M: Machine + Clone + Sync>(
         repeats::in_turns(context, "memory by block size and pages", rounds, cells.len(), |context, turn| {
             let cell = &mut cells[turn.candidate];
             let (operation, bytes, arena) = (cell.sweep.operation, BLOCKS[cell.block].1, &mut arenas[cell.arena].1);
+            // Of the largest blocks one repeat takes longer than its share.
+            if cell.rates.len() >= least && cell.spent >= span * rounds as i64 {
+                return ControlFlow::Continue(());
+            }
             if cell.times == 0 {
                 cell.times = repeats::tuned(timebase, span, |times| arena.repeat(operation, bytes, times));
             }
@@ -220,6 +230,7 @@ fn measure_blocks<M: Machine + Clone + Sync>(
                 arena.repeat(operation, bytes, cell.times);
                 spin(0, bytes.0 * cell.times);
             });
+            cell.spent += took;
             cell.rates.push(rate(Bytes(bytes.0 * cell.times), took));
             ControlFlow::Continue(())
         });

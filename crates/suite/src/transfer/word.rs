@@ -17,7 +17,7 @@ use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
 
 use super::repeats::timed;
-use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slopes, Slot, spin};
+use crate::probe::{Class, Context, Probes, Reading, Row, Setting, Slopes, Slot, spin};
 use crate::rounds::interleave;
 use device::{Bus, Fault, Window};
 
@@ -121,7 +121,7 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &T
     };
     let window = Window::new(&mut memory);
     let ways: Vec<(Slot, Batch)> = ways.iter().copied().filter(|(slot, _)| context.wants(*slot)).collect();
-    let rounds = context.repeats(if context.effort == Effort::Quick { ROUNDS / 4 } else { ROUNDS });
+    let rounds = context.repeats(ROUNDS);
     let mut samples = vec![Slopes::new(BATCH as f64, rounds); ways.len()];
     let mut failed = 0;
     let complete = interleave(rounds, ways.len(), |turn| {

@@ -5,7 +5,8 @@
 
 use std::hint::black_box;
 
-use super::{Clock, LINE_BYTES, Sweep};
+use super::Clock;
+use crate::caches::{CacheSweep, LINE_BYTES};
 use crate::rounds::{Random, median};
 
 /// Lines of the buffer: 32 KiB.
@@ -50,7 +51,7 @@ impl CanaryReport {
 }
 
 /// Chases through the buffer, hot and after sweeps.
-pub(super) fn report(clock: &Clock, sweep: &mut Sweep) -> CanaryReport {
+pub(super) fn report(clock: &Clock, sweep: &CacheSweep) -> CanaryReport {
     // Each line says which is next: one cycle through all of them.
     const WORDS: usize = LINE_BYTES / size_of::<usize>();
     let order = Random::new().order(LINES);
@@ -67,7 +68,7 @@ pub(super) fn report(clock: &Clock, sweep: &mut Sweep) -> CanaryReport {
         black_box(at);
         clock.ns_since(before) / LINES as f64
     };
-    let mut trial = |dirty: bool| {
+    let trial = |dirty: bool| {
         chase();
         if dirty {
             sweep.sweep();

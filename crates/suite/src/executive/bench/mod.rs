@@ -5,7 +5,6 @@ pub(crate) mod canary;
 pub(crate) mod firing;
 pub(crate) mod load;
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +13,7 @@ use hairspring_sheet::Absent;
 use hairspring_time::{CounterStep, Timebase};
 
 use super::port::{Ability, Calls, Placement, Port, RunOutcome};
+use crate::caches::CacheSweep;
 use crate::probe::{Reading, Taken, slope};
 use crate::rounds::median;
 
@@ -33,8 +33,6 @@ const REST_PART: i64 = 12;
 const ROUNDS: u64 = 32;
 /// Pairs of stamps of which the median counts, with hot caches and with dirty ones.
 const PAIRS: [usize; 2] = [501, 15];
-/// A cache line.
-const LINE_BYTES: usize = 64;
 
 /// In which state the caches are before each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +85,8 @@ pub struct Bench {
     pub slice: Nanos,
     /// Rounds of a closed loop between two stamps, where caches are hot.
     pub rounds: u64,
-    /// What is written to make the caches dirty: more than the second-level cache.
-    pub sweep_bytes: usize,
+    /// What makes the caches dirty: all cells write through one buffer.
+    pub sweep: CacheSweep,
     /// The step of the counter, in nanoseconds; infinite where it stands still.
     pub step_ns: f64,
     /// What a pair of ordered stamps shows with nothing between them, in nanoseconds.
@@ -103,8 +101,9 @@ impl Bench {
     /// A workbench; measures step and pair of the counter.
     pub fn new(timebase: Timebase<Host>, place: Placement, slice: Nanos, sweep_bytes: usize) -> Self {
         let clock = Clock { timebase: timebase.clone() };
+        let sweep = CacheSweep::new(sweep_bytes);
         let [pair_ns, dirty_pair_ns] = Cache::ALL.map(|cache| {
-            let mut sweep = Sweep::new(cache, sweep_bytes);
+            let sweep = if cache == Cache::Dirty { sweep.clone() } else { CacheSweep::none() };
             let pairs = (0..PAIRS[cache as usize]).map(|_| {
                 sweep.sweep();
                 let before = clock.stamp();
@@ -112,10 +111,10 @@ impl Bench {
             });
             median(&pairs.collect::<Vec<_>>())
         });
-        let canary = canary::report(&clock, &mut Sweep::new(Cache::Dirty, sweep_bytes));
+        let canary = canary::report(&clock, &sweep);
         let step = CounterStep::measure(&timebase);
         let step_ns = step.map_or(f64::INFINITY, |step| clock.ns(step.ticks));
-        Self { timebase, place, slice, rounds: ROUNDS, sweep_bytes, step_ns, pair_ns, dirty_pair_ns, canary }
+        Self { timebase, place, slice, rounds: ROUNDS, sweep, step_ns, pair_ns, dirty_pair_ns, canary }
     }
 
     /// Rests after a slice: real-time threads must leave the kernel its part of the CPU.
@@ -133,8 +132,13 @@ impl Bench {
     }
 
     /// A sweep for a cell with these caches; one that does nothing where they are hot.
-    pub(crate) fn sweep(&self, cache: Cache) -> Sweep {
-        Sweep::new(cache, self.sweep_bytes)
+    pub(crate) fn sweep(&self, cache: Cache) -> CacheSweep {
+        if cache == Cache::Dirty { self.sweep.clone() } else { CacheSweep::none() }
+    }
+
+    /// How much a sweep writes, in MiB.
+    pub(crate) fn sweep_mib(&self) -> f64 {
+        self.sweep.bytes() as f64 / f64::from(1 << 20)
     }
 
     /// What a pair of stamps shows with these caches.
@@ -280,26 +284,6 @@ impl<'b, P: Port> Rig<'b, P> {
     }
 }
 
-/// Writes through a buffer, so that the caches hold nothing else.
-#[derive(Debug)]
-pub(crate) struct Sweep {
-    memory: Vec<u8>,
-}
-
-impl Sweep {
-    fn new(cache: Cache, bytes: usize) -> Self {
-        Self { memory: vec![1; if cache == Cache::Dirty { bytes } else { 0 }] }
-    }
-
-    #[inline(never)]
-    pub(crate) fn sweep(&mut self) {
-        for line in self.memory.iter_mut().step_by(LINE_BYTES) {
-            *line = line.wrapping_add(1);
-        }
-        black_box(&mut self.memory);
-    }
-}
-
 /// The samples of one run, in as many series as the scenario has quantities.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
@@ -327,7 +311,8 @@ impl Samples {
     /// Room for so many quantities, touched once so that no page fault falls into a measurement.
     pub(crate) fn new(quantities: usize) -> Self {
         let room = || {
-            let mut room = vec![0.0; SAMPLES_MOST];
+            // Zeros would come from the system as pages that nobody has touched.
+            let mut room = vec![1.0; SAMPLES_MOST];
             room.clear();
             room
         };

@@ -60,7 +60,7 @@ fn ticks_and_procedure<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
 fn ticks<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let timer = rig.port.timer(|| {})?;
-    let ((clock, slice, tray), mut sweep) = (rig.measuring(), bench.sweep(cache));
+    let ((clock, slice, tray), sweep) = (rig.measuring(), bench.sweep(cache));
     let ticks = if cache == Cache::Hot { TICKS } else { 1 };
     let task = rig.port.spawn("A", LOW, async move |calls| {
         calls.start_timer(timer, clock.monotonic() + FAR).await;
@@ -90,7 +90,7 @@ fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
         board.mark(1, clock.stamp());
         board.prove(proof);
     })?;
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let task = rig.port.spawn("A", LOW, async move |calls| {
         let mut proof = 0;
         sampling!(calls, (clock, slice, tray), samples: 2 => {
@@ -143,7 +143,7 @@ fn leave_and_return<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
 
 fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
-    let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
+    let ((board, clock), sweep) = (rig.share(), bench.sweep(cache));
     let high = rig.port.spawn("A", HIGH, async move |calls| {
         let mut proof = 0;
         loop {

@@ -69,7 +69,7 @@ fn handled<P: Port>(bench: &Bench, cache: Cache, conforming: bool) -> Result<Sam
     let interrupt = if conforming { rig.port.attach(move |_| procedure()) } else { rig.port.attach_raw(procedure) }?;
     let (_firing, trigger) = FiringThread::start(bench, &rig.board, interrupt, Waiting::Rests)?;
 
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let task = rig.port.spawn("A", LOW, async move |calls| {
         if !rehearse::<P>(calls, &board, &trigger, &clock).await {
             calls.stop().await;

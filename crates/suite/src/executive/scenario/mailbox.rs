@@ -108,7 +108,7 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
         if link == LINKS_FEWER {
             middle = next;
         }
-        let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
+        let ((board, clock), sweep) = (rig.share(), bench.sweep(cache));
         next = Some(rig.port.spawn_mail("A", HIGH + link, async move |calls, own, message| {
             let mut message = message;
             loop {
@@ -131,7 +131,7 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
         })?);
     }
     let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
     // Of a chain it is what the longer one takes more than its own second half; a single receiver is stamped.
     let turns: &[bool] = if middle.is_some() { &TURNS } else { &[true] };

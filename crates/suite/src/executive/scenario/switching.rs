@@ -85,7 +85,7 @@ pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Ab
     }
     let mut rig = Rig::<P>::new(bench)?;
     let rounds = bench.rounds(cache);
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let first = rig.port.spawn("P", LOW, async move |calls| {
         // Until the other has begun.
         calls.yield_now().await;

@@ -90,7 +90,7 @@ pub(crate) fn split<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
 fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
-    let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
+    let ((board, clock), sweep) = (rig.share(), bench.sweep(cache));
     let mut proof = 0;
     let high = rig.port.spawn("A", HIGH, async move |calls| {
         spin(0, 1);
@@ -108,7 +108,7 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
         board.mark(3, clock.stamp());
     })?;
 
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut proof = 0;
         sampling!(calls, (clock, slice, tray), samples: 4 => {
@@ -151,7 +151,7 @@ fn stamped<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
 fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
-    let ((board, clock), mut sweep) = (rig.share(), bench.sweep(cache));
+    let ((board, clock), sweep) = (rig.share(), bench.sweep(cache));
     let high = rig.port.spawn("A", HIGH, async move |calls| {
         let mut proof = 0;
         loop {
@@ -166,7 +166,7 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
     })?;
     rig.port.start(high)?;
 
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
         clock.settle(cache);
         let mut proof = 0;
@@ -320,7 +320,7 @@ fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
         proof += 1;
         board.prove(proof);
     })?;
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let (preempts, rounds) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut proof = 0;
@@ -366,7 +366,7 @@ fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
         }
     })?;
     rig.port.start(high)?;
-    let ((board, _), (clock, slice, tray), mut sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
+    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let (preempts, rounds) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
         clock.settle(cache);
