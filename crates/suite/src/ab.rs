@@ -118,7 +118,8 @@ pub fn take_ab(
         interrupted: stopped,
         rounds: request.rounds,
     };
-    let taking = Taking { began: began.as_monotonic(), interrupted: stopped };
+    // Its pairs decide, and the sentinels which of them count.
+    let taking = Taking { began: began.as_monotonic(), interrupted: stopped, alone_ns: None };
     let facts = conditions::read_conditions(&Host, false);
     let sheet = |arm: usize| {
         let chapter = |(index, declared): (usize, &ChapterDeclaration)| {

@@ -29,6 +29,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
         "Cost, resolution and accuracy of each clock. Of later calls it is what each adds to a loop. Calls after flushing are timed one \
          by one, after 16 MiB of other data went through the caches. First calls are made by fresh processes.",
     );
+    probes.needs_core();
     probes.before(trust_notes);
     let costs = cost::tables(&mut probes);
     let steps = step::table(&mut probes);

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use hairspring_machine::Nanos;
 use hairspring_sheet::statistics::{Scale, n_effective};
 use hairspring_sheet::{
-    Absent, Chapter, Diagram, Figure, FigureRound, Method, Note, Point, Row, Series, SeriesLine, Stamps, Table, Unit,
-    Value,
+    Absent, Chapter, Diagram, Figure, FigureRound, Method, Note, NoteKind, Point, Row, Series, SeriesLine, Stamps,
+    Table, Unit, Value,
 };
 
-use crate::probe::{ChapterDeclaration, Numbers, Reading, RowDeclaration, TableDeclaration, peaks_named};
+use crate::probe::{CROWDED, ChapterDeclaration, Numbers, Reading, RowDeclaration, TableDeclaration, peaks_named};
 use crate::round::{Found, RoundPart};
 use crate::rounds::median;
 
@@ -23,6 +23,28 @@ pub(crate) struct Taking {
     pub(crate) began: Nanos,
     /// Whether the user interrupted it.
     pub(crate) interrupted: bool,
+    /// What [`alone_ns`] says of all its parts.
+    pub(crate) alone_ns: Option<f64>,
+}
+
+/// Fewer rounds do not say how much a figure varies.
+const ALONE_LEAST: usize = 3;
+
+/// How long the loop takes on a core that nobody else uses: the least of a whole sheet.
+pub(crate) fn alone_ns<'p>(parts: impl IntoIterator<Item = &'p RoundPart>) -> Option<f64> {
+    let found = parts.into_iter().flat_map(|part| &part.rows);
+    let looks = found.filter_map(|(_, found)| match found {
+        Found::Reading(reading) => reading.company,
+        Found::Absent(_) | Found::Elsewhere => None,
+    });
+    looks.min_by(f64::total_cmp)
+}
+
+/// The readings of a row whose medians count: those of a core that nobody else used, if there are enough, and all otherwise.
+fn counted<'r>(readings: &[(&'r RoundPart, &'r Reading)], alone_ns: Option<f64>) -> Vec<(&'r RoundPart, &'r Reading)> {
+    let alone = |reading: &Reading| reading.company.zip(alone_ns).is_some_and(|(ns, alone)| ns <= alone * CROWDED);
+    let alone: Vec<_> = readings.iter().copied().filter(|(_, reading)| alone(reading)).collect();
+    if alone.len() < ALONE_LEAST { readings.to_vec() } else { alone }
 }
 
 /// The chapter of the document. `parts` are those of this chapter, in the order in which they were taken.
@@ -53,6 +75,8 @@ pub(crate) fn chapter(declared: &ChapterDeclaration, parts: &[&RoundPart], takin
             new
         }),
     };
+    let mut notes = notes(&parts.iter().map(|part| part.notes.as_slice()).collect::<Vec<_>>());
+    notes.extend(crowded_note(&found.values().map(|found| readings(found)).collect::<Vec<_>>(), taking.alone_ns));
     Chapter {
         id: declared.id.to_string(),
         title: declared.title.to_string(),
@@ -60,21 +84,39 @@ pub(crate) fn chapter(declared: &ChapterDeclaration, parts: &[&RoundPart], takin
         tables: declared.tables.iter().map(&mut table).collect(),
         series: series(parts),
         incidents: parts.iter().flat_map(|part| part.incidents.clone()).collect(),
-        notes: notes(&parts.iter().map(|part| part.notes.as_slice()).collect::<Vec<_>>()),
+        notes,
     }
+}
+
+/// Of what the rounds found for a row, the readings.
+fn readings<'r>(found: &[(&'r RoundPart, &'r Found)]) -> Vec<(&'r RoundPart, &'r Reading)> {
+    let reading = |(part, found): &(&'r RoundPart, &'r Found)| match found {
+        Found::Reading(reading) => Some((*part, reading)),
+        Found::Absent(_) | Found::Elsewhere => None,
+    };
+    found.iter().filter_map(reading).collect()
+}
+
+/// Says in how many rows not all rounds count.
+fn crowded_note(rows: &[Vec<(&RoundPart, &Reading)>], alone_ns: Option<f64>) -> Option<Note> {
+    let (mut rows_void, mut void, mut all) = (0, 0, 0);
+    for readings in rows {
+        let left_out = readings.len() - counted(readings, alone_ns).len();
+        rows_void += usize::from(left_out > 0);
+        (void, all) = (void + left_out, all + readings.len());
+    }
+    let rows = if rows_void == 1 { "row" } else { "rows" };
+    let text = format!(
+        "In {rows_void} {rows} not every round counts for the median: a neighbour used the core during {void} of {all} readings, as \
+         a loop before and after each shows. Their samples count for everything else."
+    );
+    (rows_void > 0).then_some(Note { kind: NoteKind::Remark, text, remedy: None })
 }
 
 /// What the rounds found for a row.
 fn value(row: &RowDeclaration, found: &[(&RoundPart, &Found)], taking: Taking) -> Value {
-    let mut readings = Vec::new();
-    let mut absences: Vec<&Absent> = Vec::new();
-    for (part, found) in found {
-        match found {
-            Found::Reading(reading) => readings.push((*part, reading)),
-            Found::Absent(absent) => absences.push(absent),
-            Found::Elsewhere => {}
-        }
-    }
+    let readings = readings(found);
+    let absences: Vec<&Absent> = found.iter().filter_map(|(_, found)| found.absent()).collect();
     let rounds = readings.len() + absences.len();
     match absences.first() {
         Some(absent) if readings.is_empty() => Value::Absent((*absent).clone()),
@@ -92,17 +134,16 @@ fn value(row: &RowDeclaration, found: &[(&RoundPart, &Found)], taking: Taking) -
             if let Some(absent) = partly {
                 caveats.push(format!("in {} of {rounds} rounds there is no figure: {}", absences.len(), absent.reason));
             }
-            merged(row.unit, row.method, &readings, taking.began, caveats)
+            merged((row.unit, row.method), &readings, taking, caveats)
         }
     }
 }
 
 /// The figure of some readings; absent if nothing happened while it was watched for.
 fn merged(
-    unit: Unit,
-    method: Method,
+    (unit, method): (Unit, Method),
     readings: &[(&RoundPart, &Reading)],
-    began: Nanos,
+    taking: Taking,
     mut caveats: Vec<String>,
 ) -> Value {
     let watched: Option<i64> = readings.iter().map(|(_, reading)| reading.watched_ns).sum();
@@ -131,10 +172,11 @@ fn merged(
     };
     if !is_count && figure.at_most.is_none() {
         let round = |(part, reading): &(&RoundPart, &Reading)| {
-            let at_s = (Nanos::new(part.began_ns) - began).as_secs_f64();
+            let at_s = (Nanos::new(part.began_ns) - taking.began).as_secs_f64();
             Some(FigureRound { median: reading.centre()?, n: reading.n(), at_s, process: part.process })
         };
-        figure = Figure { within: within(readings), ..figure }.with_rounds(readings.iter().filter_map(round).collect());
+        let counted = counted(readings, taking.alone_ns);
+        figure = Figure { within: within(&counted), ..figure }.with_rounds(counted.iter().filter_map(round).collect());
         // One round has nothing but the limits that it computed.
         figure.median_interval = figure.median_interval.or(limits);
         if figure.is_single() {
@@ -316,7 +358,7 @@ impl Reading {
     /// The figure of this reading alone.
     pub(crate) fn figure(self, unit: Unit, method: Method) -> Figure {
         let part = tests::part(0, Vec::new());
-        match merged(unit, method, &[(&part, &self)], Nanos::ZERO, Vec::new()) {
+        match merged((unit, method), &[(&part, &self)], tests::TAKING, Vec::new()) {
             Value::Figure(figure) => figure,
             Value::Absent(absent) => panic!("{}", absent.reason),
         }
@@ -343,7 +385,7 @@ mod tests {
         }
     }
 
-    const TAKING: Taking = Taking { began: Nanos::ZERO, interrupted: false };
+    pub(super) const TAKING: Taking = Taking { began: Nanos::ZERO, interrupted: false, alone_ns: None };
 
     /// What becomes of a row of which the rounds found this.
     fn of(method: Method, found: &[Found]) -> Value {
@@ -398,6 +440,33 @@ mod tests {
     }
 
     #[test]
+    fn rounds_with_a_neighbour_on_the_core_do_not_count_where_three_others_had_it_to_themselves() {
+        let row = RowDeclaration::new("chapter.row".to_owned(), String::new(), Unit::Ns, Method::Derived, "");
+        let merged = |loops: &[f64]| {
+            let found = |ns: &f64| {
+                // A neighbour makes the row slower, too.
+                let mut reading = Reading::samples(vec![if *ns > 110.0 { 20.0 } else { 10.0 }; 3]);
+                reading.company = Some(*ns);
+                Found::Reading(reading)
+            };
+            let parts = (0..).zip(loops).map(|(round, ns)| part(round, vec![(row.id.clone(), found(ns))]));
+            let parts: Vec<RoundPart> = parts.collect();
+            let taking = Taking { alone_ns: alone_ns(&parts), ..TAKING };
+            let found: Vec<_> = parts.iter().map(|part| (part, &part.rows[0].1)).collect();
+            let note = crowded_note(&[readings(&found)], taking.alone_ns);
+            match value(&row, &found, taking) {
+                Value::Figure(figure) => (figure.rounds.len(), figure.between, figure.max, note.map(|note| note.text)),
+                Value::Absent(absent) => panic!("{}", absent.reason),
+            }
+        };
+        let (rounds, between, max, note) = merged(&[100.0, 150.0, 104.0, 130.0, 109.0]);
+        assert_eq!((rounds, between, max), (3, Some(0.0), Some(20.0)), "what the others found counts for the extremes");
+        assert!(note.is_some_and(|note| note.contains("1 row ") && note.contains("2 of 5")));
+        let (rounds, between, _, note) = merged(&[100.0, 150.0, 150.0, 130.0, 109.0]);
+        assert!(rounds == 5 && between > Some(0.2) && note.is_none(), "two are too few");
+    }
+
+    #[test]
     fn counts_and_watched_times_are_added_up() {
         let count = |n| Found::Reading(Reading::single(n));
         let figure = figure(Method::Count, &[count(2.0), count(0.0), count(5.0)]);
@@ -446,7 +515,7 @@ mod tests {
 
     #[test]
     fn texts_that_differ_in_numbers_only_are_told_once() {
-        let note = |text: &str| Note { kind: hairspring_sheet::NoteKind::Remark, text: text.to_owned(), remedy: None };
+        let note = |text: &str| Note { kind: NoteKind::Remark, text: text.to_owned(), remedy: None };
         let rounds = [
             vec![note("One tick is 0.4 ns."), note("The rate changed.")],
             vec![note("One tick is 0.4 ns."), note("It took 5 ms."), note("It took 6 ms.")],

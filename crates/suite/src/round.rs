@@ -15,7 +15,7 @@ use hairspring_time::Timebase;
 use serde::{Deserialize, Serialize};
 
 use crate::host::system::{Means, SentDisks};
-use crate::probe::{Context, Effort, Reading, Rows, SheetProgress, StampCosts};
+use crate::probe::{CROWDED, Context, Effort, Reading, Rows, SheetProgress, StampCosts, company};
 use crate::rounds::Random;
 use crate::sheet_run::{SheetError, SheetRequest, choose_cpu, selected};
 
@@ -48,6 +48,9 @@ pub(crate) struct RoundRequest {
     /// Whether to leave out names that identify the machine and its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) redact: bool,
+    /// How long the loop that shows a neighbour on the core takes on one that has none, as far as the sheet knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) alone_ns: Option<f64>,
     /// For tests of comparisons: by how many nanoseconds each event of these rows are lengthened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) spin: Vec<(String, f64)>,
@@ -67,6 +70,7 @@ impl RoundRequest {
             disks: request.disks.as_ref().map(SentDisks::of),
             anchors: None,
             redact: request.redact,
+            alone_ns: None,
             spin: Vec::new(),
         }
     }
@@ -102,6 +106,16 @@ pub(crate) enum Found {
     Absent(Absent),
     /// It takes too long to be measured in each round, and this is not one that does.
     Elsewhere,
+}
+
+impl Found {
+    /// The reason for an absence.
+    pub(crate) fn absent(&self) -> Option<&Absent> {
+        match self {
+            Self::Absent(absent) => Some(absent),
+            Self::Reading(_) | Self::Elsewhere => None,
+        }
+    }
 }
 
 /// Who measures in a round, beside what is asked for.
@@ -158,13 +172,18 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
     };
     let each = context.share(1.0);
     context.total = each * i64::try_from(selected.len()).unwrap_or(i64::MAX);
+    let needs_core: Vec<bool> = selected.iter().map(|(probes, _)| probes.needs_core).collect();
     let mut selected: Vec<_> = selected.into_iter().map(Some).collect();
-    for (place, index) in order.into_iter().enumerate() {
+    let mut left = order;
+    while !left.is_empty() {
+        let crowded = request.alone_ns.zip(context.host_timebase());
+        let crowded = crowded.map(|(alone_ns, timebase)| company(&timebase, cpu) > alone_ns * CROWDED);
+        let index = left.remove(next(&left, &needs_core, crowded));
         let Some((probes, declared)) = selected.get_mut(index).and_then(Option::take) else { continue };
         context.refine();
         context.open(&probes, &request.rows);
         probes.run(&mut context);
-        if place + 1 == selected.len() {
+        if left.is_empty() {
             context.refine();
         }
         context.done += each;
@@ -188,4 +207,26 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
         });
     }
     Ok(context.timebase)
+}
+
+/// Which of the chapters that are left is next: the first, unless it is known whether a neighbour uses the core. Then it is the first that
+/// needs the core, or that does not.
+fn next(left: &[usize], needs_core: &[bool], crowded: Option<bool>) -> usize {
+    let suits = |chapter: &usize| crowded.is_some_and(|crowded| needs_core[*chapter] != crowded);
+    left.iter().position(suits).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chapters_that_need_the_core_wait_for_it_and_none_is_left_out() {
+        let needs_core = [true, false, true, false];
+        assert_eq!(next(&[2, 1, 0, 3], &needs_core, None), 0);
+        assert_eq!(next(&[2, 1, 0, 3], &needs_core, Some(false)), 0);
+        assert_eq!(next(&[2, 1, 0, 3], &needs_core, Some(true)), 1);
+        assert_eq!(next(&[1, 3, 0], &needs_core, Some(false)), 2);
+        assert_eq!(next(&[2, 0], &needs_core, Some(true)), 0);
+    }
 }

@@ -123,7 +123,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
         .collect();
     let of_rounds: Vec<&[Note]> = of_rounds.iter().map(Vec::as_slice).collect();
     notes.extend(merge::notes(&of_rounds));
-    let taking = Taking { began: began.as_monotonic(), interrupted };
+    let taking = Taking { began: began.as_monotonic(), interrupted, alone_ns: merge::alone_ns(&parts) };
     let chapter = |declared: &ChapterDeclaration| {
         let parts: Vec<&RoundPart> = parts.iter().filter(|part| part.chapter == declared.id).collect();
         merge::chapter(declared, &parts, taking)
@@ -183,7 +183,8 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
                 progress(SheetProgress { measuring: &measuring, done, total });
             };
             if let Some(of) = program {
-                let asked = RoundRequest { anchors: Some(self.timebase.anchors().to_string()), ..asked.clone() };
+                let (anchors, alone_ns) = (Some(self.timebase.anchors().to_string()), merge::alone_ns(&self.parts));
+                let asked = RoundRequest { anchors, alone_ns, ..asked.clone() };
                 match self.in_process(of, asked, random.below(PADDING_MOST), &mut said) {
                     Ok(()) => continue,
                     Err(Failed::Broken(text)) => {

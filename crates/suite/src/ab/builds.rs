@@ -146,6 +146,7 @@ fn requested(request: &AbRequest, anchors: &str, arm: usize, asked: &Asked<'_>) 
         disks: None,
         anchors: Some(anchors.to_owned()),
         redact: false,
+        alone_ns: None,
         spin: if arm == 1 { request.spin.clone() } else { Vec::new() },
     }
 }

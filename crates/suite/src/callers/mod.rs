@@ -34,6 +34,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
         "What a call of the library costs from each language, the first of a process and later ones: a reading of the clock, \
          the shortest useful delay, and one access to a mapped word.",
     );
+    probes.needs_core();
     probes.needs_host("programs run on a real machine; this one is simulated");
     for (language, rows) in tables(&mut probes) {
         // What is started inherits the place, on Linux.

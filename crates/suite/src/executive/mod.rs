@@ -58,6 +58,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
          The spans T1 to T4 are those of KADAK's AMX timing guide, and its diagrams are drawn beside; where the guide \
          leaves one open, the definition is ours and says so.",
     );
+    probes.needs_core();
     probes.needs_host("the executives run on a real machine's threads and stacks; a simulated one has none");
     let stand = Rc::new(RefCell::new(Stand::default()));
     let tables = Tables::declare(&mut probes);

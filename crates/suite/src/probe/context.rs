@@ -325,6 +325,15 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         }
     }
 
+    /// Says how long the loop of [`company`](super::company) took around the probe that ran.
+    pub(super) fn keep_company(&mut self, ns: f64) {
+        for slot in std::mem::take(&mut self.rows.running) {
+            if let Some(Some(Found::Reading(reading))) = self.rows.all.get_mut(slot.0).map(|row| &mut row.value) {
+                reading.company = Some(ns);
+            }
+        }
+    }
+
     /// Enters the reason for an absence.
     pub(crate) fn absent(&mut self, slot: Slot, absent: Absent) {
         self.store(slot, Found::Absent(absent));

@@ -4,6 +4,7 @@ use hairspring_machine::{Host, Machine};
 use hairspring_sheet::{Absent, Diagram, Method, Unit};
 use hairspring_time::Timebase;
 
+use super::company::company;
 use super::context::Context;
 use super::reading::Taken;
 use super::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
@@ -17,6 +18,8 @@ pub(crate) struct Probes<M: Machine> {
     probes: Vec<Probe<M>>,
     /// Why a simulated machine cannot run this chapter.
     needs_host: Option<&'static str>,
+    /// Whether most of its rows keep the core busy, so that a neighbour on it shows in them.
+    pub(crate) needs_core: bool,
     before: Option<Run<M>>,
     after: Option<Run<M>>,
 }
@@ -79,6 +82,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
             places: Vec::new(),
             probes: Vec::new(),
             needs_host: None,
+            needs_core: false,
             before: None,
             after: None,
         }
@@ -87,6 +91,11 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
     /// Makes the whole chapter absent on a simulated machine, for this reason.
     pub(crate) fn needs_host(&mut self, why: &'static str) {
         self.needs_host = Some(why);
+    }
+
+    /// Has the chapter measured while the CPU has its core to itself, as far as that can be chosen.
+    pub(crate) fn needs_core(&mut self) {
+        self.needs_core = true;
     }
 
     /// Adds a table below the others. `limits` says what bounds the number of samples and the range of the figures.
@@ -199,6 +208,8 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         }
         let machine = context.machine.clone();
         let mut held: Option<Held<'_, M>> = None;
+        let company = |context: &Context<'_, M>| timebase.as_ref().map(|timebase| company(timebase, context.cpu));
+        let mut before_probe = company(context);
         for probe in self.probes {
             if !probe.slots.iter().any(|slot| context.wants(*slot)) {
                 continue;
@@ -223,6 +234,11 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
                     probe.slots.iter().for_each(|slot| context.absent(*slot, absent.clone()));
                 }
             }
+            let after_probe = company(context);
+            if let (Some(before), Some(after)) = (before_probe, after_probe) {
+                context.keep_company(before.max(after));
+            }
+            before_probe = after_probe;
         }
         drop(held);
         context.begin(&[]);

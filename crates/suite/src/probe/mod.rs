@@ -10,6 +10,7 @@
 //!     |context| calls(context, |board| board.read()));
 //! ```
 
+mod company;
 mod context;
 mod list;
 mod peaks;
@@ -21,6 +22,7 @@ mod slopes;
 mod spin;
 mod stamps;
 
+pub(crate) use company::{CROWDED, company};
 pub(crate) use context::{Class, Context, Rows, policy_refused};
 pub use context::{Effort, SheetProgress};
 pub(crate) use list::{Probes, Row, Slot, TableSlot};

@@ -38,6 +38,9 @@ pub(crate) struct Reading {
     /// For how long such events were watched for. Then there may be no sample at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) watched_ns: Option<i64>,
+    /// How long a loop took before and after the probe, the slower of the two, in nanoseconds: a neighbour on the core lengthens it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) company: Option<f64>,
     /// Whether the distribution of all samples may have several peaks that a reader wants to know.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) peaks: bool,
@@ -117,7 +120,8 @@ impl Reading {
     fn of(numbers: Numbers) -> Self {
         let (caveats, verdicts) = (Vec::new(), BTreeMap::new());
         let (overhead, quantum, stamps, events, between) = (None, None, None, None, Between::Event);
-        Self { numbers, overhead, quantum, stamps, events, between, watched_ns: None, peaks: false, caveats, verdicts }
+        let (watched_ns, company, peaks) = (None, None, false);
+        Self { numbers, overhead, quantum, stamps, events, between, watched_ns, company, peaks, caveats, verdicts }
     }
 
     /// The same with the cost of the measurement, which each sample contains.

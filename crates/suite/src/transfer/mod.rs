@@ -35,6 +35,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
          r∞ is the rate of large blocks, t₀ what every block costs, n½ the block at which half of r∞ is reached.",
     );
     // The memory is this computer's, so the stamps must be its own.
+    probes.needs_core();
     probes.needs_host("data move through a real machine's memory; a simulated one has none");
     memory::add(&mut probes);
     ring::add(&mut probes);
