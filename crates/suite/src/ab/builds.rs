@@ -178,9 +178,9 @@ mod tests {
         };
         let asked = Asked { rows: &["one.row".to_owned()], round: 3, rounds: 5, padding: 0 };
         let anchors = Timebase::calibrate(Host).expect("a time base").anchors().to_string();
-        for arm in 0..NAMES.len() {
+        for (arm, name) in NAMES.iter().enumerate() {
             let requested = requested(&request, &anchors, arm, &asked);
-            assert_eq!(requested.anchors.as_deref(), Some(anchors.as_str()), "{}", NAMES[arm]);
+            assert_eq!(requested.anchors.as_deref(), Some(anchors.as_str()), "{name}");
             assert!(anchors.parse::<hairspring_time::Anchors>().is_ok(), "{anchors}");
             assert_eq!((requested.round, requested.spin.len()), (3, usize::from(arm == 1)));
         }

@@ -157,8 +157,9 @@ struct Flushing {
 }
 
 impl Flushing {
-    fn new<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Self {
-        let sweep = CacheSweep::new(SWEEP_BYTES);
+    fn new<M: Machine + Clone + Sync + 'static>(context: &Context<'_, M>) -> Self {
+        // A simulated machine has no caches.
+        let sweep = if context.host_timebase().is_some() { CacheSweep::new(SWEEP_BYTES) } else { CacheSweep::none() };
         let pairs = (0..FLUSHED_PAIRS).map(|_| {
             sweep.sweep();
             ticks_as_nanos(context, stamped(context, || {}))
