@@ -15,6 +15,9 @@ pub(crate) const FOLDER: &str = "crates/c";
 /// The header, which `cargo xtask gen` writes.
 pub(crate) const HEADER: &str = "crates/c/include/hairspring.h";
 
+/// The header of the executive, which is for Linux.
+pub(crate) const EXEC_HEADER: &str = "crates/c/include/hairspring_exec.h";
+
 /// Version of the interface in the SONAME: it changes whenever programs must be recompiled.
 const INTERFACE: u32 = 0;
 

@@ -90,8 +90,53 @@
 // The system refused to restore a setting.
 #define HS_E_REFUSED -20
 
+// The limit of a wait passed first.
+#define HS_E_TIMED_OUT -21
+
+// The calling task has been killed, or the run ends; it must return from its function.
+#define HS_E_KILLED -22
+
+// The call is not for this caller: a task, a procedure, or the program around them.
+#define HS_E_CALLER -23
+
+// No room: the queue, the envelopes or the ring are full.
+#define HS_E_FULL -24
+
+// Nothing to take: no free block, or no sender that waits.
+#define HS_E_EMPTY -25
+
+// The task or block is in another state: idle, in a run, suspended, not in use.
+#define HS_E_STATE -26
+
+// A count is at its limit: starts, a kept wake, units, nested reservations.
+#define HS_E_OVERFLOW -27
+
+// The wait would never end: what is waited for waits for the caller.
+#define HS_E_DEADLOCK -28
+
+// The resource belongs to another task, or to none.
+#define HS_E_NOT_OWNER -29
+
+// A task is more urgent than the ceiling of the resource.
+#define HS_E_CEILING -30
+
+// The receiver was killed, or returned, without an acknowledgement.
+#define HS_E_NOT_ACKNOWLEDGED -31
+
+// The executive has as many objects of this kind as it may, or the system has no more threads.
+#define HS_E_TOO_MANY -32
+
 // A bug in the library; please report it.
 #define HS_E_PANIC -99
+
+// The version of the header, first part. hs_version() has that of the library.
+#define HS_VERSION_MAJOR 0
+
+// Second part.
+#define HS_VERSION_MINOR 1
+
+// Third part.
+#define HS_VERSION_PATCH 0
 
 // Stands for an absent time: a figure that was not taken, or a reading through an invalid handle.
 #define HS_ABSENT_NS INT64_MIN

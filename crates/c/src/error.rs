@@ -49,14 +49,45 @@ pub const HS_E_ORDER: c_int = -18;
 pub const HS_E_NOT_FOUND: c_int = -19;
 /// The system refused to restore a setting.
 pub const HS_E_REFUSED: c_int = -20;
+/// The limit of a wait passed first.
+pub const HS_E_TIMED_OUT: c_int = -21;
+/// The calling task has been killed, or the run ends; it must return from its function.
+pub const HS_E_KILLED: c_int = -22;
+/// The call is not for this caller: a task, a procedure, or the program around them.
+pub const HS_E_CALLER: c_int = -23;
+/// No room: the queue, the envelopes or the ring are full.
+pub const HS_E_FULL: c_int = -24;
+/// Nothing to take: no free block, or no sender that waits.
+pub const HS_E_EMPTY: c_int = -25;
+/// The task or block is in another state: idle, in a run, suspended, not in use.
+pub const HS_E_STATE: c_int = -26;
+/// A count is at its limit: starts, a kept wake, units, nested reservations.
+pub const HS_E_OVERFLOW: c_int = -27;
+/// The wait would never end: what is waited for waits for the caller.
+pub const HS_E_DEADLOCK: c_int = -28;
+/// The resource belongs to another task, or to none.
+pub const HS_E_NOT_OWNER: c_int = -29;
+/// A task is more urgent than the ceiling of the resource.
+pub const HS_E_CEILING: c_int = -30;
+/// The receiver was killed, or returned, without an acknowledgement.
+pub const HS_E_NOT_ACKNOWLEDGED: c_int = -31;
+/// The executive has as many objects of this kind as it may, or the system has no more threads.
+pub const HS_E_TOO_MANY: c_int = -32;
 /// A bug in the library; please report it.
 pub const HS_E_PANIC: c_int = -99;
+
+/// The version of the header, first part. hs_version() has that of the library.
+pub const HS_VERSION_MAJOR: c_int = 0;
+/// Second part.
+pub const HS_VERSION_MINOR: c_int = 1;
+/// Third part.
+pub const HS_VERSION_PATCH: c_int = 0;
 
 /// Stands for an absent time: a figure that was not taken, or a reading through an invalid handle.
 pub const HS_ABSENT_NS: i64 = i64::MIN;
 
 /// Code, name, meaning.
-const CODES: [(c_int, &CStr, &CStr); 22] = [
+const CODES: [(c_int, &CStr, &CStr); 34] = [
     (HS_OK, c"OK", c"no error"),
     (HS_E_NULL, c"NULL", c"a pointer that is NULL or not aligned for its type"),
     (HS_E_HANDLE, c"HANDLE", c"not a handle of this kind"),
@@ -78,6 +109,18 @@ const CODES: [(c_int, &CStr, &CStr); 22] = [
     (HS_E_ORDER, c"ORDER", c"a span that has not begun"),
     (HS_E_NOT_FOUND, c"NOT_FOUND", c"nothing under this name"),
     (HS_E_REFUSED, c"REFUSED", c"a setting that the system does not restore"),
+    (HS_E_TIMED_OUT, c"TIMED_OUT", c"a limit that passed first"),
+    (HS_E_KILLED, c"KILLED", c"a task that has been killed"),
+    (HS_E_CALLER, c"CALLER", c"a call that is not for this caller"),
+    (HS_E_FULL, c"FULL", c"no room"),
+    (HS_E_EMPTY, c"EMPTY", c"nothing to take"),
+    (HS_E_STATE, c"STATE", c"an object in another state"),
+    (HS_E_OVERFLOW, c"OVERFLOW", c"a count at its limit"),
+    (HS_E_DEADLOCK, c"DEADLOCK", c"a wait that would never end"),
+    (HS_E_NOT_OWNER, c"NOT_OWNER", c"a resource of another task"),
+    (HS_E_CEILING, c"CEILING", c"a task above the ceiling"),
+    (HS_E_NOT_ACKNOWLEDGED, c"NOT_ACKNOWLEDGED", c"a message without acknowledgement"),
+    (HS_E_TOO_MANY, c"TOO_MANY", c"too many objects"),
     (HS_E_PANIC, c"PANIC", c"a bug in the library"),
 ];
 
@@ -87,6 +130,8 @@ const SENTENCE_BYTES: usize = 1_024;
 thread_local! {
     /// The latest sentence. It has no destructor, so its address stays valid as long as the thread lives.
     static LAST: Cell<[u8; SENTENCE_BYTES]> = const { Cell::new([0; SENTENCE_BYTES]) };
+    /// The latest sentence, if it is one of the library's own.
+    static FIXED: Cell<Option<&'static CStr>> = const { Cell::new(None) };
 }
 
 /// Why a call failed.
@@ -117,8 +162,15 @@ impl Failure {
         let cut = text.floor_char_boundary(SENTENCE_BYTES - 1);
         room[..cut].copy_from_slice(&text.as_bytes()[..cut]);
         LAST.set(room);
+        FIXED.set(None);
         self.code
     }
+}
+
+/// Keeps a sentence without copying it, and returns the code. For ordinary outcomes, such as a time-out.
+pub(crate) fn say(code: c_int, sentence: &'static CStr) -> c_int {
+    FIXED.set(Some(sentence));
+    code
 }
 
 impl From<hairspring_time::DelayError> for Failure {
@@ -185,7 +237,10 @@ pub extern "C" fn hs_error_name(code: c_int) -> *const c_char {
 /// this thread overwrites it. It lives as long as the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_last_error() -> *const c_char {
-    LAST.with(|last| last.as_ptr().cast_const().cast())
+    match FIXED.get() {
+        Some(sentence) => sentence.as_ptr(),
+        None => LAST.with(|last| last.as_ptr().cast_const().cast()),
+    }
 }
 
 /// The version of the library, such as "0.1.0". Lives as long as the process.
@@ -233,6 +288,12 @@ mod tests {
         assert!(last().len() >= SENTENCE_BYTES - 2, "{}", last().len());
         assert_eq!(door(|| Err(Failure::new(HS_E_IO, "x"))), HS_E_IO);
         assert_eq!(last(), "failed to x");
+    }
+
+    #[test]
+    fn the_header_has_the_version_of_the_library() {
+        let header = format!("{HS_VERSION_MAJOR}.{HS_VERSION_MINOR}.{HS_VERSION_PATCH}");
+        assert_eq!(header, env!("CARGO_PKG_VERSION"));
     }
 
     #[test]

@@ -25,6 +25,10 @@ pub mod window;
 
 pub mod sheet;
 
+/// cbindgen:ignore
+#[cfg(target_os = "linux")]
+pub mod exec;
+
 mod handle;
 mod host;
 mod pointer;

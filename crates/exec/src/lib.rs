@@ -115,8 +115,8 @@ pub use calls::{CallSite, Caller, Create, Expiry, IspCtx, Limit, Reserved, Servi
 pub use config::{ExecConfig, ExecError, ThreadProfile};
 pub use executive::{Backend, Executive};
 pub use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, Observer, Priority, Reply, ResourceId, ResourceProtocol,
-    SemaphoreId, TaskId, TimerId, Urgency, Waiting,
+    Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, ExchangeId, Observer, Priority, Reply, ResourceId,
+    ResourceProtocol, SemaphoreId, TaskId, TimerId, Urgency, Waiting,
 };
 pub use hairspring_machine::{Cpu, CpuSet, Instant, Nanos, Policy, Refused, Sim};
 pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};

@@ -9,6 +9,11 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use hairspring_exec_core::{ExchangeId, TaskId};
+
+use crate::calls::CallSite;
+use crate::objects::{Exchange, Mailbox};
+
 /// The bytes of one message of a `Copy` type, borrowed.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes<'m> {
@@ -21,6 +26,28 @@ impl<'m> Bytes<'m> {
     #[inline]
     pub(crate) fn of<M: Copy>(message: &'m M) -> Self {
         Self { from: core::ptr::from_ref(message).cast(), count: size_of::<M>(), message: PhantomData }
+    }
+}
+
+impl<M: Copy> Mailbox<M> {
+    /// The mailboxes of a task that is known by its id only, as to a program in C.
+    ///
+    /// # Safety
+    /// If `task` is a task of the executive of `site`, it takes messages of type `M`.
+    #[inline(always)]
+    pub unsafe fn from_id(site: &impl CallSite, task: TaskId) -> Self {
+        Self::new(task, site.caller().kernel.home())
+    }
+}
+
+impl<M: Copy> Exchange<M> {
+    /// An exchange that is known by its id only, as to a program in C.
+    ///
+    /// # Safety
+    /// If `exchange` is an exchange of the executive of `site`, it is one for messages of type `M`.
+    #[inline(always)]
+    pub unsafe fn from_id(site: &impl CallSite, exchange: ExchangeId) -> Self {
+        Self::new(exchange, site.caller().kernel.home())
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Noun {
     example: Option<&'static str>,
 }
 
-pub(super) const NOUNS: [Noun; 8] = [
+pub(super) const NOUNS: [Noun; 9] = [
     Noun {
         name: "timebase",
         title: "Time base",
@@ -94,10 +94,27 @@ pub(super) const NOUNS: [Noun; 8] = [
         example: Some("read_sheet"),
     },
     Noun {
+        name: "executive",
+        title: "Executive",
+        about: "Tasks with priorities, and what they wait for: messages, timers, semaphores, resources, events, interrupts. On Linux. \
+                Include `hairspring_exec.h`, whose beginning has the rules.",
+        names: &["hs_exec", "HS_EXEC_"],
+        example: Some("executive"),
+    },
+    Noun {
         name: "errors",
         title: "Errors and version",
         about: "The meaning of a negative code, and the complete message of the latest error.",
-        names: &["HS_OK", "HS_E_", "HS_ABSENT_NS", "hs_strerror", "hs_error_name", "hs_last_error", "hs_version"],
+        names: &[
+            "HS_OK",
+            "HS_E_",
+            "HS_ABSENT_NS",
+            "hs_strerror",
+            "hs_error_name",
+            "hs_last_error",
+            "hs_version",
+            "HS_VERSION_",
+        ],
         example: None,
     },
 ];

@@ -1,4 +1,4 @@
-//! The C header as data: its constants, structures, handles and functions, each with the comment before it.
+//! The C headers as data: their constants, structures, handles and functions, each with the comment before it.
 //!
 //! It reads only the subset of C that cbindgen writes: one declaration after the other, each after its `//` lines.
 
@@ -28,12 +28,18 @@ pub(super) struct Item {
     pub(super) fields: Vec<(String, String)>,
 }
 
-/// All declarations of the header, in order.
+/// All declarations of the headers, in order.
 pub(super) fn read(root: &Path) -> Result<Vec<Item>, String> {
-    let text =
-        fs::read_to_string(root.join(library::HEADER)).map_err(|error| format!("read {}: {error}", library::HEADER))?;
-    let items = parse(&text);
-    if items.is_empty() { Err(format!("find a declaration in {}", library::HEADER)) } else { Ok(items) }
+    let mut all = Vec::new();
+    for header in [library::HEADER, library::EXEC_HEADER] {
+        let text = fs::read_to_string(root.join(header)).map_err(|error| format!("read {header}: {error}"))?;
+        let items = parse(&text);
+        if items.is_empty() {
+            return Err(format!("find a declaration in {header}"));
+        }
+        all.extend(items);
+    }
+    Ok(all)
 }
 
 fn parse(header: &str) -> Vec<Item> {

@@ -33,7 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("advice", &["describe", "machine", "time", "settings", "culprit", "ring", "plan", "sheet", "suite"]),
-    ("c", &["machine", "time", "sheet", "device"]),
+    ("c", &["machine", "time", "sheet", "device", "exec"]),
     (
         "cli",
         &[

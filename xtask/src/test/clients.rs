@@ -39,8 +39,12 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("client", client.clone(), &[]);
         let checked = site.compiled("client-asan.c", "crates/c/tests/client.c", &["-fsanitize=address,undefined"]);
         site.client("client under AddressSanitizer", checked, &[]);
-        let whole = site.compile_instrumented();
-        site.client("client and library under AddressSanitizer", whole, &[]);
+        let exec = site.compiled("exec.c", "crates/c/tests/exec.c", &[]);
+        site.client("executive", exec, &[]);
+        for source in ["client", "exec"] {
+            let whole = site.compile_instrumented(source);
+            site.client(&format!("{source} and library under AddressSanitizer"), whole, &[]);
+        }
         let handler = site.compiled("handler.c", "crates/c/tests/handler.c", &[]);
         site.client("signal handler", handler, &[]);
         // Only definite leaks: the standard library's block for a foreign thread looks like a possible one.
@@ -53,6 +57,19 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.case("header in C++", plus);
         let alone = site.compile_static("crates/c/examples/delay.c");
         site.case("static", alone.and_then(|program| site.run("delay-static", &mut Command::new(program)).map(drop)));
+        let metric = site.compiled("thread_metric.c", "crates/c/tests/thread_metric.c", &["-O2"]);
+        for backend in ["fibers", "threads"] {
+            let label = format!("thread metric on {backend}");
+            let said =
+                metric.clone().and_then(|program| site.run(&label, Command::new(program).args([backend, "100"])));
+            let whole = |said: String| if number(&said, "tests")? == 7 { Ok(()) } else { Err(said) };
+            site.case(&label, said.and_then(whole));
+        }
+        let passes = site.compiled("executive.c", "crates/c/examples/executive.c", &["-O2"]);
+        let said = passes.and_then(|program| site.output("example executive", &Command::new(program)));
+        let expected = "samples 50\naverages 5\nearly 0\nstopped asked\nmishaps 0\n";
+        let told = said.and_then(|said| if said == expected { Ok(()) } else { Err(format!("it printed\n{said}")) });
+        site.case("example executive", told);
         site.examples("crates/c/examples", "c", |site, source| {
             let file = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
             site.compiled(&file, &source.to_string_lossy(), &["-O2"]).map(Command::new)
@@ -168,9 +185,9 @@ impl Site<'_> {
         format!("-Wl,-rpath,{}", self.prefix.join("lib").display())
     }
 
-    /// Compiles the client and the library under AddressSanitizer, so that the library's memory is checked, too. The stable
+    /// Compiles a client and the library under AddressSanitizer, so that the library's memory is checked, too. The stable
     /// compiler needs permission for this unstable option.
-    fn compile_instrumented(&self) -> Result<PathBuf, String> {
+    fn compile_instrumented(&self, source: &str) -> Result<PathBuf, String> {
         let (workspace, target) = (self.context.workspace, format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
         let folder = workspace.scratch("asan");
         let mut build = workspace.cargo(&["rustc", "--quiet", "-p", "hairspring-c", "--crate-type", "staticlib"]);
@@ -181,10 +198,13 @@ impl Site<'_> {
             return Err(format!("build: {}\n{}", built.how, built.tail()));
         }
         let archive = folder.join(target).join("debug/libhairspring.a");
-        let program = self.folder.join("client-instrumented.out");
+        let program = self.folder.join(format!("{source}-instrumented.out"));
         let mut command = library::compiler();
         command.args(STRICT).arg("-fsanitize=address").arg("-o").arg(&program);
-        command.arg(workspace.root.join("crates/c/tests/client.c")).args(self.flags(&["--cflags"])?).arg(archive);
+        command
+            .arg(workspace.root.join(format!("crates/c/tests/{source}.c")))
+            .args(self.flags(&["--cflags"])?)
+            .arg(archive);
         let private = self.flags(&["--libs", "--static"])?;
         command.args(private.iter().filter(|flag| *flag != "-lhairspring")).args(["-lm", "-pthread"]);
         library::run(&mut command)?;
@@ -231,8 +251,12 @@ impl Site<'_> {
     /// The library exports exactly the header's functions, each with its version.
     fn symbols(&self) -> Result<(), String> {
         let shared = self.prefix.join("lib/libhairspring.so");
-        let header = fs::read_to_string(self.prefix.join("include/hairspring.h")).map_err(|error| error.to_string())?;
-        let declared = declared(&header);
+        let mut declared = BTreeSet::new();
+        for header in ["include/hairspring.h", "include/hairspring_exec.h"] {
+            declared.append(&mut self::declared(
+                &fs::read_to_string(self.prefix.join(header)).map_err(|error| error.to_string())?,
+            ));
+        }
         let listed = library::run(Command::new("nm").args(["-D", "--defined-only"]).arg(&shared))?;
         let names = listed.lines().filter_map(|line| line.rsplit(' ').next()).filter(|name| *name != "HAIRSPRING_1");
         let exported: BTreeSet<String> = names.map(str::to_owned).collect();

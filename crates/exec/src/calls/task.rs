@@ -140,6 +140,12 @@ impl<'k> TaskCtx<'k> {
         self.kernel.cold().keep_control_words(self.me);
     }
 
+    /// For code that cannot be unwound, such as a function in C: from now on a kill does not unwind this run of the task. Its calls
+    /// that wait return `Killed` at once instead, and the code must return. Called at the beginning of a run.
+    pub fn refuse_when_killed(&self) {
+        self.kernel.cold().refuse_when_killed(self.me);
+    }
+
     /// Computes for this long: uses CPU time (in virtual time, lets it pass). More urgent tasks preempt it.
     pub fn work(&self, span: Nanos) {
         self.kernel.cold().work(self.me, span);

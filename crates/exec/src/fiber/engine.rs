@@ -143,6 +143,11 @@ impl<M: Carrier> Engine for Fibers<M> {
         }
     }
 
+    fn refuse_when_killed(&self, me: TaskId) {
+        // What unwinds already is not unwound again.
+        self.note_unwinding(me);
+    }
+
     fn begin_unwinding(&self, me: TaskId) -> bool {
         self.unwinds(me)
     }

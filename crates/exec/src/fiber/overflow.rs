@@ -33,6 +33,7 @@ thread_local! {
 /// While it lives, overflows of this engine's fibers on this thread are told as such.
 pub(super) struct GuardPages {
     outer: (*const Vec<Extent>, usize),
+    _handlers: AlternateStack,
 }
 
 impl GuardPages {
@@ -42,7 +43,7 @@ impl GuardPages {
         let outer = (EXTENTS.get(), STACK_BYTES.get());
         EXTENTS.set(extents);
         STACK_BYTES.set(stack_bytes);
-        Self { outer }
+        Self { outer, _handlers: AlternateStack::provide() }
     }
 }
 
@@ -50,6 +51,39 @@ impl Drop for GuardPages {
     fn drop(&mut self) {
         EXTENTS.set(self.outer.0);
         STACK_BYTES.set(self.outer.1);
+    }
+}
+
+/// A stack for the handler while fibers run. Rust's own threads have one; the main thread of a program in C has none, and the handler could
+/// not run on a stack that has overflowed.
+struct AlternateStack(Option<Box<[u8]>>);
+
+/// More than the registers of any processor and the handler's frames take.
+const HANDLER_STACK_BYTES: usize = 64 * 1024;
+
+impl AlternateStack {
+    fn provide() -> Self {
+        // SAFETY: both structures live, and zero is a valid value of all their fields.
+        unsafe {
+            let mut present: libc::stack_t = std::mem::zeroed();
+            if libc::sigaltstack(std::ptr::null(), &raw mut present) != 0 || present.ss_flags & libc::SS_DISABLE == 0 {
+                return Self(None);
+            }
+            let mut memory = vec![0_u8; HANDLER_STACK_BYTES].into_boxed_slice();
+            let own = libc::stack_t { ss_sp: memory.as_mut_ptr().cast(), ss_flags: 0, ss_size: HANDLER_STACK_BYTES };
+            // The memory stays where it is until `drop` has taken it away from the kernel.
+            Self((libc::sigaltstack(&raw const own, std::ptr::null_mut()) == 0).then_some(memory))
+        }
+    }
+}
+
+impl Drop for AlternateStack {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+            // SAFETY: the structure lives; no handler runs on the stack, for this is not a handler.
+            unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };
+        }
     }
 }
 

@@ -29,7 +29,7 @@ impl<M: Carrier> Fibers<M> {
     }
 
     /// Marks a fiber as unwinding; whether it was.
-    fn note_unwinding(&self, me: TaskId) -> bool {
+    pub(super) fn note_unwinding(&self, me: TaskId) -> bool {
         let noted = self.fiber(me).unwinding.replace(true);
         if !noted {
             self.unwinding.set(self.unwinding.get() + 1);

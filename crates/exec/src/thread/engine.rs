@@ -4,6 +4,7 @@
 use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, TaskId, TimerId};
 use hairspring_machine::{Clock, Host, Machine, Nanos};
 
+use super::parking::ParkingSpot;
 use super::state::TimerSeat;
 use super::threads::Threads;
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
@@ -69,6 +70,16 @@ impl Engine for Threads {
         place.unwind_if_killed();
         place.park();
         place.unwind_if_killed();
+    }
+
+    fn refuse_when_killed(&self, _me: TaskId) {
+        if let Some(place) = self.own() {
+            place.set_refuses(true);
+        }
+    }
+
+    fn begin_unwinding(&self, _me: TaskId) -> bool {
+        self.own().map_or_else(|| !std::thread::panicking(), ParkingSpot::can_unwind)
     }
 
     fn create_task(

@@ -63,6 +63,9 @@ impl Threads {
             place.unwind_if_killed();
         }
         if reply.status == CallStatus::Blocked {
+            if place.is_killed() {
+                return CallStatus::Killed.into();
+            }
             // SAFETY: this is the place's own thread, the call was blocked, and `park` has returned.
             return unsafe { place.outcome() };
         }

@@ -26,6 +26,8 @@ pub(super) struct ParkingSpot {
     go: AtomicU32,
     due: AtomicU32,
     killed: AtomicBool,
+    /// Its run is not unwound when it is killed.
+    refuses: AtomicBool,
     leave: AtomicBool,
     thread: AtomicI32,
     calls: AtomicU64,
@@ -41,6 +43,7 @@ impl ParkingSpot {
             go: AtomicU32::new(0),
             due: AtomicU32::new(0),
             killed: AtomicBool::new(false),
+            refuses: AtomicBool::new(false),
             leave: AtomicBool::new(false),
             thread: AtomicI32::new(0),
             calls: AtomicU64::new(0),
@@ -132,10 +135,22 @@ impl ParkingSpot {
         self.killed.load(Ordering::Relaxed)
     }
 
-    /// Unwinds the task if it was killed, unless the thread unwinds already. For its own thread only.
+    /// Whether the task can be unwound: not if its thread unwinds already, or if its code cannot. For its own thread only.
+    pub(super) fn can_unwind(&self) -> bool {
+        // Relaxed: written by this thread only.
+        !std::thread::panicking() && !self.refuses.load(Ordering::Relaxed)
+    }
+
+    /// Says that the code of this run cannot unwind, or that the run is over. For its own thread only.
+    pub(super) fn set_refuses(&self, refuses: bool) {
+        // Relaxed: see `can_unwind`.
+        self.refuses.store(refuses, Ordering::Relaxed);
+    }
+
+    /// Unwinds the task if it was killed and can be unwound. For its own thread only.
     #[inline]
     pub(super) fn unwind_if_killed(&self) {
-        if self.is_killed() && !std::thread::panicking() {
+        if self.is_killed() && self.can_unwind() {
             unwind_killed();
         }
     }

@@ -1,0 +1,280 @@
+//! [`Context`]: who calls, and in which executive.
+//!
+//! Problem: a function in C has no argument for its caller, and fibers share one thread.
+//! Solution: one word of the thread points to the context of the code that runs. It is set before a function of the program is called, put
+//! back after a timer or interrupt procedure, and set again whenever a call returns to its task.
+//! Why it works: a fiber gives the CPU away inside of calls only, and comes back out of the same call.
+
+#![expect(unsafe_code, reason = "the context of the running code, found by a pointer of its thread")]
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_int;
+use std::io::Write as _;
+
+use hairspring_exec::{CallSite, CallStatus, Caller, Create, IspCtx, Limit, Mailbox, Nanos, TaskCtx, TimerCtx};
+
+use super::ids::{self, IdKind};
+use super::life::hs_exec;
+use super::mail::hs_exec_message;
+use super::outcome::{failure, foreign, meaning, not_here};
+use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_OK, say};
+use crate::handle::Alone;
+
+/// Refused calls of one killed run after which the process is ended: a task that goes round and round would never let the run end.
+const MOST_REFUSED: u32 = 100_000;
+
+/// The code that runs.
+#[derive(Clone, Copy)]
+pub(super) enum Who {
+    Task(*const TaskCtx<'static>),
+    Timer(*const TimerCtx<'static>),
+    Interrupt(*const IspCtx<'static>),
+}
+
+/// What the library knows of the code that runs.
+pub(super) struct Context {
+    pub(super) who: Who,
+    pub(super) caller: Caller<'static>,
+    /// The number of the executive.
+    pub(super) home: u32,
+    exec: *const hs_exec,
+    /// The mailboxes of the task.
+    pub(super) mailbox: Option<Mailbox<hs_exec_message>>,
+    /// Calls that were refused because the task has been killed.
+    refused: Cell<u32>,
+}
+
+thread_local! {
+    static CURRENT: Cell<*const Context> = const { Cell::new(std::ptr::null()) };
+    /// The executives that this thread made.
+    static OWN: RefCell<Vec<(u32, *const hs_exec)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The context of the calling code; none outside of the executive's tasks and procedures.
+#[inline(always)]
+pub(super) fn current<'c>() -> Option<&'c Context> {
+    // SAFETY: null, or set by `within`, whose context lives as long as the code that it calls. A fiber's stack stays while it is away.
+    unsafe { CURRENT.get().as_ref() }
+}
+
+/// Lets code of the program run in this context.
+pub(super) fn within(context: &Context, code: impl FnOnce()) {
+    let outer = CURRENT.replace(context);
+    code();
+    // A task's is nobody's then: whoever runs next comes out of a call, or begins.
+    CURRENT.set(if matches!(context.who, Who::Task(_)) { std::ptr::null() } else { outer });
+}
+
+/// Lets code run that is in no context, and comes back to the present one.
+pub(super) fn outside<R>(code: impl FnOnce() -> R) -> R {
+    let outer = CURRENT.replace(std::ptr::null());
+    let result = code();
+    CURRENT.set(outer);
+    result
+}
+
+impl Context {
+    /// # Safety
+    /// The executive and the context in `who` live as long as this one.
+    pub(super) unsafe fn new(home: u32, exec: *const hs_exec, who: Who, caller: Caller<'_>) -> Self {
+        // SAFETY: the caller's promise.
+        let caller = unsafe { std::mem::transmute::<Caller<'_>, Caller<'static>>(caller) };
+        Self { who, caller, home, exec, mailbox: None, refused: Cell::new(0) }
+    }
+
+    /// Whether it is one of this executive.
+    pub(super) fn is_of(&self, exec: *const hs_exec) -> bool {
+        std::ptr::eq(self.exec, exec)
+    }
+
+    /// A call has returned to this code.
+    #[inline(always)]
+    pub(super) fn come_back(&self) {
+        CURRENT.set(self);
+    }
+
+    #[inline(always)]
+    fn conclude(&self, result: Result<(), CallStatus>) -> c_int {
+        self.come_back();
+        match result {
+            Ok(()) => HS_OK,
+            Err(status) => self.refuse(status),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self, status: CallStatus) -> c_int {
+        let (code, sentence) = meaning(status);
+        if status == CallStatus::Killed {
+            self.refused.set(self.refused.get() + 1);
+            if self.refused.get() > MOST_REFUSED {
+                // Nothing else ends it: its frames cannot be unwound, and the run waits for its end.
+                give_up();
+            }
+        }
+        say(code, sentence)
+    }
+}
+
+/// Ends the process, and says why: a panic cannot leave a function of C.
+fn give_up() -> ! {
+    let text = "hairspring: a killed task went on after HS_E_KILLED 100000 times; it must return from its function\n";
+    // Nothing is left to do if standard error is closed.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    panic!("a killed task went on")
+}
+
+/// Makes a call that cannot wait, about the object with this id.
+#[inline(always)]
+pub(super) fn serve(id: u64, kind: IdKind, call: impl Fn(Site<'_>, u32) -> Result<(), CallStatus>) -> c_int {
+    let Some(context) = current() else { return serve_outside(id, kind, &call) };
+    let Some(number) = ids::number(id, kind, context.home) else { return foreign() };
+    context.conclude(call(Site(context.caller), number))
+}
+
+#[cold]
+#[inline(never)]
+fn serve_outside(id: u64, kind: IdKind, call: &dyn Fn(Site<'_>, u32) -> Result<(), CallStatus>) -> c_int {
+    let Some(home) = ids::home(id, kind) else { return foreign() };
+    let exec = OWN.with_borrow(|own| own.iter().find(|(known, _)| *known == home).map(|(_, exec)| *exec));
+    // An id of another thread's executive looks like this, too.
+    let Some(exec) = exec else { return not_here() };
+    let Some(number) = ids::number(id, kind, home) else { return foreign() };
+    let Ok(owned) = Alone::of(exec) else { return say(HS_E_BUSY, c"failed to make a call: the executive runs") };
+    match call(Site(owned.caller()), number) {
+        Ok(()) => HS_OK,
+        Err(status) => failure(status).tell(),
+    }
+}
+
+/// Makes a call that only a task may make.
+#[inline(always)]
+pub(super) fn in_task(call: impl FnOnce(&TaskCtx<'static>, &Context) -> Result<(), CallStatus>) -> c_int {
+    match current() {
+        Some(context) => match context.who {
+            // SAFETY: a context's task context lives as long as it does.
+            Who::Task(task) => context.conclude(call(unsafe { &*task }, context)),
+            _ => not_here(),
+        },
+        None => not_here(),
+    }
+}
+
+/// Makes a call that only a task may make, about the object with this id.
+#[inline(always)]
+pub(super) fn in_task_with(
+    id: u64,
+    kind: IdKind,
+    call: impl FnOnce(&TaskCtx<'static>, u32) -> Result<(), CallStatus>,
+) -> c_int {
+    let Some(context) = current() else { return not_here() };
+    let Who::Task(task) = context.who else { return not_here() };
+    let Some(number) = ids::number(id, kind, context.home) else { return foreign() };
+    // SAFETY: the task context lives as long as the context that names it.
+    context.conclude(call(unsafe { &*task }, number))
+}
+
+/// Creates something in an executive: from a task of its, or from its own thread while it does not run.
+pub(super) fn create(
+    exec: *const hs_exec,
+    make: impl FnOnce(Site<'_>, u32) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match current() {
+        Some(context) if context.is_of(exec) => {
+            let made = match context.who {
+                Who::Task(_) => make(Site(context.caller), context.home),
+                _ => Err(Failure::told(not_here())),
+            };
+            context.come_back();
+            made
+        }
+        _ => {
+            let owned = Alone::of(exec)?;
+            owned.is_own()?;
+            make(Site(owned.caller()), owned.home)
+        }
+    }
+}
+
+/// Notes an executive of this thread.
+pub(super) fn own(home: u32, exec: *const hs_exec) {
+    OWN.with_borrow_mut(|own| own.push((home, exec)));
+}
+
+/// Forgets an executive of this thread.
+pub(super) fn disown(exec: *const hs_exec) {
+    OWN.with_borrow_mut(|own| own.retain(|(_, known)| !std::ptr::eq(*known, exec)));
+}
+
+/// A place from which calls are made.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'k>(pub(super) Caller<'k>);
+
+impl CallSite for Site<'_> {
+    #[inline(always)]
+    fn caller(&self) -> Caller<'_> {
+        self.0
+    }
+}
+
+impl Create for Site<'_> {}
+
+/// How long a call may wait, from C.
+#[inline(always)]
+pub(super) fn limit(limit_ns: i64) -> Option<Limit> {
+    match limit_ns {
+        i64::MAX => Some(Limit::Forever),
+        0 => Some(Limit::NoWait),
+        ns if ns < 0 => None,
+        ns => Some(Limit::For(Nanos::new(ns))),
+    }
+}
+
+/// What C handed over to be given to its functions. The program says by handing it over that any thread may use it.
+#[derive(Clone, Copy)]
+pub(super) struct Argument(*mut std::ffi::c_void);
+
+// SAFETY: the library never looks at what it points to; it hands it to the program's own function.
+unsafe impl Send for Argument {}
+
+impl Argument {
+    pub(super) fn new(pointer: *mut std::ffi::c_void) -> Self {
+        Self(pointer)
+    }
+
+    pub(super) fn pointer(self) -> *mut std::ffi::c_void {
+        self.0
+    }
+}
+
+/// The address of an executive's handle, carried into its tasks, which end before it is freed.
+#[derive(Clone, Copy)]
+pub(super) struct Home {
+    exec: *const hs_exec,
+    pub(super) home: u32,
+}
+
+// SAFETY: it is compared and never followed by a task.
+unsafe impl Send for Home {}
+
+impl Home {
+    pub(super) fn new(exec: *const hs_exec, home: u32) -> Self {
+        Self { exec, home }
+    }
+
+    pub(super) fn exec(self) -> *const hs_exec {
+        self.exec
+    }
+}
+
+/// Refuses a call from within an executive that is for the program around it.
+pub(super) fn not_within() -> Result<(), Failure> {
+    if current().is_some() {
+        return Err(Failure::new(
+            HS_E_CALLER,
+            "make a call of the program around an executive: it comes from a task or procedure",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What tasks share: semaphores, resources, groups of events.
+
+#![expect(unsafe_code, reason = "names of exported functions are the linker's")]
+
+use std::ffi::c_int;
+
+use hairspring_exec::{Create, EventsId, Priority, ResourceId, ResourceProtocol, SemaphoreId, Services};
+
+use super::context::{create, in_task_with, limit, serve};
+use super::ids::{IdKind, hs_exec_events, hs_exec_resource, hs_exec_semaphore, id};
+use super::life::hs_exec;
+use super::outcome::{failure, negative, out_of_range};
+use super::task::{HS_EXEC_TAKE, bits};
+use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
+use crate::pointer::Place;
+
+/// A resource without a protocol against priority inversion, as in AMX.
+pub const HS_EXEC_PROTOCOL_NONE: c_int = 0;
+/// The owner runs at the priority of its most urgent waiter.
+pub const HS_EXEC_PROTOCOL_INHERIT: c_int = 1;
+/// The owner runs at the ceiling from the moment it reserves.
+pub const HS_EXEC_PROTOCOL_CEILING: c_int = 2;
+
+/// Creates a semaphore with a count of units and the limit that it may reach. From outside before or between runs, and from a task of the
+/// executive. Allocates. HS_E_OVERFLOW (the count is above the limit), HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_semaphore_new(
+    exec: *mut hs_exec,
+    count: u32,
+    limit: u32,
+    semaphore: *mut hs_exec_semaphore,
+) -> c_int {
+    door(|| {
+        let place = Place::new(semaphore)?;
+        create(exec, |site, home| {
+            let made = site.semaphore(count, limit).map_err(|error| failure(error.into()))?;
+            place.put(hs_exec_semaphore { id: id(IdKind::Semaphore, home, made.number()) });
+            Ok(())
+        })
+    })
+}
+
+/// Gives a semaphore one unit. From anywhere in its executive. HS_E_OVERFLOW (it is at its limit), HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_semaphore_signal(semaphore: hs_exec_semaphore) -> c_int {
+    serve(semaphore.id, IdKind::Semaphore, |site, number| Ok(site.signal_semaphore(SemaphoreId::from_number(number))?))
+}
+
+/// Takes one unit of a semaphore; waiters get theirs in the order of their priorities. For tasks. HS_E_TIMED_OUT, HS_E_KILLED,
+/// HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_semaphore_wait(semaphore: hs_exec_semaphore, limit_ns: i64) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    in_task_with(semaphore.id, IdKind::Semaphore, |task, number| {
+        Ok(task.wait_semaphore(SemaphoreId::from_number(number), limit)?)
+    })
+}
+
+/// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_semaphore_wait_at(semaphore: hs_exec_semaphore, priority: c_int, limit_ns: i64) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let Some(at) = u8::try_from(priority).ok().and_then(Priority::new) else { return out_of_range() };
+    in_task_with(semaphore.id, IdKind::Semaphore, |task, number| {
+        Ok(task.wait_semaphore_at(SemaphoreId::from_number(number), at, limit)?)
+    })
+}
+
+/// Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
+/// between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_resource_new(
+    exec: *mut hs_exec,
+    protocol: c_int,
+    ceiling: c_int,
+    resource: *mut hs_exec_resource,
+) -> c_int {
+    door(|| {
+        let place = Place::new(resource)?;
+        let protocol = match (protocol, u8::try_from(ceiling).ok().and_then(Priority::new)) {
+            (HS_EXEC_PROTOCOL_NONE, _) => ResourceProtocol::None,
+            (HS_EXEC_PROTOCOL_INHERIT, _) => ResourceProtocol::Inherit,
+            (HS_EXEC_PROTOCOL_CEILING, Some(ceiling)) => ResourceProtocol::Ceiling(ceiling),
+            _ => {
+                let text =
+                    format!("create a resource of protocol {protocol} and ceiling {ceiling}: 0 to 2, and 0 to 63");
+                return Err(Failure::new(HS_E_RANGE, text));
+            }
+        };
+        create(exec, |site, home| {
+            let made = site.resource(protocol).map_err(|error| failure(error.into()))?;
+            place.put(hs_exec_resource { id: id(IdKind::Resource, home, made.number()) });
+            Ok(())
+        })
+    })
+}
+
+/// Reserves a resource; reservations nest, and each needs its hs_exec_release(). For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK, HS_E_CEILING,
+/// HS_E_OVERFLOW, HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_reserve(resource: hs_exec_resource, limit_ns: i64) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    in_task_with(resource.id, IdKind::Resource, |task, number| {
+        Ok(task.reserve_unguarded(ResourceId::from_number(number), limit)?)
+    })
+}
+
+/// Releases a resource once. For tasks. HS_E_NOT_OWNER, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_release(resource: hs_exec_resource) -> c_int {
+    in_task_with(resource.id, IdKind::Resource, |task, number| Ok(task.release(ResourceId::from_number(number))?))
+}
+
+/// Creates a group of 32 event bits with these set. From outside before or between runs, and from a task of the executive. Allocates.
+/// HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_events_new(exec: *mut hs_exec, set: u32, events: *mut hs_exec_events) -> c_int {
+    door(|| {
+        let place = Place::new(events)?;
+        create(exec, |site, home| {
+            let made = site.events(set).map_err(|error| failure(error.into()))?;
+            place.put(hs_exec_events { id: id(IdKind::Events, home, made.number()) });
+            Ok(())
+        })
+    })
+}
+
+/// Sets bits of a group. From anywhere in its executive. HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_events_signal(events: hs_exec_events, bits: u32) -> c_int {
+    serve(events.id, IdKind::Events, |site, number| Ok(site.signal_events(EventsId::from_number(number), bits)?))
+}
+
+/// Clears bits of a group. From anywhere in its executive. HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_events_clear(events: hs_exec_events, bits: u32) -> c_int {
+    serve(events.id, IdKind::Events, |site, number| Ok(site.clear_events(EventsId::from_number(number), bits)?))
+}
+
+/// Waits for any of these bits of a group, with HS_EXEC_ALL in `how` for all; HS_EXEC_TAKE clears those that ended the wait. `came` may be
+/// NULL. For tasks. HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_events_wait(
+    events: hs_exec_events,
+    mask: u32,
+    how: c_int,
+    limit_ns: i64,
+    came: *mut u32,
+) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let Some(bits) = bits(mask, how) else { return out_of_range() };
+    let Ok(place) = Place::wanted(came) else { return HS_E_NULL };
+    in_task_with(events.id, IdKind::Events, |task, number| {
+        let got = task.wait_events(EventsId::from_number(number), bits, how & HS_EXEC_TAKE != 0, limit)?;
+        if let Some(place) = place {
+            place.put(got);
+        }
+        Ok(())
+    })
+}

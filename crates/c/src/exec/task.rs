@@ -1,0 +1,259 @@
+//! Tasks: created, started, and what they do to themselves and each other.
+
+#![expect(unsafe_code, reason = "functions of C; names of exported functions")]
+
+use std::ffi::{c_char, c_int, c_void};
+
+use hairspring_exec::{Bits, CallSite, Create, Instant, Nanos, Priority, Services, TaskCtx, TaskId};
+
+use super::context::{Argument, Context, Home, Who, create, in_task, in_task_with, limit, serve, within};
+use super::ids::{IdKind, hs_exec_task, id};
+use super::life::hs_exec;
+use super::mail::hs_exec_message;
+use super::outcome::{failure, negative, out_of_range};
+use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
+use crate::pointer::{Numbers, Place, is_of_size, optional_text, read};
+
+/// What a task is to be. All zero but for the size, the entry and the priority is a task that is started by hs_exec_task_start().
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hs_exec_task_options {
+    /// sizeof(struct hs_exec_task_options): by it a later library recognizes the header of this one.
+    pub size: usize,
+    /// Its name in reports; NULL: "task". Copied.
+    pub name: *const c_char,
+    /// The function of the task. It runs once for each start, and returns at the end of the run. `message` is the message that started
+    /// the run, or NULL for a task without mailboxes; it lives until the function returns.
+    pub entry: Option<extern "C" fn(argument: *mut c_void, message: *const hs_exec_message)>,
+    /// Handed to the function.
+    pub argument: *mut c_void,
+    /// The room of its mailboxes by urgency, in messages. With any, the task is started by hs_exec_send() and by nothing else.
+    pub mailboxes: [u16; 4],
+    /// 0, the most urgent, to 63.
+    pub priority: i32,
+    /// Zero.
+    pub reserved: u32,
+}
+
+// SAFETY: numbers and pointers; a pointer to a function is not called before it is looked at for NULL.
+unsafe impl Numbers for hs_exec_task_options {}
+
+/// Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
+/// (also of a size that is not set), HS_E_TOO_MANY, HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_new(
+    exec: *mut hs_exec,
+    options: *const hs_exec_task_options,
+    task: *mut hs_exec_task,
+) -> c_int {
+    door(|| {
+        let (place, options) = (Place::new(task)?, read(options)?);
+        is_of_size::<hs_exec_task_options>("options of a task", options.size)?;
+        let Some(entry) = options.entry else {
+            return Err(Failure::new(HS_E_NULL, "create a task: it has no function"));
+        };
+        let name = optional_text(options.name)?.unwrap_or("task");
+        let Some(priority) = u8::try_from(options.priority).ok().and_then(Priority::new) else {
+            return Err(Failure::new(HS_E_RANGE, format!("create a task of priority {}: 0 to 63", options.priority)));
+        };
+        let argument = Argument::new(options.argument);
+        create(exec, |site, home| {
+            let here = Home::new(exec, home);
+            let created = if options.mailboxes == [0; 4] {
+                site.task(name, priority, move |ctx| {
+                    run(here, ctx, |context| within(context, || entry(argument.pointer(), std::ptr::null())));
+                })
+            } else {
+                let body = move |ctx: &TaskCtx<'_>, mailbox, message: hs_exec_message| {
+                    run(here, ctx, |context| {
+                        context.mailbox = Some(mailbox);
+                        within(context, || entry(argument.pointer(), &raw const message));
+                    });
+                };
+                site.mail_task(name, priority, options.mailboxes, body).map(hairspring_exec::Mailbox::id)
+            };
+            let created = created.map_err(|error| failure(error.into()))?;
+            place.put(hs_exec_task { id: id(IdKind::Task, home, created.number()) });
+            Ok(())
+        })
+    })
+}
+
+/// Runs a task once in a context of its own.
+fn run(here: Home, ctx: &TaskCtx<'_>, body: impl FnOnce(&mut Context)) {
+    ctx.refuse_when_killed();
+    let own = std::ptr::from_ref(ctx).cast::<TaskCtx<'static>>();
+    // SAFETY: `ctx` and its executive outlive this function.
+    let mut context = unsafe { Context::new(here.home, here.exec(), Who::Task(own), ctx.caller()) };
+    body(&mut context);
+}
+
+/// Starts an idle task. A task that is not idle runs again after its run, once for each start. From anywhere in its executive, and from outside
+/// between runs. HS_E_OVERFLOW, HS_E_FREED, HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_start(task: hs_exec_task) -> c_int {
+    serve(task.id, IdKind::Task, |site, number| Ok(site.trigger(TaskId::from_number(number))?))
+}
+
+/// Wakes a task from hs_exec_wait(). If it does not wait, one wake is kept for it. From anywhere in its executive. HS_E_OVERFLOW (one is kept
+/// already), HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_wake(task: hs_exec_task) -> c_int {
+    serve(task.id, IdKind::Task, |site, number| Ok(site.wake(TaskId::from_number(number)).map(drop)?))
+}
+
+/// Waits for hs_exec_wake(). A wake that came before is taken at once. For tasks. HS_E_TIMED_OUT, HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_wait(limit_ns: i64) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    in_task(|task, _| Ok(task.wait(limit)?))
+}
+
+/// Discards a kept wake. For tasks. HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_wake_reset() -> c_int {
+    in_task(|task, _| {
+        task.wake_reset();
+        Ok(())
+    })
+}
+
+/// Waits for this long, never less; 0 returns at once. For tasks. HS_E_NEGATIVE, HS_E_KILLED, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_delay_ns(span_ns: i64) -> c_int {
+    if span_ns < 0 {
+        return negative();
+    }
+    in_task(|task, _| Ok(task.delay(Nanos::new(span_ns))?))
+}
+
+/// Waits until the executive's time is `at_ns`, never less; a time that has passed returns at once. For tasks. HS_E_NEGATIVE, HS_E_KILLED,
+/// HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_delay_until_ns(at_ns: i64) -> c_int {
+    if at_ns < 0 {
+        return negative();
+    }
+    in_task(|task, _| Ok(task.delay_until(Instant::from_monotonic(Nanos::new(at_ns)))?))
+}
+
+/// Gives the CPU to the other ready tasks of the same priority. For tasks. HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_yield() -> c_int {
+    in_task(|task, _| {
+        task.yield_now();
+        Ok(())
+    })
+}
+
+/// Serves what is due and lets more urgent tasks run: for long computations on fibers. For tasks. HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_preempt_point() -> c_int {
+    in_task(|task, _| {
+        task.preempt_point();
+        Ok(())
+    })
+}
+
+/// Uses this much CPU time; in virtual time, lets it pass. More urgent tasks preempt it. For tasks. HS_E_NEGATIVE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_work_ns(span_ns: i64) -> c_int {
+    if span_ns < 0 {
+        return negative();
+    }
+    in_task(|task, _| {
+        task.work(Nanos::new(span_ns));
+        Ok(())
+    })
+}
+
+/// Keeps the floating-point control words of this run apart from those of other code. A task calls it before it changes them. For
+/// tasks. HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_keep_control_words() -> c_int {
+    in_task(|task, _| {
+        task.keep_control_words();
+        Ok(())
+    })
+}
+
+/// The calling task. HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_self(task: *mut hs_exec_task) -> c_int {
+    let Ok(place) = Place::new(task) else { return crate::error::HS_E_NULL };
+    in_task(|own, context| {
+        place.put(hs_exec_task { id: id(IdKind::Task, context.home, own.id().number()) });
+        Ok(())
+    })
+}
+
+/// Suspends a task, or the caller, until hs_exec_task_resume(). On threads another task goes on until its next call. For tasks. HS_E_STATE,
+/// HS_E_FREED, HS_E_KILLED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_suspend(task: hs_exec_task) -> c_int {
+    in_task_with(task.id, IdKind::Task, |own, number| Ok(own.suspend(TaskId::from_number(number))?))
+}
+
+/// Resumes a suspended task. For tasks. HS_E_STATE, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_resume(task: hs_exec_task) -> c_int {
+    in_task_with(task.id, IdKind::Task, |own, number| Ok(own.resume(TaskId::from_number(number))?))
+}
+
+/// Sets the priority of a task, 0 to 63; it goes to the end of the list of its new one. For tasks. HS_E_RANGE, HS_E_CEILING, HS_E_FREED,
+/// HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_set_priority(task: hs_exec_task, priority: c_int) -> c_int {
+    let Some(priority) = u8::try_from(priority).ok().and_then(Priority::new) else { return out_of_range() };
+    in_task_with(task.id, IdKind::Task, |own, number| Ok(own.set_priority(TaskId::from_number(number), priority)?))
+}
+
+/// Kills a task: its waits return HS_E_KILLED, and its function must return. It can be started again. A task that kills itself gets
+/// HS_E_KILLED from this call. For tasks. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_kill(task: hs_exec_task) -> c_int {
+    in_task_with(task.id, IdKind::Task, |own, number| Ok(own.kill(TaskId::from_number(number))?))
+}
+
+/// Deletes an idle task; its id is refused from then on. For tasks. HS_E_STATE (it is in the middle of a run), HS_E_FREED, HS_E_HANDLE,
+/// HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_delete(task: hs_exec_task) -> c_int {
+    in_task_with(task.id, IdKind::Task, |own, number| Ok(own.delete_task(TaskId::from_number(number))?))
+}
+
+/// In `how` of a wait for bits: all of them, not any.
+pub const HS_EXEC_ALL: c_int = 1;
+/// In `how` of a wait for the bits of a group: clear those that ended the wait.
+pub const HS_EXEC_TAKE: c_int = 2;
+
+/// The bits of a wait, from C.
+pub(super) fn bits(bits: u32, how: c_int) -> Option<Bits> {
+    (how & !(HS_EXEC_ALL | HS_EXEC_TAKE) == 0).then_some(if how & HS_EXEC_ALL == 0 {
+        Bits::Any(bits)
+    } else {
+        Bits::All(bits)
+    })
+}
+
+/// Sets signal bits of a task. From anywhere in its executive. HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_signal(task: hs_exec_task, bits: u32) -> c_int {
+    serve(task.id, IdKind::Task, |site, number| Ok(site.signal(TaskId::from_number(number), bits)?))
+}
+
+/// Waits for any of these signals of the caller, or with HS_EXEC_ALL in `how` for all, and clears them. `came` may be NULL. For tasks.
+/// HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_signals_wait(mask: u32, how: c_int, limit_ns: i64, came: *mut u32) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let Some(bits) = bits(mask, how) else { return out_of_range() };
+    let Ok(place) = Place::wanted(came) else { return crate::error::HS_E_NULL };
+    in_task(|task, _| {
+        let got = task.wait_signals(bits, limit)?;
+        if let Some(place) = place {
+            place.put(got);
+        }
+        Ok(())
+    })
+}
