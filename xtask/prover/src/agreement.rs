@@ -46,7 +46,7 @@ const COVERED_LEAST: f64 = 0.9;
 /// a fiber's look at its interrupts waits for the other CPU's line, the processor runs ahead into the spinning.
 const SPINNING: [&str; 7] =
     ["sleeps.", "clocks.read.", "delays.", "executive.", "transfer.memory.", "transfer.word.", "reaction."];
-const NOT_SPINNING: [&str; 17] = [
+const NOT_SPINNING: [&str; 16] = [
     ".dirty.",
     ".flushed",
     ".first",
@@ -56,7 +56,6 @@ const NOT_SPINNING: [&str; 17] = [
     ".interrupt_latency.",
     ".fiber.isp.",
     ".fiber.interrupt",
-    ".preemption",
     ".wake",
     ".start",
     ".lock",

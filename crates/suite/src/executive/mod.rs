@@ -202,9 +202,13 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
         for component in components {
             let what = format!("executive, {name}: {suite} {}", component.segment.replace('_', " "));
             let stand = Rc::clone(stand);
-            probes.one(Setting::AsStarted, table, component.row::<P>(unit), move |context| {
+            let slot = probes.row(table, component.row::<P>(unit));
+            probes.several(Setting::AsStarted, [slot], move |context| {
                 begin::<M, P>(context, &what);
-                component.take(stand.borrow_mut().under(BackgroundLoad::Idle)?)
+                // The run may lengthen the events of rows that this one is not the first of.
+                context.lengthen(&vec![slot; component.place + 1]);
+                let taken = stand.borrow_mut().under(BackgroundLoad::Idle).and_then(|bench| component.take(bench));
+                context.enter(slot, taken);
             });
         }
     }

@@ -117,6 +117,8 @@ pub(crate) struct Component {
     pub(crate) label: &'static str,
     pub(crate) measures: &'static str,
     pub(crate) how: How,
+    /// Which of the places that its run may lengthen is its own.
+    pub(crate) place: usize,
     pub(crate) run: fn(&Bench) -> Found,
 }
 

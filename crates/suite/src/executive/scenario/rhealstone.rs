@@ -17,6 +17,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             label: "task switch",
             measures: "yield between two equal tasks, the call itself included",
             how: How::Loop,
+            place: 0,
             run: |bench| Ok(switching::yields::<P>(bench, Cache::Hot)?.series(0)),
         },
         Component {
@@ -24,6 +25,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             label: "preemption",
             measures: "a task wakes a more urgent one, until that runs on (T3 of wait/wake)",
             how: How::Chain,
+            place: 2,
             run: |bench| waitwake::split::<P>(bench, Cache::Hot).swap_remove(2),
         },
         Component {
@@ -31,6 +33,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             label: "interrupt latency",
             measures: "an interrupt is fired, until its raw procedure runs (T1 of the ISP handler)",
             how: How::Stamp,
+            place: 0,
             run: interrupts::latency::<P>,
         },
         Component {
@@ -38,6 +41,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             label: "semaphore shuffle",
             measures: "two equal tasks pass a semaphore to and fro: what taking it from its holder adds to their yields, for each taking",
             how: How::Diff,
+            place: 0,
             run: |bench| shuffle::<P>(bench).map(|taken| taken.series(0)),
         },
         Component {
@@ -46,6 +50,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             measures: "a task waits for a lock that a less urgent one holds, which inherits its urgency, and gets it: what that adds to the \
                        same round without the wait",
             how: How::Diff,
+            place: 0,
             run: |bench| deadlock::<P>(bench).map(|taken| taken.series(0)),
         },
         Component {
@@ -53,6 +58,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
             label: "message latency",
             measures: "a message is sent, until the more urgent task that waits for it has it",
             how: How::Chain,
+            place: 0,
             run: mailbox::latency::<P>,
         },
     ]

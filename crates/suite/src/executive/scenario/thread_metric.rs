@@ -13,7 +13,7 @@ use crate::probe::spin;
 
 /// The tests: what one operation is, and the run.
 pub(crate) fn tests<P: Port>() -> [Component; 8] {
-    let test = |segment, label, measures, run| Component { segment, label, measures, how: How::Rate, run };
+    let test = |segment, label, measures, run| Component { segment, label, measures, how: How::Rate, place: 0, run };
     [
         test(
             "basic",
