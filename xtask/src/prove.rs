@@ -33,6 +33,12 @@ pub(crate) struct Arguments {
     /// Let `agreement` go on where a run of it was ended
     #[arg(long)]
     resume: bool,
+    /// Write the report, under proofs/, of whatever is run
+    #[arg(long)]
+    keep: bool,
+    /// Let `mutants-sample` draw at least so many
+    #[arg(long, value_name = "N")]
+    mutants: Option<u32>,
 }
 
 struct Proof {
@@ -76,13 +82,15 @@ fn choose(only: &[String]) -> Result<Vec<&'static Proof>, String> {
     Ok(chosen)
 }
 
-/// The report's file under `proofs/`: a whole run has one, a whole group, and a proof that no whole run has; nothing else has.
-fn report_file(date: &str, only: &[String]) -> Option<String> {
+/// The report's file under `proofs/`: a whole run has one, a whole group, and a proof that no whole run has; anything else if it is to be
+/// kept.
+fn report_file(date: &str, only: &[String], keep: bool) -> Option<String> {
     let is_named = |group: &Group, name: &str| {
         group.name == name || !group.in_whole_run && group.proofs.iter().any(|proof| proof.name == name)
     };
     match only {
         [] => Some(format!("{date}.md")),
+        names if keep => Some(format!("{date}-{}.md", names.join("-"))),
         [name] if GROUPS.iter().any(|group| is_named(group, name)) => Some(format!("{date}-{name}.md")),
         _ => None,
     }
@@ -325,13 +333,13 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     let mut outcomes = Vec::new();
     for proof in chosen {
         eprintln!("begin  {}: {}", proof.name, proof.claim);
-        let outcome = attempt(workspace, proof, arguments.resume);
+        let outcome = attempt(workspace, proof, arguments);
         eprintln!("{} {} in {} s {}", outcome.verdict.word(), proof.name, outcome.took.as_secs(), outcome.why);
         outcomes.push((proof, outcome));
     }
     let date = jiff::Timestamp::now().to_string()[..10].to_owned();
     let report = report(&date, &conditions, &outcomes);
-    if let Some(name) = report_file(&date, &arguments.only) {
+    if let Some(name) = report_file(&date, &arguments.only, arguments.keep) {
         let file = workspace.root.join("proofs").join(&name);
         let written = fs::create_dir_all(workspace.root.join("proofs")).and_then(|()| fs::write(&file, &report));
         written.map_err(|error| format!("write {}: {error}", file.display()))?;
@@ -351,10 +359,13 @@ fn build(workspace: &Workspace) -> Result<(), String> {
     built.then_some(()).ok_or_else(|| "build the command and the prover".to_owned())
 }
 
-fn attempt(workspace: &Workspace, proof: &Proof, resume: bool) -> Outcome {
+fn attempt(workspace: &Workspace, proof: &Proof, arguments: &Arguments) -> Outcome {
     let mut command = Command::new(workspace.release_binary("prover"));
     command.args(proof.command).current_dir(&workspace.root);
-    command.args((resume && proof.name == RESUMABLE).then_some("--resume"));
+    command.args((arguments.resume && proof.name == RESUMABLE).then_some("--resume"));
+    if let Some(drawn) = arguments.mutants.filter(|_| proof.name == mutants::SAMPLE) {
+        command.args(["--mutants", &drawn.to_string()]);
+    }
     let log = workspace.scratch("proofs").join(format!("{}.log", proof.name));
     judge(&child::run(proof.name, &mut command, Duration::from_secs(proof.limit_s), &log))
 }
@@ -468,10 +479,12 @@ mod tests {
         assert_eq!(chosen.iter().map(|proof| proof.name).collect::<Vec<_>>(), [second, first]);
         assert_eq!(choose(&only(&["laws", first])).unwrap().len(), laws::PROOFS.len());
         assert!(choose(&only(&["lawz"])).is_err_and(|error| error.contains("lawz")));
-        assert_eq!(report_file("2030-01-02", &[]).as_deref(), Some("2030-01-02.md"));
-        assert_eq!(report_file("2030-01-02", &only(&["laws"])).as_deref(), Some("2030-01-02-laws.md"));
-        assert_eq!(report_file("2030-01-02", &only(&[second])), None);
-        assert_eq!(report_file("2030-01-02", &only(&[RESUMABLE])).as_deref(), Some("2030-01-02-agreement.md"));
+        assert_eq!(report_file("2030-01-02", &[], false).as_deref(), Some("2030-01-02.md"));
+        assert_eq!(report_file("2030-01-02", &only(&["laws"]), false).as_deref(), Some("2030-01-02-laws.md"));
+        assert_eq!(report_file("2030-01-02", &only(&[second]), false), None);
+        let both = only(&[second, first]);
+        assert_eq!(report_file("2030-01-02", &both, true), Some(format!("2030-01-02-{second}-{first}.md")));
+        assert_eq!(report_file("2030-01-02", &only(&[RESUMABLE]), false).as_deref(), Some("2030-01-02-agreement.md"));
     }
 
     #[test]

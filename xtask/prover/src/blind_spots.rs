@@ -2,12 +2,15 @@
 //!
 //! What disturbs a thread before the first or after the last look that a delay takes at the counter is not seen by the delay
 //! itself. The stamps of its caller see it.
+//!
+//! A first delay after a pause is counted apart: its code is cold, and what fetching it takes before the first reading inside the call is
+//! not the delay's to see. It is no disturbance either, for the next pause brings it again.
 
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
 
-use super::Verdict;
 use super::place::{PAUSE, POLICIES, STRETCH, take};
+use super::{Verdict, summary};
 
 /// The requests.
 const REQUESTS: [Nanos; 3] = [Nanos::from_micros(1), Nanos::from_micros(10), Nanos::from_micros(30)];
@@ -33,11 +36,19 @@ pub(crate) fn prove(count: u64) -> Verdict {
         let (mut late, mut clean) = (0, 0);
         for (name, policy) in POLICIES {
             match run(&timebase, policy, request, count) {
-                Ok((seen, called_clean)) => {
-                    let label = format!("{name}, {request}: late by more than {LATE} of {count}, of them called clean");
-                    figures.insert(label, json!([seen, called_clean]));
-                    late += seen;
-                    clean += called_clean;
+                Ok(Delays { mut repeated, mut first }) => {
+                    for (which, delays) in [("repeated", &mut repeated), ("first after a pause", &mut first)] {
+                        if delays.late.is_empty() {
+                            continue;
+                        }
+                        let label =
+                            format!("{name}, {request}, {which}: late by more than {LATE}, of them called clean");
+                        figures.insert(label, json!([delays.too_late, delays.clean]));
+                        let label = format!("{name}, {request}, {which}: late as the caller sees it");
+                        figures.insert(label, summary::figures(&mut delays.late));
+                    }
+                    late += repeated.too_late;
+                    clean += repeated.clean;
                 }
                 Err(refused) => {
                     figures.insert(format!("{name}, {request}: refused"), json!(refused));
@@ -58,28 +69,52 @@ pub(crate) fn prove(count: u64) -> Verdict {
     Verdict { passed, figures }
 }
 
-/// How many were late, and how many of those were called clean.
-fn run(timebase: &Timebase<Host>, policy: Policy, request: Nanos, count: u64) -> Result<(u64, u64), String> {
+/// Delays of one kind.
+#[derive(Default)]
+struct Seen {
+    /// How late each was for its caller, in nanoseconds.
+    late: Vec<i64>,
+    too_late: u64,
+    /// Of those that were too late: called clean.
+    clean: u64,
+}
+
+#[derive(Default)]
+struct Delays {
+    repeated: Seen,
+    first: Seen,
+}
+
+fn run(timebase: &Timebase<Host>, policy: Policy, request: Nanos, count: u64) -> Result<Delays, String> {
     let _guard = take(policy)?;
-    let (mut late, mut clean) = (0, 0);
+    let mut delays = Delays::default();
+    // Its memory is there before the delays begin.
+    delays.repeated.late = vec![0; count as usize];
+    delays.repeated.late.clear();
     let mut stretch_ends = Host.monotonic() + STRETCH;
+    let mut is_first = true;
     for number in 0..count {
         let before = timebase.stamp_ordered();
         let report = timebase.delay(request);
         let after = timebase.stamp_ordered();
         let report = report.map_err(|error| error.to_string())?;
-        if timebase.nanos(after.since(before)) - request > LATE {
-            late += 1;
-            clean += u64::from(report.verdict.is_clean());
+        let late = timebase.nanos(after.since(before)) - request;
+        let seen = if is_first { &mut delays.first } else { &mut delays.repeated };
+        seen.late.push(late.count());
+        if late > LATE {
+            seen.too_late += 1;
+            seen.clean += u64::from(report.verdict.is_clean());
         }
+        is_first = false;
         // A look at the clock every hundred delays: 3 ms at the most.
         if policy != Policy::Other && number.is_multiple_of(100) {
             let now = Host.monotonic();
             if now > stretch_ends {
                 Host.sleep_until(now + PAUSE);
                 stretch_ends = Host.monotonic() + STRETCH;
+                is_first = true;
             }
         }
     }
-    Ok((late, clean))
+    Ok(delays)
 }

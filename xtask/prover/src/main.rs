@@ -13,6 +13,7 @@ mod agreement;
 mod blind_spots;
 mod calibration;
 mod cargo_test;
+mod crashes;
 mod cross_check;
 mod executive;
 mod exposures;
@@ -31,10 +32,12 @@ mod run_settings;
 mod sentinel;
 #[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
 mod simulator;
+mod sources;
 mod steps;
 mod summary;
 mod undo;
 mod variance;
+mod way_out;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -195,6 +198,20 @@ enum Proof {
     },
     /// Each way to install works as README.md says
     Installs,
+    /// What the metadata of recordings on the scripted disk say is true after every end
+    Crashes {
+        /// How many recordings
+        #[arg(long, default_value_t = 20_000)]
+        seeds: u64,
+        /// The seed to begin with
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// For how long at most; another run goes on from there
+        #[arg(long, default_value_t = 5_000)]
+        seconds: u64,
+    },
+    /// The way into and out of a delay costs no more than a peer's
+    WayOut,
     /// Tests of the project in their long form; their figures are the lines `figure: NAME: VALUE` that they print
     Tests {
         /// Times as much as in an ordinary run
@@ -220,6 +237,20 @@ enum Proof {
         /// For how long at most; another run goes on from there
         #[arg(long, default_value_t = 10_800)]
         seconds: u32,
+    },
+    /// Every change of a random sample is found by a test
+    MutantsSample {
+        /// How many are drawn, at least
+        #[arg(long, default_value_t = 350)]
+        mutants: usize,
+        /// What decides which are drawn
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// For how long at most; another run goes on from there
+        #[arg(long, default_value_t = 10_800)]
+        seconds: u32,
+        /// Try only those of these parts; what is known of the others is in the result
+        parts: Vec<String>,
     },
     /// No input makes a parser panic or contradict itself
     Fuzz {
@@ -311,8 +342,13 @@ fn main() -> ExitCode {
             let environment: Vec<(&str, &str)> = set.chain([("HAIRSPRING_PROOF", times.as_str())]).collect();
             cargo_test::prove(&arguments, &environment)
         }
+        Proof::Crashes { seeds, from, seconds } => crashes::prove(seeds, from, seconds),
+        Proof::WayOut => way_out::prove(),
         Proof::Steps { steps } => steps::prove(&steps),
         Proof::Mutants { part, seconds } => mutants::prove(&part, seconds),
+        Proof::MutantsSample { mutants, seed, seconds, parts } => {
+            mutants::sample::prove(mutants, seed, seconds, &parts)
+        }
         Proof::Fuzz { seconds } => fuzz::prove(seconds),
         Proof::StreamSanitizers => cargo_test::sanitize(STREAM_CRATES, STREAM_TESTS),
         Proof::ExecutiveSanitizers => cargo_test::sanitize(&["hairspring-exec"], EXECUTIVE_TESTS),

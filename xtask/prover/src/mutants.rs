@@ -5,18 +5,20 @@
 //!
 //! A part takes hours, so results are kept in `target/mutants/PART/results.json` and a run goes on where the last one stopped.
 //! A kill is kept as long as the mutated file stays as it is: tests that are added later only find more. A survivor is kept
-//! as long as the whole crate stays as it is. Delete the folder to start again.
+//! as long as the whole crate stays as it is. Delete the folder to start again. [`sample`] tries a random part of all of them.
 
 mod list;
 mod results;
+pub(crate) mod sample;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::{Map, Value, json};
 
-use super::Verdict;
+use super::{NOT_RUN, Verdict};
 use list::Exceptions;
 use results::{Outcome, Results};
 
@@ -125,32 +127,53 @@ fn defect(what: String) -> Verdict {
     Verdict { passed: false, figures: Map::from_iter([("defect".to_owned(), json!(what))]) }
 }
 
+const EXCEPTIONS: &str = "xtask/prover/mutants.toml";
+const MISSING: &str = "cargo-mutants is not installed; cargo install cargo-mutants --locked";
+
+fn is_missing() -> bool {
+    !cargo().args(["mutants", "--version"]).stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
 fn try_part(part: &Part, seconds: u32) -> Result<Verdict, String> {
-    let exceptions = Exceptions::read(Path::new("xtask/prover/mutants.toml"))?;
-    if !cargo().args(["mutants", "--version"]).stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        let reason = "cargo-mutants is not installed; cargo install cargo-mutants --locked";
-        return Ok(Verdict::not_run(reason.to_owned()));
+    let exceptions = Exceptions::read(Path::new(EXCEPTIONS))?;
+    if is_missing() {
+        return Ok(Verdict::not_run(MISSING.to_owned()));
     }
     let every = mutants(part, &[])?;
     let mutants = mutants(part, &exceptions.arguments())?;
+    let (results, said) = try_some(part, &exceptions, &mutants, &mutants, seconds)?;
+    Ok(judge(&every, &mutants, &results, &exceptions, &said))
+}
+
+/// Tries those of the chosen mutants that were not tried yet, for so many seconds at most; none in no time. Returns what is known then,
+/// and what cargo-mutants said last.
+fn try_some(
+    part: &Part,
+    exceptions: &Exceptions,
+    mutants: &[Mutant],
+    chosen: &[Mutant],
+    seconds: u32,
+) -> Result<(Results, String), String> {
     let folder = PathBuf::from("target/mutants").join(part.name);
     fs::create_dir_all(&folder).map_err(|error| format!("make {}: {error}", folder.display()))?;
     let mut results = Results::load(&folder, part.folder)?;
-    let known = results.known(&mutants);
+    let wanted: BTreeSet<&str> =
+        chosen.iter().filter(|mutant| results.outcome(mutant).is_none()).map(|mutant| mutant.name.as_str()).collect();
     let mut said = String::new();
-    if known.len() < mutants.len() {
-        results.skip_next_time(&known)?;
-        said = run(part, &exceptions, &folder, seconds)?;
+    if !wanted.is_empty() && seconds > 0 {
+        let names = mutants.iter().map(|mutant| mutant.name.as_str());
+        results.skip_next_time(names.filter(|name| !wanted.contains(name)))?;
+        said = run(part, exceptions, &folder, seconds)?;
         results.collect()?;
     }
     results.save()?;
-    Ok(judge(&every, &mutants, &results, &exceptions, &said))
+    Ok((results, said))
 }
 
 /// The mutants of a part, as cargo-mutants lists them.
 fn mutants(part: &Part, exceptions: &[String]) -> Result<Vec<Mutant>, String> {
     let mut command = cargo();
-    command.args(["mutants", "--list", "--json"]).args(chosen(part)).args(exceptions);
+    command.args(["mutants", "--list", "--json"]).args(selection(part)).args(exceptions);
     let output = command.output().map_err(|error| format!("run cargo mutants: {error}"))?;
     if !output.status.success() {
         return Err(format!("list mutants: {}", String::from_utf8_lossy(&output.stderr)));
@@ -171,9 +194,25 @@ impl Mutant {
     }
 }
 
-fn chosen(part: &Part) -> Vec<String> {
+fn selection(part: &Part) -> Vec<String> {
     let files = part.files.iter().flat_map(|file| ["--file", file]);
     ["--package", part.package].into_iter().chain(files).map(str::to_owned).collect()
+}
+
+/// What a mutant may do to the computer. Without these capabilities no thread becomes real-time, so a loop without an end leaves the CPU
+/// to others until its time is over, and no clock is set. Its memory has a limit, too.
+const LIMITS: [&[&str]; 2] =
+    [&["setpriv", "--bounding-set=-sys_nice,-sys_time,-sys_boot,-sys_rawio"], &["prlimit", "--as=17179869184"]];
+
+/// Whether a limit can be set here. Who has no privileges needs the first one the less.
+fn works(limit: &[&str]) -> bool {
+    let [program, arguments @ ..] = limit else { return false };
+    Command::new(program)
+        .args(arguments)
+        .arg("true")
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// Runs cargo-mutants over what is not skipped, ends it at the limit, and gives back what it said last.
@@ -183,8 +222,9 @@ fn run(part: &Part, exceptions: &Exceptions, folder: &Path, seconds: u32) -> Res
     let mut command = Command::new("timeout");
     // On this signal cargo-mutants ends its children and removes its copy of the sources.
     command.args(["--foreground", "--signal=INT", "--kill-after=60", &seconds.to_string()]);
-    command.args([&cargo, "mutants", "--iterate", "--no-times", "--colors", "never"]);
-    command.args(chosen(part)).args(exceptions.arguments()).arg("--output").arg(folder);
+    command.args(LIMITS.iter().filter(|limit| works(limit)).copied().flatten());
+    command.args([&cargo, "mutants", "--iterate", "--shuffle", "--no-times", "--colors", "never"]);
+    command.args(selection(part)).args(exceptions.arguments()).arg("--output").arg(folder);
     command.args(["--timeout-multiplier", "5"]);
     command.args(part.binaries.iter().map(|argument| format!("--cargo-test-arg={argument}")));
     if !part.tests.is_empty() {

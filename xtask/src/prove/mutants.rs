@@ -15,6 +15,9 @@ const fn part(name: &'static str, command: &'static [&'static str]) -> Proof {
     Proof { name, claim, command, limit_s: LIMIT_S }
 }
 
+/// The proof that draws a sample.
+pub(super) const SAMPLE: &str = "mutants-sample";
+
 pub(super) const PROOFS: &[Proof] = &[
     part("mutants-exec-core", &["mutants", "exec-core", "--seconds", "10800"]),
     part("mutants-machine", &["mutants", "machine", "--seconds", "10800"]),
@@ -23,4 +26,11 @@ pub(super) const PROOFS: &[Proof] = &[
     part("mutants-journal", &["mutants", "journal", "--seconds", "10800"]),
     part("mutants-recorder", &["mutants", "recorder", "--seconds", "10800"]),
     part("mutants-recover", &["mutants", "recover", "--seconds", "10800"]),
+    Proof {
+        name: SAMPLE,
+        claim: "Of a random sample of the changes that cargo-mutants makes to all parts, each is found by the crate's own tests, or \
+                mutants.toml says why it may live. What survives of the sample bounds what survives of all.",
+        command: &["mutants-sample", "--seconds", "10800"],
+        limit_s: LIMIT_S,
+    },
 ];

@@ -1,14 +1,13 @@
 //! What became of each mutant, kept between runs and forgotten when the code it rests on has changed.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::DefaultHasher;
 use std::fs;
-use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::Mutant;
+use crate::sources;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
@@ -72,8 +71,9 @@ impl Results {
 
     fn look_at_the_sources(&mut self) -> Result<(), String> {
         let mut files = BTreeMap::new();
-        hash_all(&self.sources, &mut files).map_err(|error| format!("read {}: {error}", self.sources.display()))?;
-        self.kept.whole = hash(&files);
+        sources::numbers(&self.sources, &mut files)
+            .map_err(|error| format!("read {}: {error}", self.sources.display()))?;
+        self.kept.whole = sources::number(&files);
         self.kept.files = files;
         Ok(())
     }
@@ -102,16 +102,11 @@ impl Results {
         self.kept.found.get(&mutant.name).map(|found| found.outcome)
     }
 
-    pub(crate) fn known(&self, mutants: &[Mutant]) -> Vec<String> {
-        let known = mutants.iter().filter(|mutant| self.outcome(mutant).is_some());
-        known.map(|mutant| mutant.name.clone()).collect()
-    }
-
     /// Has cargo-mutants leave these out in its next run with `--iterate`.
-    pub(crate) fn skip_next_time(&self, names: &[String]) -> Result<(), String> {
+    pub(crate) fn skip_next_time<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), String> {
         self.save()?;
         let folder = self.folder.join("mutants.out");
-        let text: String = names.iter().map(|name| format!("{name}\n")).collect();
+        let text: String = names.into_iter().map(|name| format!("{name}\n")).collect();
         let written = fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("previously_caught.txt"), text));
         written.map_err(|error| format!("write to {}: {error}", folder.display()))
     }
@@ -119,24 +114,6 @@ impl Results {
 
 fn file_of(name: &str) -> &str {
     name.split(':').next().unwrap_or_default()
-}
-
-fn hash_all(folder: &Path, into: &mut BTreeMap<String, u64>) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            hash_all(&path, into)?;
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            into.insert(path.to_string_lossy().into_owned(), hash(&fs::read(&path)?));
-        }
-    }
-    Ok(())
-}
-
-fn hash(what: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]
@@ -175,7 +152,7 @@ mod tests {
         /// Runs cargo-mutants, which finds one mutant and lets another live.
         fn run(&self) {
             let results = self.load();
-            results.skip_next_time(&[]).unwrap();
+            results.skip_next_time([]).unwrap();
             self.write("results/mutants.out/caught.txt", &format!("{}\n", self.mutant("killed").name));
             self.write("results/mutants.out/missed.txt", &format!("{}\n", self.mutant("lives").name));
         }
