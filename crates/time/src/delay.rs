@@ -128,26 +128,29 @@ impl<M: Machine> Timebase<M> {
     fn poll_short(&self, request: Nanos, told: &mut Result<Report, DelayError>) {
         let (mut watch, start) = Watch::open(self);
         let deadline = start.plus(self.ticks_for_at_least(request));
+        *told = Ok(Report { requested: request, ..Report::NONE });
+        let Ok(report) = told else { return };
         // The compiler must not know the answer, or it would make two copies of the code.
         let mut rehearsal = std::hint::black_box(request >= self.gap_least());
         loop {
             let (until, skew) = if rehearsal { (start, Nanos::ZERO) } else { (deadline, self.skew()) };
             let polled = poll(&mut watch, start, until, i64::MAX, Instant::END, skew);
             if !polled.reached {
-                return *told = Ok(self.sleep_out(watch, start, polled, request));
+                return *report = self.sleep_out(watch, start, polled, request);
             }
-            self.machine().fence();
             let actual = self.nanos(polled.end.since(start));
-            let report = Report { requested: request, actual, late: actual - request, polled: actual, ..Report::NONE };
-            *told = Ok(report);
+            (report.actual, report.late, report.polled) = (actual, actual - request, actual);
             // The poll has seen every disturbance that began before the last reading as a gap.
             if watch.has_news(Nanos::ZERO) {
-                *told = Ok(Report { verdict: watch.explain(Nanos::ZERO, false), ..report });
+                report.verdict = watch.explain(Nanos::ZERO, false);
             }
             if !rehearsal {
+                drop(watch);
+                // Nothing that follows has begun before the deadline.
+                self.machine().fence();
                 return;
             }
-            std::hint::black_box(&mut *told);
+            std::hint::black_box(&mut *report);
             rehearsal = std::hint::black_box(false);
             // Fetching cold code is no gap, unless it took until after the deadline.
             let now = self.stamp();
@@ -216,23 +219,15 @@ impl<M: Machine> Timebase<M> {
         if !near {
             slept = goal.wait_out(self, &mut watch);
         }
+        *told = Ok(Report { requested: request, ..Report::NONE });
+        let Ok(report) = told else { return };
         let mut ending = Ending::new(goal, self, watch, slept);
         Ending::<M>::in_two_passes(|rehearsal| {
-            let come = |watch: &mut Watch<'_, M>| {
-                if near {
-                    // Aims the next reading of the kernel's clock at the goal, as this tie was aimed.
-                    let tie = goal.tie(self);
-                    let left = if rehearsal { Nanos::ZERO } else { goal.left(self, tie.at()) };
-                    let aim = self.ticks_after(tie.before, left);
-                    let polled = poll(watch, first.before, aim, i64::MAX, goal.latest(), Nanos::ZERO);
-                    // Later looks see only what comes after the goal, unless the goal passed within a gap that was seen.
-                    let in_time = !rehearsal && polled.end.since(aim) < self.gap_ticks();
-                    watch.go_over_to_clock(if in_time { goal.reading() } else { self.machine().monotonic() });
-                }
-            };
-            ending.pass(rehearsal, told, come, |reached, slept| {
-                let actual = request + reached.over;
-                Report { requested: request, actual, late: reached.over, slept, polled: actual - slept, ..Report::NONE }
+            ending.pass(rehearsal, report, |report, reached, slept| {
+                report.actual = request + reached.over;
+                report.late = reached.over;
+                report.slept = slept;
+                report.polled = report.actual - slept;
             });
         });
     }

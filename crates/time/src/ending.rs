@@ -17,10 +17,13 @@ use std::mem::ManuallyDrop;
 use hairspring_machine::{Machine, Nanos};
 
 use crate::goal::{Goal, Reached};
-use crate::poll::Watch;
-use crate::report::{DelayError, Report};
+use crate::poll::{Watch, poll};
+use crate::report::Report;
 use crate::timebase::Timebase;
-use crate::verdict::Verdict;
+
+/// So much later than its aim a poll of the counter ends: half a step, and the branch that the processor has predicted wrongly. If it ends
+/// earlier, the kernel's clock is read once more.
+const POLL_SEES_LATE: Nanos = Nanos::new(8);
 
 /// A delay just before its goal.
 pub(crate) struct Ending<'t, M: Machine> {
@@ -28,7 +31,7 @@ pub(crate) struct Ending<'t, M: Machine> {
     timebase: &'t Timebase<M>,
     /// The watch on the last stretch. It ends inside the last pass, before the way out.
     watch: ManuallyDrop<Watch<'t, M>>,
-    /// How long the thread has slept because the counter did not get there.
+    /// How long the thread has slept because the counter did not get there. Then the goal has passed.
     waited: Nanos,
 }
 
@@ -36,12 +39,6 @@ impl<'t, M: Machine> Ending<'t, M> {
     #[inline(always)]
     pub(crate) fn new(goal: Goal, timebase: &'t Timebase<M>, watch: Watch<'t, M>, waited: Nanos) -> Self {
         Self { goal, timebase, watch: ManuallyDrop::new(watch), waited }
-    }
-
-    /// The way into the code that ends the delay is no gap.
-    #[inline(always)]
-    pub(crate) fn go_over_to_clock(&mut self) {
-        self.watch.go_over_to_clock(self.timebase.machine().monotonic());
     }
 
     /// Makes both passes. `pass` makes one; its argument says whether that is the rehearsal.
@@ -57,28 +54,25 @@ impl<'t, M: Machine> Ending<'t, M> {
         }
     }
 
-    /// One pass: `come` comes nearer to the goal by the counter, and in a rehearsal does not wait; then this reads the kernel's clock until
-    /// the goal is reached, and tells the caller. `report` makes all of the report but the verdict, from how the goal was reached and how
-    /// long the thread has waited asleep.
+    /// One pass: this polls the counter until the next reading of the kernel's clock will be at the goal, reads that clock until the goal is
+    /// reached, and tells the caller. A rehearsal does not wait. `tell` enters into the report how the goal was reached and how long the
+    /// thread has waited asleep. All else was in the caller's variable before the first pass: what has not changed is not written again.
     #[inline(always)]
-    pub(crate) fn pass(
-        &mut self,
-        rehearsal: bool,
-        told: &mut Result<Report, DelayError>,
-        come: impl Fn(&mut Watch<'t, M>),
-        report: impl Fn(Reached, Nanos) -> Report,
-    ) {
-        let (machine, watch) = (self.timebase.machine(), &mut self.watch);
-        come(watch);
+    pub(crate) fn pass(&mut self, rehearsal: bool, told: &mut Report, tell: impl Fn(&mut Report, Reached, Nanos)) {
+        let machine = self.timebase.machine();
+        if self.waited == Nanos::ZERO {
+            self.come(rehearsal);
+        }
+        let watch = &mut self.watch;
         let reached = self.goal.confirm(self.timebase, watch, &mut self.waited, rehearsal);
-        machine.fence();
-        let report = report(reached, self.waited);
-        *told = Ok(Report { verdict: Verdict::CLEAN, ..report });
+        tell(told, reached, self.waited);
         if watch.has_news(reached.over) {
-            *told = Ok(Report { verdict: watch.explain(reached.over, reached.apart), ..report });
+            told.verdict = watch.explain(reached.over, reached.apart);
         }
         if !rehearsal {
             watch.let_go();
+            // Nothing that follows has begun before the goal.
+            machine.fence();
             return;
         }
         black_box(told);
@@ -88,5 +82,22 @@ impl<'t, M: Machine> Ending<'t, M> {
             watch.go_over_to_clock(now);
             watch.pass_over_to(self.timebase.stamp());
         }
+    }
+
+    /// Polls the counter, so that the next reading of the kernel's clock is at the goal, as that of the tie would be.
+    #[inline(always)]
+    fn come(&mut self, rehearsal: bool) {
+        let Self { goal, timebase, watch, .. } = self;
+        let tie = goal.tie(timebase);
+        if rehearsal {
+            // The way into this code is no gap.
+            watch.pass_over_to(tie.after);
+        }
+        let left = if rehearsal { Nanos::ZERO } else { goal.left(timebase, tie.at()) };
+        let aim = timebase.ticks_after(tie.before, left - POLL_SEES_LATE);
+        let polled = poll(watch, tie.before, aim, i64::MAX, goal.latest(), Nanos::ZERO);
+        // Later looks see only what comes after the goal, unless the goal passed within a gap that was seen.
+        let in_time = !rehearsal && polled.end.since(aim) < timebase.gap_ticks();
+        watch.go_over_to_clock(if in_time { tie.at() + left } else { timebase.machine().monotonic() });
     }
 }

@@ -291,8 +291,7 @@ impl Sleeper<'_> {
         let overslept = if slept > Nanos::ZERO { (-left).max(Nanos::ZERO) } else { Nanos::ZERO };
         let (mut watch, waited) = approach(timebase, goal);
         watch.note(|verdict| verdict.overslept = overslept);
-        let mut ending = Ending::new(goal, timebase, watch, waited);
-        ending.go_over_to_clock();
+        let ending = Ending::new(goal, timebase, watch, waited);
         Ok(Near { ending, request, shift, slept, awake_from, window })
     }
 
@@ -308,8 +307,9 @@ impl Sleeper<'_> {
         prepare: &mut dyn FnMut(Nanos),
         told: &mut Result<Report, DelayError>,
     ) {
-        if let Some(mut near) = self.try_come_near(timebase, goal, began, (request, shift), prepare, told) {
-            Ending::<M>::in_two_passes(|rehearsal| near.pass(rehearsal, told));
+        let near = self.try_come_near(timebase, goal, began, (request, shift), prepare, told);
+        if let (Some(mut near), Ok(report)) = (near, told) {
+            Ending::<M>::in_two_passes(|rehearsal| near.pass(rehearsal, report));
         }
     }
 
@@ -325,9 +325,16 @@ impl Sleeper<'_> {
         prepare: &mut dyn FnMut(Nanos),
         told: &mut Result<Report, DelayError>,
     ) -> Option<Near<'t, M>> {
-        *told = Ok(Report::NONE);
-        let near = check(request).and_then(|_| self.come_near(timebase, goal, began, (request, shift), prepare));
-        near.map_err(|error| *told = Err(error)).ok()
+        match check(request).and_then(|_| self.come_near(timebase, goal, began, (request, shift), prepare)) {
+            Ok(near) => {
+                *told = Ok(Report { requested: request, window: near.window, ..Report::NONE });
+                Some(near)
+            }
+            Err(error) => {
+                *told = Err(error);
+                None
+            }
+        }
     }
 
     /// Sleeps until `until` by the kernel's clock, learns from it, and returns the reading after it.
@@ -438,24 +445,13 @@ struct Near<'t, M: Machine> {
 impl<M: Machine> Near<'_, M> {
     /// One pass of the end. It is not inlined, so that its return is rehearsed, too.
     #[inline(never)]
-    fn pass(&mut self, rehearsal: bool, told: &mut Result<Report, DelayError>) {
-        let Self { ending, request, shift, slept, awake_from, window } = self;
-        ending.pass(
-            rehearsal,
-            told,
-            |_| (),
-            |reached, waited| {
-                let late = reached.over + *shift;
-                Report {
-                    requested: *request,
-                    actual: *request + late,
-                    late,
-                    slept: *slept + waited,
-                    polled: reached.at - *awake_from - waited,
-                    window: *window,
-                    ..Report::NONE
-                }
-            },
-        );
+    fn pass(&mut self, rehearsal: bool, told: &mut Report) {
+        let Self { ending, request, shift, slept, awake_from, .. } = self;
+        ending.pass(rehearsal, told, |report, reached, waited| {
+            report.late = reached.over + *shift;
+            report.actual = *request + report.late;
+            report.slept = *slept + waited;
+            report.polled = reached.at - *awake_from - waited;
+        });
     }
 }

@@ -104,10 +104,11 @@ impl<'t, M: Machine> Watch<'t, M> {
         (watch, start)
     }
 
-    /// Begins to watch with a reading of the kernel's clock.
+    /// Reads the kernel's clock, before anything else, and begins to watch. That clock is the same on all CPUs.
     #[inline(always)]
     pub(crate) fn open_by_clock(timebase: &'t Timebase<M>) -> (Self, Instant) {
-        Self::begin_with(timebase, || timebase.machine().monotonic())
+        let now = timebase.machine().monotonic();
+        Self::begin_with(timebase, || now)
     }
 
     /// Sets the sentinel, takes the reading, and only then does the rest.

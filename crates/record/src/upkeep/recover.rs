@@ -39,10 +39,14 @@ use hairspring_ring::units::{Bytes, Frames};
 
 use plan::Plan;
 
+/// Blocks of each member that a sync covers and that are read nevertheless.
+const NEWEST: usize = 2;
+
 /// The options of [`recover`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoverOptions {
-    /// Reads every block, also those that a sync covers.
+    /// Reads every block. Without it the blocks that a sync covers are believed, unless one of the newest of them is bad: then the disk
+    /// has lost what it had confirmed, and every block is read.
     pub all: bool,
     /// Changes nothing, and reports what would be changed.
     pub dry_run: bool,
@@ -169,8 +173,8 @@ impl Proven {
     }
 }
 
-/// Finds the good parts of a recording and changes nothing. Reads the blocks that no sync covers, or with `all` every block, and
-/// compares them with their checksums.
+/// Finds the good parts of a recording and changes nothing. Reads the blocks that no sync covers and the newest of the others, or with
+/// `all` every block, and compares them with their checksums. If a sync covers a block that is bad, every block is read.
 ///
 /// # Errors
 /// As for [`recover`], except for a journal that is damaged in its middle: records after the damage are not trusted, and a fault
@@ -206,18 +210,34 @@ fn planned(
             recording.faults().join("; ")
         )));
     }
-    let bad = bad_blocks(store, recording, all, progress)?;
+    let newest = newest_durable(recording);
+    let some = |block: &&Block| all || !block.durable || newest.contains(&block.index);
+    let blocks: Vec<Block> = recording.blocks().iter().filter(some).copied().collect();
+    let is_whole = blocks.len() == recording.blocks().len();
+    let mut bad = bad_blocks(store, recording, blocks, progress)?;
+    if !is_whole && bad.iter().any(|index| newest.contains(index)) {
+        bad = bad_blocks(store, recording, recording.blocks().to_vec(), progress)?;
+    }
     Ok(Plan::new(recording, &bad))
 }
 
-/// Reads the blocks that no sync covers, or all. Returns the indices of the bad blocks, ascending.
+/// The newest blocks of each member that a sync covers: what a disk has lost that confirmed a sync and did not make it.
+fn newest_durable(recording: &Recording) -> Vec<u64> {
+    let mut newest = Vec::new();
+    for member in recording.members() {
+        let durable = recording.blocks().iter().rev().filter(|block| block.durable && block.member == member.number);
+        newest.extend(durable.take(NEWEST).map(|block| block.index));
+    }
+    newest
+}
+
+/// Reads these blocks. Returns the indices of the bad ones, ascending.
 fn bad_blocks(
     store: &mut dyn Store,
     recording: &Recording,
-    all: bool,
+    blocks: Vec<Block>,
     progress: &mut dyn FnMut(ReadProgress) -> ControlFlow<()>,
 ) -> Result<Vec<u64>, RecordingError> {
-    let blocks: Vec<_> = recording.blocks().iter().filter(|block| all || !block.durable).copied().collect();
     let total = Bytes(blocks.iter().map(|block| u64::from(block.length)).sum());
     let (mut done, mut bad) = (0, Vec::new());
     let mut reader = BlockReader::of(store, recording, blocks)?;

@@ -31,8 +31,8 @@ const SEEDS: u64 = 500;
 /// for no sync, and where a sync had failed. 6948, 9967 and 12638: more gaps in a block than the ring holds. 9730: a block that found no
 /// sector's beginning behind the last one, and bytes that were still demanded when their withdrawal was under way.
 const FAILED_ONCE: [u64; 6] = [6_948, 9_730, 9_967, 12_638, 15_156, 32_142];
-const PATTERN: Pattern = Pattern::Noise { seed: 7 };
-const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
+pub(crate) const PATTERN: Pattern = Pattern::Noise { seed: 7 };
+pub(crate) const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
 /// Steps after which a recording that does not end has hung.
 const MOST_STEPS: u32 = 400_000;
 
@@ -54,13 +54,13 @@ impl Dice {
 }
 
 #[derive(Clone, Debug)]
-struct Case {
-    layout: Layout,
+pub(crate) struct Case {
+    pub(crate) layout: Layout,
     bytes: u64,
     ring: u64,
     block: u64,
     depth: usize,
-    members: usize,
+    pub(crate) members: usize,
     placement: BlockPlacement,
     on_overrun: OnOverrun,
     volume: Option<Bytes>,
@@ -68,7 +68,7 @@ struct Case {
     storm: Option<u64>,
     /// Bytes that the source has ready at each of its turns.
     burst: u64,
-    script: DiskScript,
+    pub(crate) script: DiskScript,
 }
 
 fn errno(dice: &mut Dice) -> What {
@@ -94,7 +94,7 @@ fn fault(dice: &mut Dice, members: usize) -> Option<Fault> {
 }
 
 impl Case {
-    fn of(seed: u64) -> Self {
+    pub(crate) fn of(seed: u64) -> Self {
         let mut dice = Dice(seed);
         let (layout, block) = dice.one_of(&[
             (Layout::analogue(1, 8).expect("exists"), 4096_u64),
@@ -204,15 +204,15 @@ impl Feeder {
 }
 
 /// What a run left.
-struct Run {
-    disk: ScriptedDisk,
+pub(crate) struct Run {
+    pub(crate) disk: ScriptedDisk,
     /// None if there was no recorder: then nothing was recorded.
     outcome: Option<Outcome>,
     /// What was called durable before the disk was gone, and still at the end of the step in which it went.
     durable: u64,
 }
 
-fn run(case: &Case) -> Run {
+pub(crate) fn run(case: &Case) -> Run {
     let disk = ScriptedDisk::new(case.script.clone());
     let memory = Memory::mirrored(Bytes(case.ring), Bytes(case.ring), Pages::Small).expect("memory");
     let (producer, consumer) = ring(Arc::new(memory), Bytes(case.block), case.on_overrun).expect("a ring");

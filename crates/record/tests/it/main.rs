@@ -3,6 +3,7 @@
 mod crashes;
 mod gaps;
 mod hardship;
+mod lying;
 mod mended;
 mod oracle;
 mod recording;

@@ -194,6 +194,13 @@ pub(crate) fn true_metadata(
     verdicts
 }
 
+/// The verdict that the metadata state, if they can be read and state one.
+pub(crate) fn verdict_said(image: &Image, base: &str) -> Option<RecordingVerdict> {
+    let meta = image.read(Path::new(&format!("{base}.sigmf-meta")))?;
+    let (_, closing, _) = sigmf::parse(&meta).ok()?;
+    Some(closing?.verdict)
+}
+
 /// Whether metadata are there that say this.
 pub(crate) fn meta_says(image: &Image, base: &str, text: &str) -> bool {
     let meta = image.read(Path::new(&format!("{base}.sigmf-meta"))).unwrap_or_default();

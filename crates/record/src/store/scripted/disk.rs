@@ -41,6 +41,8 @@ enum Effect {
         barrier: u64,
         failed: Option<Errno>,
     },
+    /// A sync that is only confirmed.
+    Lie,
     Allocate {
         to: u64,
     },
@@ -65,6 +67,16 @@ struct Verdict {
     error: Option<Errno>,
     most_bytes: Option<u64>,
     stall: Nanos,
+    lies: bool,
+}
+
+/// What a blocking call has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    Nothing,
+    /// It is done, and a power cut may undo it although it was to be durable.
+    InMemory,
+    All,
 }
 
 #[derive(Clone, Debug)]
@@ -199,6 +211,7 @@ impl State {
                 (What::Error(error), _) => verdict.error = Some(error),
                 (What::Short(most), _) => verdict.most_bytes = Some(most),
                 (What::Stall(stall), _) => verdict.stall = stall,
+                (What::Lie, _) => verdict.lies = true,
                 (What::Crash, _) => self.is_crashed = true,
             }
         }
@@ -260,6 +273,7 @@ impl State {
                 Effect::Write { piece, length, read }
             }
             Op::Read(_, _, piece) => Effect::Read { piece, length: (piece.length as u64).min(most) },
+            Op::Sync(_) if verdict.lies => Effect::Lie,
             Op::Sync(_) => Effect::Sync { barrier: self.inodes[open.inode].barrier(), failed: verdict.error },
             Op::Allocate(_, at, length) => {
                 if self.room_from(open.inode, at) < length {
@@ -302,6 +316,7 @@ impl State {
                 self.inodes[inode].sync(*barrier);
                 Ok(0)
             }
+            Effect::Lie => Ok(0),
             Effect::Sync { barrier, failed: Some(error) } => {
                 self.inodes[inode].fail_sync(*barrier);
                 Err(*error)
@@ -323,7 +338,7 @@ impl State {
                 Change::Write { at: flight.at, bytes: bytes.into() }
             }
             Effect::Allocate { to } => Change::Extend { to: *to },
-            Effect::Fail(_) | Effect::Read { .. } | Effect::Sync { .. } => Change::Extend { to: 0 },
+            Effect::Fail(_) | Effect::Read { .. } | Effect::Sync { .. } | Effect::Lie => Change::Extend { to: 0 },
         }
     }
 
@@ -376,7 +391,7 @@ impl State {
     }
 
     /// Begins a blocking call: counts it, applies faults, refuses it if the disk is gone. Returns how long it stalls.
-    fn act(&mut self, kind: OpKind, attempted: &str, path: &Path) -> Result<(Nanos, bool), StoreError> {
+    fn act(&mut self, kind: OpKind, attempted: &str, path: &Path) -> Result<(Nanos, Done), StoreError> {
         self.follow_the_clock();
         let was_crashed = self.is_crashed;
         let verdict = self.meet(kind, path, 0);
@@ -387,7 +402,7 @@ impl State {
         if self.is_crashed {
             // The call may have had its effect.
             self.crash();
-            return Ok((Nanos::ZERO, self.chance.coin()));
+            return Ok((Nanos::ZERO, if self.chance.coin() { Done::All } else { Done::Nothing }));
         }
         if let Some(error) = verdict.error {
             return Err(failed(error));
@@ -395,7 +410,7 @@ impl State {
         if self.script.pace == Pace::Leaping && verdict.stall > Nanos::ZERO {
             self.advance(self.now + verdict.stall);
         }
-        Ok((verdict.stall, true))
+        Ok((verdict.stall, if verdict.lies { Done::InMemory } else { Done::All }))
     }
 
     /// Ends a blocking call: an error if the disk crashed during it.
@@ -417,7 +432,7 @@ impl State {
             None if !creates => return refused(libc::ENOENT),
             None => {
                 self.inodes.push(Inode::default());
-                if done {
+                if done != Done::Nothing {
                     self.names.insert(path.to_owned(), self.inodes.len() - 1);
                 }
                 self.inodes.len() - 1
@@ -443,7 +458,7 @@ impl State {
         let OpenFile { path, inode, .. } = self.file(id).clone();
         let attempted = "set the length of";
         let (stall, done) = self.act(OpKind::Truncate, attempted, &path)?;
-        if done {
+        if done != Done::Nothing {
             self.inodes[inode].change(Change::Truncate { length });
             self.inodes[inode].reserved = length;
         }
@@ -455,9 +470,15 @@ impl State {
         if self.free_bytes().is_some_and(|free| free < content.len() as u64) {
             return Err(StoreError::new("write", path, &io::Error::from_raw_os_error(libc::ENOSPC)));
         }
-        if done {
-            self.inodes.push(Inode::durable(Content::of(content)));
+        if done != Done::Nothing {
+            let mut inode = if done == Done::All { Inode::durable(Content::of(content)) } else { Inode::default() };
+            if done == Done::InMemory {
+                inode.change(Change::Write { at: 0, bytes: content.into() });
+            }
+            self.inodes.push(inode);
             self.names.insert(path.to_owned(), self.inodes.len() - 1);
+        }
+        if done == Done::All {
             self.make_names_durable(hairspring_file::folder_of(path));
         }
         self.acted(stall, "write", path)
@@ -465,7 +486,7 @@ impl State {
 
     pub(super) fn remove(&mut self, path: &Path) -> Result<Nanos, StoreError> {
         let (stall, done) = self.act(OpKind::Remove, "remove", path)?;
-        if done && self.names.remove(path).is_none() {
+        if done != Done::Nothing && self.names.remove(path).is_none() {
             return Err(StoreError::new("remove", path, &io::Error::from_raw_os_error(libc::ENOENT)));
         }
         self.acted(stall, "remove", path)
@@ -474,7 +495,7 @@ impl State {
     pub(super) fn sync_folder(&mut self, path: &Path) -> Result<Nanos, StoreError> {
         let attempted = "make durable the names in";
         let (stall, done) = self.act(OpKind::SyncFolder, attempted, path)?;
-        if done {
+        if done == Done::All {
             self.make_names_durable(if path.as_os_str().is_empty() { Path::new(".") } else { path });
         }
         self.acted(stall, attempted, path)

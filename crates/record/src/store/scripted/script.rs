@@ -113,6 +113,9 @@ pub enum What {
     Short(u64),
     /// First the whole disk stalls for this long.
     Stall(Nanos),
+    /// The disk confirms it and has not done it, if it is a sync of a file or a folder; a file that is put is there, but not durable.
+    /// Nothing else is changed.
+    Lie,
     /// The disk disappears. Operations under way are done, half done or not done, as the seed decides, and all later ones fail
     /// with `ENODEV`.
     Crash,

@@ -1,0 +1,108 @@
+//! Disks that confirm syncs they have not made, and lose power. No recorder can know, so the metadata may say that a recording is whole
+//! and its bytes are gone. What holds nevertheless: whoever reads the recording finds it out, and recovery keeps only what is proven.
+
+use std::path::PathBuf;
+
+use hairspring_record::ledger::RecordingVerdict;
+use hairspring_record::recording::Recording;
+use hairspring_record::recover::{RecoverOptions, Recovered, recover};
+use hairspring_record::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk, What, When};
+use hairspring_record::verify::{Verified, VerifyOptions, verify};
+
+use crate::crashes::{Case, NAMES, PATTERN, run};
+use crate::oracle;
+
+const SEEDS: u64 = 300;
+
+/// What the readers made of what was left.
+#[derive(Default)]
+struct Seen {
+    /// The metadata said that it was whole, and it was not.
+    false_claims: u32,
+    /// Bytes that a sync covered were gone.
+    durable_lost: u32,
+    refused: u32,
+    recovered: u32,
+}
+
+fn disk(image: &Image) -> ScriptedDisk {
+    ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone())
+}
+
+fn verified(image: &Image, paths: &[PathBuf]) -> Option<Verified> {
+    let mut store = disk(image).store(8);
+    let recording = Recording::open_in(&mut store, paths).and_then(Recording::whole).ok()?;
+    verify(&mut store, &recording, VerifyOptions { counters: true, sha512: false }, &mut |_| {}).ok()
+}
+
+fn recovered(disk: &ScriptedDisk, paths: &[PathBuf], all: bool) -> Option<Recovered> {
+    let options = RecoverOptions { all, cut_journal: true, dry_run: false };
+    recover(&mut disk.store(8), paths, options, &mut |_| {}).ok()
+}
+
+fn check(seed: u64, seen: &mut Seen) {
+    let mut case = Case::of(seed);
+    // Honest for a while, and then no longer: the beginning of a recording may lie under a true sync.
+    let honest = 1 + seed % 40;
+    case.script.faults = vec![Fault { kind: None, file: None, when: When::From(honest), what: What::Lie }];
+    if seed.is_multiple_of(2) {
+        let operations = run(&case).disk.operations();
+        case.script.faults.insert(0, Fault::crash_at(operations - seed % operations.min(60)));
+    }
+    let left = run(&case).disk.image_after_power_cut(seed);
+    let names = &NAMES[..case.members];
+    let paths: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+    let claims_whole = names
+        .iter()
+        .any(|name| oracle::verdict_said(&left, name).is_some_and(|verdict| verdict <= RecordingVerdict::Stopped));
+    let Some(found) = verified(&left, &paths) else {
+        seen.refused += 1;
+        return;
+    };
+    if found.verdict <= RecordingVerdict::Stopped {
+        // Then it is so, by a reader that has nothing in common with the library's.
+        assert_eq!(oracle::check(&left, names, case.layout, PATTERN, true).stored, found.bytes.0);
+    } else {
+        seen.false_claims += u32::from(claims_whole);
+    }
+    let lost = found.damages.iter().any(|damage| damage.block.durable);
+    seen.durable_lost += u32::from(lost);
+    for all in [true, false] {
+        let disk = disk(&left);
+        let Some(told) = recovered(&disk, &paths, all) else { continue };
+        let image = disk.image_after_kill(0);
+        let after = verified(&image, &paths).expect("what was recovered can be read");
+        let damaged: Vec<_> = after.damages.iter().map(|damage| damage.block.index).collect();
+        assert_eq!(after.mismatch, None, "{damaged:?}");
+        if all {
+            seen.recovered += 1;
+            assert_eq!((&after.faults[..], after.damaged), (&[] as &[String], 0), "{told:?}");
+            assert_eq!((after.verdict, after.missing.0), (told.verdict, 0), "{told:?}");
+            oracle::check(&image, names, case.layout, PATTERN, false);
+        } else if after.damaged > 0 {
+            // Only what it did not read, because a sync covers it, and never what was written last.
+            let newest = found.damages.iter().map(|damage| damage.block.index).max();
+            assert!(after.damages.iter().all(|damage| damage.block.durable), "{after:?}");
+            assert!(newest.is_some(), "{after:?}");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_confirms_syncs_it_has_not_made_is_found_out_and_recovery_keeps_what_is_proven() {
+    let times = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse().ok()).unwrap_or(1_u64);
+    let mut seen = Seen::default();
+    for seed in 0..SEEDS * times {
+        if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(seed, &mut seen))) {
+            println!("failed: HAIRSPRING_SEED={seed}");
+            std::panic::resume_unwind(panic);
+        }
+    }
+    println!("figure: recordings on a disk that lies: {}", SEEDS * times);
+    println!("figure: their metadata said whole, and verify found that they are not: {}", seen.false_claims);
+    println!("figure: blocks were lost that a sync covered: {}", seen.durable_lost);
+    println!("figure: refused, because metadata or journal are gone: {}", seen.refused);
+    println!("figure: recovered to what is proven: {}", seen.recovered);
+    // Or else the disk has not lied.
+    assert!(seen.false_claims > 0 && seen.durable_lost > 0 && seen.recovered > 0, "the disk has lost nothing");
+}
