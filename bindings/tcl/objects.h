@@ -11,11 +11,11 @@
 typedef int Tcl_Size;
 #endif
 
-// What belongs to an interpreter.
+// State of an interpreter.
 struct package {
-    // How many objects were made, for their names.
+    // The number of objects made, for their names.
     unsigned long made;
-    // What a long delay evaluates shortly before its end, and the words of a long delay of nothing.
+    // The script that a long delay evaluates shortly before its end, and the words of a long delay of zero.
     Tcl_Obj *rehearsal;
     Tcl_Obj *nothing[3];
 };
@@ -26,7 +26,7 @@ struct object {
     const struct noun *noun;
     void *handle;
     Tcl_Command token;
-    // The command and the calls under way, for what a call evaluates may delete the command.
+    // The command and the running calls, because a script that a call evaluates may delete the command.
     int users;
 };
 
@@ -35,7 +35,7 @@ typedef int method_call(struct object *object, Tcl_Interp *interp, int count, Tc
 struct method {
     const char *name;
     method_call *call;
-    // How many words follow the name, and what they are.
+    // The number of words after the name, and their names.
     int words;
     const char *usage;
 };
@@ -88,7 +88,7 @@ static int get_wide(Tcl_Interp *interp, Tcl_Obj *word, int64_t *value)
     return TCL_OK;
 }
 
-// Returns the report if the delay went well.
+// Returns the report if the delay succeeded.
 static int return_report(Tcl_Interp *interp, int code, Tcl_Obj *value)
 {
     if (code == HS_OK)
@@ -207,7 +207,7 @@ static int get_object(Tcl_Interp *interp, Tcl_Obj *word, const struct noun *noun
 #define METHOD(name) static int name(struct object *object, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
 #define UNUSED_WORDS (void)count, (void)words
 
-// What it does first comes before it looks at its words.
+// Runs the preparation before it reads its words.
 #define DELAY(name, type, get, first, call)                     \
     METHOD(name)                                                \
     {                                                           \
@@ -322,7 +322,7 @@ static const struct method timebase_methods[] = {
 
 // ---- the long delay ------------------------------------------------------------------------------------------------------------------
 
-// The delays that `tune` looks at, as the library does: so many where they take no longer than a second, and never fewer than 11.
+// The number of delays for `tune`, as in the library: so many if they take at most a second, and never fewer than 11.
 #define TUNE_DELAYS 51
 #define TUNE_DELAYS_LEAST 11
 #define TUNE_TIME_NS INT64_C(1000000000)
@@ -333,7 +333,7 @@ static int ascending(const void *one, const void *other)
     return (left > right) - (left < right);
 }
 
-// The library's own tuning would find the lead for a caller in C. So the delays are commands here, as they are for a script.
+// The library's own tuning would find the lead for a caller in C. So this one times commands, as a script calls them.
 METHOD(long_delay_tune)
 {
     (void)count;
@@ -435,7 +435,7 @@ METHOD(profile_stop)
     return return_wide(interp, span_ns);
 }
 
-// Evaluates a script as one span. The script may delete the profile; what it yields is the result.
+// Evaluates a script as one span and returns its result. The script may delete the profile.
 METHOD(profile_run)
 {
     (void)count;
@@ -491,7 +491,7 @@ METHOD(real_time_grants)
     return return_object(interp, result);
 }
 
-// Tells what the system does not restore; the object goes in any case.
+// Reports settings that the system does not restore; deletes the object in any case.
 METHOD(real_time_destroy)
 {
     hs_real_time *handle = object->handle;
@@ -517,7 +517,7 @@ METHOD(window_bytes)
     return return_wide(interp, (Tcl_WideInt)bytes);
 }
 
-// An offset; a negative one is outside of every window.
+// An offset; a negative one is outside every window.
 static int get_offset(Tcl_Interp *interp, Tcl_Obj *word, size_t *offset_bytes)
 {
     int64_t offset;

@@ -1,4 +1,4 @@
-//! Recordings on disks that the kernel makes of memory: two as one (RAID 0), one that fails, and one that lies.
+//! Recordings on memory disks of the kernel: two joined to one (RAID 0), one that fails, and one that drops writes silently.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -16,11 +16,11 @@ use crate::findings::{Findings, check, text};
 use crate::kernel::Mapped;
 use crate::shell;
 
-/// The card that is recorded: two seconds of data that can be computed again.
+/// The card: it sends two seconds of data that the test can compute again.
 const FRAMES: u64 = 400_000;
 const CARD: &str = "virtual:2ch,16bit,200kS/s,data=noise,seed=5,frames=400000";
 const FRAME_BYTES: u64 = 4;
-/// Notify size, and so that of a block.
+/// Notify size, which is also the size of a block.
 const BLOCK: Bytes = Bytes(64 << 10);
 
 /// Records a source with small buffers, and lets `meanwhile` happen.
@@ -53,7 +53,7 @@ fn card() -> Result<Box<dyn Source>, String> {
     CARD.parse::<Card>().map_err(text)?.open(None).map_err(text)
 }
 
-/// Two disks as one, in stripes of 64 KiB; a recording on it is whole.
+/// Two disks joined to one, in stripes of 64 KiB; a recording on it is complete.
 pub(crate) fn raid0(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     shell::write("/sys/module/md_mod/parameters/new_array", "md0")?;
     shell::run(
@@ -74,7 +74,7 @@ pub(crate) fn raid0(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     check(outcome.ledger.stored_bytes == FRAMES * FRAME_BYTES, || format!("{:?}", outcome.ledger))?;
     let verified = verified(&target)?;
     check(verified.verdict == RecordingVerdict::Complete && verified.mismatch.is_none(), || format!("{verified:?}"))?;
-    // Both members carry some of it.
+    // Both members hold a part of the file.
     for disk in ["ram0", "ram1"] {
         let state = std::fs::read_to_string(format!("/sys/block/md0/md/dev-{disk}/state")).map_err(text)?;
         check(state.contains("in_sync"), || format!("{disk} is {state}"))?;
@@ -85,7 +85,7 @@ pub(crate) fn raid0(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     shell::write("/sys/block/md0/md/array_state", "clear")
 }
 
-/// Unmounts a disk. The kernel closes the files of an io_uring some time after it is gone.
+/// Unmounts a disk. The kernel closes the files of an io_uring some time after the ring is closed.
 fn unmount(path: &str) -> Result<(), String> {
     shell::wait_until(&format!("{path} stays in use"), || shell::run(&format!("umount {path}")).is_ok())
 }
@@ -96,7 +96,7 @@ fn sectors(disk: &str) -> Result<u64, String> {
     text.trim().parse().map_err(|_| format!("{disk} has a size of {text}"))
 }
 
-/// A disk with a file system on it that behaves until it is told otherwise.
+/// A disk with a file system, without faults until the test replaces its target.
 fn flaky(name: &str, disk: &str) -> Result<(Mapped, u64), String> {
     let sectors = sectors(disk)?;
     let mapped = Mapped::create(name, sectors, "flakey", &format!("/dev/{disk} 0 86400 0")).map_err(text)?;
@@ -110,7 +110,7 @@ fn flaky(name: &str, disk: &str) -> Result<(Mapped, u64), String> {
     Ok((mapped, sectors))
 }
 
-/// A disk that fails in the middle of a recording: the recording says so, and what it claims to have is there.
+/// A disk that fails in the middle of a recording: the recording says so, and all blocks that it claims are on the disk.
 pub(crate) fn errors(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let (mapped, sectors) = flaky("failing", "ram2")?;
     let target = PathBuf::from("/mnt/failing/recording");
@@ -138,7 +138,7 @@ pub(crate) fn errors(_lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     unmount("/mnt/failing")
 }
 
-/// A disk that says that it has written and has not: nobody can know while recording, but reading it back does not take it for good.
+/// A disk that reports writes as done and drops them: the recorder cannot know, but reading back finds the missing blocks.
 pub(crate) fn dropped(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let (mapped, sectors) = flaky("lying", "ram3")?;
     let target = PathBuf::from("/mnt/lying/recording");
@@ -146,7 +146,7 @@ pub(crate) fn dropped(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
     let recorded = recorded(card()?, target.clone(), &mut |stored| {
         let now = stored > 4 * BLOCK.0 && stored < 12 * BLOCK.0;
         if now != lying {
-            // Not to the end, or else the metadata would be missing, too, which is easily found.
+            // Drops no writes at the end: missing metadata would be too easy to find.
             let table = if now { "/dev/ram3 0 0 86400 1 drop_writes" } else { "/dev/ram3 0 86400 0" };
             mapped.replace(sectors, "flakey", table).map_err(text)?;
             (lying, lied) = (now, true);
@@ -154,8 +154,8 @@ pub(crate) fn dropped(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
         Ok(())
     })?;
     check(lied && !lying, || "the recording was over before the disk had lied".to_owned())?;
-    // The metadata were written when the disk was honest again, so the recording opens and is read. A refusal would say nothing of
-    // what the disk dropped.
+    // The metadata were written after the fault, so the recording opens. A refusal to open would not test the blocks that the
+    // disk dropped.
     let verified = verified(&target).map_err(|error| format!("read it back: {error}"))?;
     let told = format!(
         "{}, {} of {} blocks damaged, {} missing",

@@ -232,7 +232,7 @@ pub(crate) fn parport(lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     let (tell, served) = mpsc::channel();
     let action = move |activation: &mut Activation<'_, '_, Host>| {
         let read = status.read(Registers::STATUS);
-        // The other side may have given up.
+        // The receiver may have given up.
         let _ = tell.send(activation.event().sequence);
         read.map(drop).map_err(|error| DeviceError {
             attempted: "read the status of the port".to_owned(),
@@ -244,7 +244,7 @@ pub(crate) fn parport(lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     let mut raised = Vec::with_capacity(COUNT.into());
     let ran = ran(unit, log, &stop, &served, |wait| {
         for number in 1..=COUNT {
-            // So that the unit sleeps.
+            // Gives the unit time to fall asleep.
             std::thread::sleep(Duration::from_millis(1));
             registers.write(Registers::DATA, number)?;
             raised.push(lab.timebase.now());

@@ -12,12 +12,12 @@ use crate::report::Report;
 use crate::timebase::{Timebase, given_or_default};
 use crate::waiting::{self, Ending, Goal};
 
-/// Delays that sleep first and poll last; never early. It learns how late the kernel wakes the thread, so each thread is to have
-/// its own: a call while another thread waits with it is a RuntimeError.
+/// Delays that sleep first and poll last; never early. A LongDelay learns how late the kernel wakes the thread, so each thread
+/// needs its own: a call while another thread waits with it raises RuntimeError.
 #[pyclass(frozen, module = "hairspring")]
 pub(crate) struct LongDelay {
     state: Mutex<State>,
-    /// The Python function that is rehearsed; to look for it each time takes longer than the rehearsal.
+    /// The Python function that is rehearsed; looking it up each time takes longer than the rehearsal.
     late_ns: Py<PyAny>,
 }
 
@@ -29,11 +29,11 @@ struct State {
 }
 
 impl LongDelay {
-    /// Has it, unless somebody else has: their delay may take long.
+    /// Locks the delay, or fails if another thread holds it, whose delay may take long.
     fn with<R>(&self, run: impl FnOnce(&mut State) -> PyResult<R>) -> PyResult<R> {
         match self.state.try_lock() {
             Ok(mut state) => run(&mut state),
-            // What a panic has left behind is still a delay.
+            // After a panic the delay is still valid.
             Err(TryLockError::Poisoned(left)) => run(&mut left.into_inner()),
             Err(TryLockError::WouldBlock) => {
                 Err(PyRuntimeError::new_err("this LongDelay is in use by another thread; make one for each thread"))
@@ -47,12 +47,13 @@ impl LongDelay {
             let slept = waiting::sleep(py, timebase, long, *ending, goal(timebase))?;
             Ok((slept, Arc::clone(timebase)))
         })?;
-        // With the very method that is to return. It is free now, unless another thread has come that should have one of its own.
+        // Calls the same method that is about to return. The delay is unlocked here, unless another thread uses it too, which is
+        // an error.
         if slept.is_early() && this.with(|_| Ok(())).is_ok() {
             let before = Host.monotonic();
             this.late_ns.call1(py, (slf.getattr("delay_ns")?, 0))?;
             let took = Host.monotonic() - before;
-            // Whoever has it now learns by itself.
+            // If another thread has locked it, that thread learns from its own rehearsal.
             let _ = this.with(|state| {
                 state.ending.note(took);
                 Ok(())
@@ -61,7 +62,7 @@ impl LongDelay {
         slept.end(&timebase).map(Report)
     }
 
-    /// The lead by which delays of this length are on time in the middle, as a caller in Python sees them.
+    /// The lead with which the median delay of this length is exact, timed by a caller in Python.
     fn tuned(slf: &Bound<'_, Self>, request: Nanos) -> PyResult<Nanos> {
         let set = |lead| {
             slf.get().with(|state| {
@@ -82,8 +83,8 @@ impl LongDelay {
         Err(not_pickled("a LongDelay", "make one in the thread that needs it"))
     }
 
-    /// Learns by some 10 ms of short sleeps. `lead` ends every delay earlier by so much: an average around the target in place of a
-    /// guaranteed minimum. `budget` limits the time that one delay may spend polling; below 200 µs the end is not rehearsed.
+    /// Learns from about 10 ms of short sleeps. `lead` ends every delay earlier by that much, so that the average hits the target
+    /// and delays may be early. `budget` limits the polling time of one delay; below 200 µs the end is not rehearsed.
     #[new]
     #[pyo3(signature = (timebase = None, *, lead = None, lead_ns = None, budget = None, budget_ns = None))]
     fn new(
@@ -140,13 +141,13 @@ impl LongDelay {
         Self::wait(slf, |timebase| Goal::Until(moment(timebase, deadline_ns.0)))
     }
 
-    /// Finds the lead by which the median delay of so many seconds comes out exact, and sets it; in seconds. Takes 51 delays, above
-    /// 20 ms as many as fit into a second, but at least 11.
+    /// Finds the lead with which the median delay of so many seconds is exact, sets it and returns it in seconds. Measures 51
+    /// delays; above 20 ms as many as fit into a second, but at least 11.
     fn tune(slf: &Bound<'_, Self>, seconds: Seconds) -> PyResult<f64> {
         Self::tuned(slf, seconds.0).map(Nanos::as_secs_f64)
     }
 
-    /// As tune(); in nanoseconds.
+    /// As tune(), in nanoseconds.
     fn tune_ns(slf: &Bound<'_, Self>, ns: Whole) -> PyResult<i64> {
         Self::tuned(slf, ns.0).map(Nanos::count)
     }
@@ -163,7 +164,7 @@ impl LongDelay {
         self.with(|state| Ok(state.ending.lead.count()))
     }
 
-    /// How long before a deadline the polling would begin now, for a delay of so many nanoseconds.
+    /// How long before its deadline a delay of so many nanoseconds would begin to poll.
     fn window_ns(&self, request_ns: Whole) -> PyResult<i64> {
         let request = request_ns.0;
         self.with(|state| Ok((state.long.window(request) + state.ending.ahead(request)).count()))

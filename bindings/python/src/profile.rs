@@ -13,17 +13,17 @@ use crate::timebase::{Timebase, given_or_default};
 
 struct Spans {
     profile: hairspring_time::Profile<'static, Host>,
-    /// Those that have begun: each thread ends its own, the latest first.
+    /// Open spans: each thread ends its own, the latest first.
     open: Vec<(ThreadId, Start)>,
 }
 
-/// The spans of one piece of code, each a `with` block. Threads share it, blocks may be nested.
+/// The spans of one piece of code, each a `with` block. Threads may share a profile; blocks may be nested.
 #[pyclass(frozen, subclass, module = "hairspring")]
 pub(crate) struct Profile(Mutex<Spans>);
 
 impl Profile {
     fn spans(&self) -> MutexGuard<'_, Spans> {
-        // A span that a panic has left open does no harm.
+        // A span that a panic left open does no harm.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -34,7 +34,7 @@ impl Profile {
         Err(not_pickled("a Profile", "pass on the figures of its summary()"))
     }
 
-    /// A profile without spans. With `ordered`, each stamp waits for all earlier instructions of the CPU.
+    /// An empty profile. With `ordered`, each stamp waits until the CPU has finished all earlier instructions.
     #[new]
     #[pyo3(signature = (timebase = None, *, ordered = true))]
     fn new(py: Python<'_>, timebase: Option<Timebase>, ordered: bool) -> PyResult<Self> {
@@ -57,7 +57,7 @@ impl Profile {
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         let thread = thread::current().id();
         let mut spans = slf.spans();
-        // Last, so that nothing of this is in the span but the way back.
+        // Last, so that the span contains only the return from this function.
         let start = spans.profile.start();
         spans.open.push((thread, start));
         drop(spans);
@@ -68,7 +68,7 @@ impl Profile {
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let mut spans = self.spans();
         let Spans { profile, open } = &mut *spans;
-        // The stamp of the end is read here; which beginning belongs to it is looked for before.
+        // Reads the end stamp here, after looking up the beginning.
         let thread = thread::current().id();
         let Some(place) = open.iter().rposition(|(owner, _)| *owner == thread) else {
             return Err(PyRuntimeError::new_err(
@@ -101,7 +101,7 @@ pub(crate) struct Summary(hairspring_time::Summary);
 
 #[pymethods]
 impl Summary {
-    /// Spans in all, the first included.
+    /// The number of spans, with the first.
     #[getter]
     fn count(&self) -> u64 {
         self.0.count
@@ -113,31 +113,31 @@ impl Summary {
         self.0.first.map(Nanos::count)
     }
 
-    /// The shortest of the rest.
+    /// The shortest of the others.
     #[getter]
     fn min_ns(&self) -> Option<i64> {
         self.0.min.map(Nanos::count)
     }
 
-    /// The median of the rest.
+    /// The median of the others.
     #[getter]
     fn median_ns(&self) -> Option<i64> {
         self.0.median.map(Nanos::count)
     }
 
-    /// The longest of the rest.
+    /// The longest of the others.
     #[getter]
     fn max_ns(&self) -> Option<i64> {
         self.0.max.map(Nanos::count)
     }
 
-    /// The mean of the rest.
+    /// The mean of the others.
     #[getter]
     fn mean_ns(&self) -> Option<i64> {
         self.0.mean.map(Nanos::count)
     }
 
-    /// What a pair of stamps with nothing between shows, without Python's own cost.
+    /// The time between two consecutive stamps, without the cost of Python.
     #[getter]
     fn stamp_cost_ns(&self) -> i64 {
         self.0.stamp_cost.count()

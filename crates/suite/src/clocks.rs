@@ -10,7 +10,7 @@ use hairspring_machine::{ClockCall, Machine};
 
 use crate::probe::{Context, Probes};
 
-/// A way to ask for the time.
+/// A way to read the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Read {
     Counter,
@@ -20,8 +20,8 @@ pub(crate) enum Read {
     Call(ClockCall),
 }
 
-/// The probes of the chapter. The tables stand in the order in which they are read; a calibration comes first and is judged last, when
-/// its baseline has grown.
+/// The probes of the chapter. The tables stand in reading order; a calibration comes first and is judged last, when its baseline
+/// has grown.
 pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "clocks",
@@ -42,7 +42,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     probes
 }
 
-/// Makes the first call of this process to a clock, and says what it took, as the rows of first calls read it.
+/// Makes the first call of this process to a clock, and returns its time in the form for the rows of first calls.
 ///
 /// # Errors
 /// No such clock; no time base.
@@ -50,7 +50,7 @@ pub(crate) fn first_call(segment: &str) -> Result<String, String> {
     first::call(segment)
 }
 
-/// Why the counter is trusted, or not.
+/// States why the counter is trusted, or not.
 fn trust_notes<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
     let trust = context.timebase.trust().clone();
     let because: Vec<&str> =

@@ -1,4 +1,4 @@
-//! [`Kind`]: the machines that the lab can make, and how they differ before they run.
+//! [`Kind`]: the machines of the lab, and how their configurations differ.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ const PC_MODULES: Modules = &[
     ("virtio_console", ""),
     ("parport_pc", ""),
     ("ppdev", ""),
-    // The first card is for a driver that is attached by hand; `comedi_test` makes the second for itself.
+    // The test attaches a driver to the first card; `comedi_test` creates the second.
     ("comedi", "comedi_num_legacy_minors=1"),
     ("comedi_test", ""),
     ("comedi_parport", ""),
@@ -29,7 +29,7 @@ const PC_MODULES: Modules = &[
     ("brd", "rd_nr=4 rd_size=65536"),
     ("raid0", ""),
     ("dm-flakey", ""),
-    // The checksum that ext4 asks the kernel's cryptography for by name.
+    // The checksum that ext4 requests from the kernel's crypto API by name.
     ("crc32c_generic", ""),
     ("ext4", ""),
 ];
@@ -37,7 +37,7 @@ const PC_MODULES: Modules = &[
 const BOARD_MODULES: Modules = &[("virtio_pci", ""), ("virtio_console", "")];
 
 impl Kind {
-    /// The program that emulates it, and the package that has it.
+    /// The emulator, and its package.
     pub(crate) fn emulator(self) -> (&'static str, &'static str) {
         match self {
             Self::Pc => ("qemu-system-x86_64", "qemu-system-x86"),
@@ -45,7 +45,7 @@ impl Kind {
         }
     }
 
-    /// What else must be installed to make it: a program of each, and its package.
+    /// Other programs that must be installed, and their packages.
     pub(crate) fn tools(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Pc => &[],
@@ -56,7 +56,7 @@ impl Kind {
         }
     }
 
-    /// Packages without a program of their own.
+    /// Packages without a program.
     pub(crate) fn libraries(self) -> &'static [&'static str] {
         match self {
             Self::Pc => &[],
@@ -64,7 +64,7 @@ impl Kind {
         }
     }
 
-    /// Its processor, as the distribution names it.
+    /// Its architecture, in the distribution's terms.
     pub(crate) fn architecture(self) -> &'static str {
         match self {
             Self::Pc => "amd64",
@@ -88,7 +88,7 @@ impl Kind {
         }
     }
 
-    /// Modules that tests load themselves: it takes the parallel port for itself.
+    /// Modules that the tests load themselves, because they claim the parallel port.
     pub(crate) fn modules_by_tests(self) -> &'static [&'static str] {
         match self {
             Self::Pc => &["pps_parport"],
@@ -100,12 +100,12 @@ impl Kind {
     pub(crate) fn machine(self) -> [&'static str; 4] {
         match self {
             Self::Pc => ["-machine", "pc", "-cpu", "max"],
-            // A later processor signs its pointers, which takes the emulation several times as long.
+            // A later processor signs its pointers, which makes the emulation several times slower.
             Self::Board => ["-machine", "virt", "-cpu", "cortex-a57"],
         }
     }
 
-    /// What the kernel calls the serial line of the console.
+    /// The kernel's name of the console's serial line.
     pub(crate) fn console(self) -> &'static str {
         match self {
             Self::Pc => "ttyS0",
@@ -113,7 +113,7 @@ impl Kind {
         }
     }
 
-    /// What the host has seen of it, in a table.
+    /// The label in the table for the changes that the host saw.
     pub(crate) fn seen(self) -> &'static str {
         match self {
             Self::Pc => "parallel port",
@@ -121,7 +121,7 @@ impl Kind {
         }
     }
 
-    /// Tests that do something which the host sees begin like this.
+    /// The beginning of the names of tests whose effects the host sees.
     pub(crate) fn senders(self) -> &'static [&'static str] {
         match self {
             Self::Pc => &["parport.", "comedi.digital"],

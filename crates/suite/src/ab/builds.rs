@@ -20,7 +20,7 @@ use crate::sheet_run::Aside;
 /// The names of the arms: the baseline, the other side, the baseline once more.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A copy of a program, and how it is told where the programs are that are installed with the original.
+/// A copy of a program, and the variable that tells it where the programs installed with the original are.
 struct Copied {
     program: PathBuf,
     beside: Option<(&'static str, PathBuf)>,
@@ -36,7 +36,7 @@ pub(super) struct Builds<'r> {
     interrupted: &'r AtomicBool,
     /// For each arm its builds, which take turns.
     programs: [Vec<Copied>; 3],
-    /// Of the baseline and of the other, each of its builds.
+    /// The builds of the baseline and of the other side.
     pub(super) hashes: [Vec<String>; 2],
     pub(super) builds: [Build; 2],
     pub(super) declared: [Vec<ChapterDeclaration>; 2],
@@ -58,7 +58,7 @@ impl<'r> Builds<'r> {
         let (mut programs, mut hashes) = ([const { Vec::new() }; 3], [const { Vec::new() }; 2]);
         for (arm, side) in sides.into_iter().enumerate() {
             for (number, program) in side.iter().enumerate() {
-                // All of one length, since the length of a program's name moves its stack.
+                // Names of equal length, because the length of a program's name moves its stack.
                 let copy = folder.path().join(format!("{}{number:03}", NAMES[arm]));
                 let failed = |error| AbError::Build(format!("{} cannot be read: {error}", program.display()));
                 std::fs::copy(program, &copy).map_err(failed)?;

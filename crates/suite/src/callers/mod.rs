@@ -1,8 +1,8 @@
-//! Chapter *Callers*: what a call of the library costs from each language that has it, in the manner of a Fermilab note of 2007:
-//! the first call of a process apart from the later ones.
+//! Chapter *Callers*: the cost of a call of the library from each language. As in a Fermilab note of 2007, the first call of a
+//! process is separate from the later ones.
 //!
-//! Each language has a small program of ours that makes the calls and prints what they took, a JSON object for a way to
-//! call; so all of them run as a user's program does, in processes of their own. The rows of a language that is not installed are absent.
+//! Each language has a small program that makes the calls and prints their times, one JSON object for each way to call. So all
+//! calls run as in a user's program, in its own process. The rows of a language that is not installed are absent.
 
 mod program;
 mod rows;
@@ -20,7 +20,7 @@ pub(crate) use program::understood;
 pub(crate) use program::{Program, Start, told_to_copies};
 use rows::{CallRows, tables};
 
-/// Processes of each program: as many first calls.
+/// Processes of each program, which is also the number of first calls.
 const RUNS: usize = 20;
 const RUNS_THOROUGH: usize = 50;
 /// Later calls of each kind in each process.
@@ -37,7 +37,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     probes.needs_core();
     probes.needs_host("programs run on a real machine; this one is simulated");
     for (language, rows) in tables(&mut probes) {
-        // What is started inherits the place, on Linux.
+        // On Linux, a started program inherits the CPU and the policy.
         let slots: Vec<_> = rows.iter().flat_map(CallRows::slots).collect();
         let program = system::PROGRAMS.into_iter().find(|program| program.language == language);
         probes.several(Setting::Class(Class::Other), slots, move |context| {
@@ -56,16 +56,16 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     probes
 }
 
-/// What the calls of all processes took, by call.
+/// Times of the calls of all processes, by call.
 type Calls = BTreeMap<&'static str, CallsTaken>;
 
-/// What the calls of one kind took in all processes, in nanoseconds.
+/// Times of one kind of call in all processes, in nanoseconds.
 #[derive(Default)]
 struct CallsTaken {
     stamps: Vec<f64>,
     first: Vec<f64>,
     later: Vec<f64>,
-    /// How many calls a later sample is the mean of.
+    /// The number of calls whose mean a later sample is.
     block: f64,
 }
 

@@ -1,5 +1,5 @@
-//! What one call costs: later calls by the difference of two loops, calls after flushing by stamps after the caches were swept, and the
-//! first call of a process by stamps in fresh processes.
+//! Cost of one call: later calls by the difference of two loops, calls after flushing by stamps after a sweep of the caches, and
+//! the first call of a process by stamps in fresh processes.
 
 use std::cell::OnceCell;
 use std::hint::black_box;
@@ -14,8 +14,8 @@ use crate::host::system::READS;
 use crate::probe::{Context, Probes, Reading, Row, Setting, Slopes, TableSlot, Taken, spin};
 use crate::rounds::median;
 
-/// Calls by which the two loops differ: enough that a step of the counter weighs little, few enough that most loops are undisturbed. The
-/// shorter loop makes as many, the longer one twice as many.
+/// Calls by which the two loops differ: enough to make a step of the counter small, few enough that most loops are undisturbed.
+/// The shorter loop makes this many calls, the longer one twice as many.
 const CALLS: u32 = 250;
 /// Pairs of loops at most.
 const SLOPES_MOST: usize = 400;
@@ -78,8 +78,8 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(
     }
 }
 
-/// Runs `$body` with `$call` bound to a closure that makes one call, so that each kind of call is compiled into a loop of
-/// its own and no choice is timed.
+/// Runs `$body` with `$call` bound to a closure that makes one call, so that each kind of call is compiled into its own loop
+/// without a branch on the kind.
 macro_rules! with_call {
     ($context:expr, $read:expr, $call:ident => $body:expr) => {{
         let (machine, timebase) = (&$context.machine, &$context.timebase);
@@ -134,7 +134,7 @@ fn later_calls<M: Machine + Clone + Sync>(context: &Context<'_, M>, read: Read) 
     Ok(Reading::difference(slopes))
 }
 
-/// The time of a loop of calls in nanoseconds. One function for all lengths, so that both loops are the same code.
+/// The time of a loop of calls in nanoseconds. One function for all lengths, so that both loops run the same code.
 #[inline(never)]
 fn timed_loop<M: Machine + Clone + Sync>(context: &Context<'_, M>, calls: u32, call: impl Fn()) -> f64 {
     let start = context.timebase.stamp_ordered();

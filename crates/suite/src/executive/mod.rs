@@ -1,4 +1,4 @@
-//! Chapter *Executive*: how long the services of a multitasking executive take, in the form of KADAK's AMX timing guide.
+//! Chapter *Executive*: the times of a multitasking executive's services, in the form of KADAK's AMX timing guide.
 //!
 //! Each scenario is written once against the [`port`] and measured on every executive: this project's on fibers and on threads, and bare
 //! threads as the reference.
@@ -33,15 +33,15 @@ const EXECUTIVES: [(&str, &str); 4] = [
     ("thread_smp", "threads on all CPUs"),
     ("pthread_futex", "bare threads on a futex"),
 ];
-/// Only the first has a row for the longest time without a look at interrupts.
+/// Only the first has a row for the longest time between two polls for interrupts.
 const POLLS: usize = 0;
 
-/// The share of the chapter's time that one run samples for: about 230 runs, their making and their rests fit.
+/// The share of the chapter's time that one run samples for: about 230 runs fit, with their set-up and rests.
 const SLICE_SHARE: f64 = 0.003;
 const SLICE_SHARE_QUICK: f64 = 0.0018;
-/// Longer, the kernel would stall real-time threads before they rest.
+/// The longest slice; after a longer one the kernel would throttle real-time threads before they rest.
 const SLICE_MOST: Nanos = Nanos::from_millis(100);
-/// The share of its own speed that the load must keep while cells are measured.
+/// The share of its own rate that the load must keep while cells are measured.
 const LOAD_SHARE: f64 = 0.5;
 const LIMITS: &str = "at most 10,000 samples of each cell and a fiftieth of a second; cells with more than 5 % of samples \
                       without proof are absent";
@@ -86,18 +86,18 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     probes
 }
 
-/// What all runs need: the workbench, and the load while it is wanted.
+/// State of all runs: the workbench, and the load while it runs.
 #[derive(Default)]
 struct Stand {
     bench: Option<Bench>,
     streaming: Option<Streaming>,
-    /// What the load moved, alone at its beginning and while cells were measured, in bytes per second.
+    /// The rates of the load, alone at its beginning and while cells were measured, in bytes per second.
     rates: Vec<[f64; 2]>,
 }
 
 impl Stand {
     fn set_up<M: Machine + Clone + Sync + 'static>(&mut self, context: &mut Context<'_, M>) {
-        // Tasks run on threads and stacks of this computer, so their stamps must be its own.
+        // Tasks run on threads of this computer, so their stamps must come from its counter.
         let Some(timebase) = context.host_timebase() else { return };
         context.say("what the executive is measured with");
         let place = Placement { cpu: context.cpu, other: context.other, measure_latency: false };
@@ -165,7 +165,7 @@ type RowOf = [[Slot; 2]; 2];
 /// For each scenario of a group, and each of its quantities, the rows.
 type GroupRows = (scenario::Group, Vec<Vec<RowOf>>);
 
-/// Adds the rows of one executive, and its probes without load: the scenarios, then what has no variants.
+/// Adds the rows of one executive, and its probes without load: the scenarios, then the probes without variants.
 fn add<M: Machine + Clone + Sync + 'static, P: Port>(
     probes: &mut Probes<M>,
     tables: &Tables,
@@ -217,7 +217,8 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
     (residual, groups)
 }
 
-/// The probes of one executive under this load. The load takes long to begin, so all executives are measured under it one after the other.
+/// The probes of one executive under this load. The load takes long to start, so all executives are measured under it one after
+/// the other.
 fn under<M: Machine + Clone + Sync + 'static, P: Port>(
     probes: &mut Probes<M>,
     stand: &Rc<RefCell<Stand>>,
@@ -254,7 +255,7 @@ fn under<M: Machine + Clone + Sync + 'static, P: Port>(
     }
 }
 
-/// What a reader must know of the word *loaded*: verified where the load kept half of its own speed all the time.
+/// The note about the word *loaded*: verified if the load always kept half of its own rate.
 fn load_sentence(rates: &[[f64; 2]]) -> Option<String> {
     let [alone, meanwhile] = rates.iter().copied().min_by(|a, b| (a[1] / a[0]).total_cmp(&(b[1] / b[0])))?;
     let verdict = if meanwhile >= LOAD_SHARE * alone { "Loaded is verified" } else { "Loaded is not verified" };
@@ -265,14 +266,14 @@ fn load_sentence(rates: &[[f64; 2]]) -> Option<String> {
     ))
 }
 
-/// Reports what is measured, and adds the remarks of the executive once.
+/// Reports the progress, and adds the remarks of the executive once.
 fn begin<M: Machine + Clone + Sync, P: Port>(context: &mut Context<'_, M>, what: &str) {
     P::remarks().into_iter().for_each(|remark| context.remark_once(remark));
     context.say(what);
 }
 
 fn slice<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Nanos {
-    // What runs take besides sampling is the same at every effort, and weighs most when there is little time.
+    // The set-up of runs takes the same time at every effort, so it weighs most in a short sheet.
     let share = if context.effort == Effort::Quick { SLICE_SHARE_QUICK } else { SLICE_SHARE };
     context.share(share).min(SLICE_MOST)
 }

@@ -1,4 +1,4 @@
-//! What stands below the chapter: how it was taken, and how well the parts agree with the whole.
+//! The remarks below the chapter: how it was measured, and how well the parts agree with the whole.
 
 use hairspring_machine::Machine;
 
@@ -6,7 +6,7 @@ use super::bench::Bench;
 use super::scenario::LINKS;
 use crate::probe::{Context, Slot};
 
-/// How the figures were taken, and with what settings.
+/// How the figures were measured, and with which settings.
 pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, bench: &Bench) {
     let checks = if hairspring_exec::CHECKS { "on" } else { "off" };
     let lto = if cfg!(debug_assertions) {
@@ -60,7 +60,7 @@ pub(super) struct Residual {
     pub(super) sum: Slot,
 }
 
-/// How far T1 to T4 together are from the closed loop of all four.
+/// The difference between the sum of T1 to T4 and the closed loop of all four.
 pub(super) fn residuals<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, executives: &[Residual]) {
     let mut parts = Vec::new();
     for Residual { name, split, sum } in executives {

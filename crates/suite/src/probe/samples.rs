@@ -1,4 +1,4 @@
-//! Samples of one row while it is measured: room is made before, so that recording allocates nothing.
+//! Samples of one row while it is measured, in preallocated memory, so that recording does not allocate.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use hairspring_time::{Report, Verdict};
 use super::reading::{Reading, Taken};
 use crate::rounds::median;
 
-/// The most samples that one row keeps: more would not make a percentile better, and the sheet is held in memory.
+/// The most samples of one row: more would not improve a percentile, and the sheet is held in memory.
 pub(crate) const SAMPLES_MOST: usize = 20_000;
 
-/// Samples in nanoseconds, with what is counted beside them.
+/// Samples in nanoseconds, with counts.
 #[derive(Debug)]
 pub(crate) struct Samples {
     values: Vec<f64>,
@@ -21,7 +21,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// Room for [`SAMPLES_MOST`] samples, touched once so that no page fault falls into a measurement.
+    /// Room for [`SAMPLES_MOST`] samples, touched once so that no page fault occurs during a measurement.
     pub(crate) fn new() -> Self {
         // Zeros would come from the system as pages that nobody has touched.
         let mut values = vec![1.0; SAMPLES_MOST];
@@ -37,7 +37,7 @@ impl Samples {
         self.values.len()
     }
 
-    /// The samples so far, in the order in which they came; the room for others is kept.
+    /// The samples so far, in the order of time; keeps the room for more.
     pub(crate) fn take(&mut self) -> Vec<f64> {
         let taken = self.values.clone();
         self.values.clear();
@@ -54,7 +54,7 @@ impl Samples {
         self.push(value.count() as f64);
     }
 
-    /// A delay's lateness, its verdict, and whether it was early by its own account or by the caller's.
+    /// Adds a delay: its lateness, its verdict, and whether it was early by its own report or by the caller's stamps.
     pub(crate) fn push_delay(&mut self, report: &Report, seen: Nanos) {
         self.push_nanos(report.late);
         self.early += u64::from(report.late.is_negative() || seen < report.requested);
@@ -68,7 +68,7 @@ impl Samples {
         self.early
     }
 
-    /// How often each verdict was given; those that never were are left out.
+    /// The number of each verdict, without those that did not occur.
     pub(crate) fn verdicts(&self) -> BTreeMap<String, u64> {
         let named = Verdict::NAMES.iter().zip(self.verdicts);
         named.filter(|(_, count)| *count > 0).map(|(name, count)| ((*name).to_owned(), count)).collect()
@@ -79,7 +79,7 @@ impl Samples {
         &self.values
     }
 
-    /// The samples, in the order in which they were taken.
+    /// The samples, in the order of time.
     pub(crate) fn into_values(self) -> Vec<f64> {
         self.values
     }
@@ -96,7 +96,7 @@ impl Samples {
         Some((least, most))
     }
 
-    /// The reading of these samples, or the reason why there is none.
+    /// The reading of these samples, or the reason for its absence.
     pub(crate) fn taken(self, empty: &Absent) -> Taken {
         if self.values.is_empty() { Err(empty.clone()) } else { Ok(Reading::samples(self.values)) }
     }

@@ -1,8 +1,9 @@
-//! [`Chain`]: the action of FESA's latency note as three threads that hand over, the last of which drives a board.
+//! [`Chain`]: the action of FESA's latency note as three threads that release each other in turn, the last of which drives a
+//! board.
 //!
-//! The note's processes react to one event, and share one CPU and one board. A single thread could not give its table: under
-//! `SCHED_FIFO` the first of two equal processes would run to its end undelayed. Three threads of one priority hand over, each
-//! after some work; with every hand-over the other process gets its turn, and the note's order comes out.
+//! The note's processes react to one event, and share one CPU and one board. A single thread could not reproduce its table: under
+//! `SCHED_FIFO` the first of two equal processes would run to its end undelayed. Here three threads of one priority release each
+//! other, each after some work. At every release the other process gets its turn, which reproduces the note's order.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -22,12 +23,12 @@ const LINKS: usize = 3;
 /// Their stacks, which are locked in memory: the system's usual ones would take longer to make present than the process runs.
 const STACK_BYTES: usize = 256 << 10;
 
-/// One process of the experiment: everything it must know.
+/// One process of the experiment, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// Where the board and the signals are.
+    /// The folder of the board and the signals.
     pub folder: PathBuf,
-    /// Which one it is, from 1.
+    /// Its number, from 1.
     pub number: u32,
     /// The signal that releases it.
     pub event: String,
@@ -35,11 +36,11 @@ pub struct Chain {
     pub priority: u8,
     /// Their CPU.
     pub cpu: u32,
-    /// What the time base of the process that starts it stands on.
+    /// The calibration of the time base of the process that starts it.
     pub anchors: Anchors,
     /// How long each of the first two threads computes before it hands over.
     pub before: Nanos,
-    /// How long the last one has the board; nothing for a process that only computes.
+    /// How long the last one holds the board; zero for a process that only computes.
     pub hold: Nanos,
 }
 
@@ -62,7 +63,7 @@ impl From<DeviceError> for ChainError {
 }
 
 impl Chain {
-    /// The words that tell a program to become this process.
+    /// The arguments that make a program run as this process.
     pub fn words(&self) -> Vec<OsString> {
         let Self { folder, number, event, priority, cpu, anchors, before, hold } = self;
         let numbers = [number.to_string(), event.clone(), priority.to_string(), cpu.to_string(), anchors.to_string()];
@@ -72,7 +73,7 @@ impl Chain {
             .collect()
     }
 
-    /// The process that these words describe.
+    /// The process that these arguments describe.
     pub fn from_words(words: &[OsString]) -> Option<Self> {
         let [folder, number, event, priority, cpu, anchors, before, hold] = words else { return None };
         let span = |text: &OsString| text.to_str()?.parse().ok().map(Nanos::new);
@@ -88,15 +89,15 @@ impl Chain {
         })
     }
 
-    /// Reacts until it is told to stop. Starts three threads, which end within it. Fires `ready-N` when they are in their places,
-    /// and `done-N` with the stamp of the end of each access, or of its work.
+    /// Reacts until it is told to stop. Starts three threads, which end before it returns. Fires `ready-N` when they wait, and
+    /// `done-N` with the stamp of the end of each access, or of its work.
     ///
     /// # Errors
     /// No permission for the priority; the board or a signal is gone.
     pub fn run(&self, stop: &Stop) -> Result<(), ChainError> {
         let timebase = Timebase::resume(Host, self.anchors).map_err(|error| ChainError(error.to_string()))?;
         let open = || {
-            // It has been made: what is asked for here does not count.
+            // The signal exists already, so these parameters do not matter.
             let board = self.folder.join(BOARD);
             VirtualBoard::open(&board, AccessTimes::FESA, Lines(0), Protocol::Inherit, &timebase)
         };
@@ -121,7 +122,7 @@ impl Chain {
                     };
                     let guard = settings.apply(&Host);
                     let refused = guard.refused().map(|refused| ChainError(format!("failed to {refused}")));
-                    // Nobody listens only if the caller has gone.
+                    // Fails only if the caller has gone.
                     drop(placed.send(refused));
                     let action = |activation: &mut Activation<'_, '_, Host>| {
                         let cycle = activation.event().cycle;
@@ -154,7 +155,7 @@ impl Chain {
         })
     }
 
-    /// What the action of the note does: it reads the lines, sets one and resets it; and has the board for as long as asked.
+    /// The action of the note: reads the lines, sets one and resets it; and holds the board for the given time.
     fn drive(&self, device: &mut dyn Device) -> Result<(), DeviceError> {
         let line = Lines::one(self.number % u32::BITS);
         device.read()?;
@@ -167,7 +168,7 @@ impl Chain {
         signal(&self.folder, &format!("{name}-{}", self.number))
     }
 
-    /// What releases a thread of the chain: the event, then what the one before it fires.
+    /// The signal that releases a thread of the chain: the event, or the signal of the previous thread.
     fn link(&self, link: usize) -> Result<Signal, DeviceError> {
         if link == 0 { signal(&self.folder, &self.event) } else { self.signal(&format!("link{link}")) }
     }

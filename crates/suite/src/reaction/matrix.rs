@@ -1,8 +1,8 @@
 //! Several processes, one CPU, one board, one event: the experiment of FESA's latency note.
 //!
-//! The thread that fires the event runs on the same CPU at the highest priority, as an interrupt does. It wakes all processes and sleeps
-//! until all must be done. So no process runs before all are ready, and the priorities alone decide which is first. Process 1 is
-//! started first, so it waits first.
+//! The thread that fires the event runs on the same CPU at the highest priority, as an interrupt does. It wakes all processes and
+//! then sleeps long enough for all of them. So no process runs before all are ready, and only the priorities decide which is
+//! first. Process 1 is started first, so it waits first.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,31 +20,31 @@ use super::chain::{Chain, signal};
 use super::{board, folder, refused};
 use crate::probe::{Context, Effort, PEAK_SAMPLES_LEAST, Probes, Reading, Row, Samples, Setting, Slot, policy_refused};
 
-/// How long each of the first two threads of a chain computes, and how long the last one has the board: 590 µs in all, of which
-/// 250 µs on the board, as the note found.
+/// How long each of the first two threads of a chain computes, and how long the last one holds the board: 590 µs in all, of which
+/// 250 µs on the board, as in the note.
 const BEFORE: Nanos = Nanos::from_micros(170);
 const HOLD: Nanos = Nanos::from_micros(250);
-/// The priority of the thread that fires: the highest there is.
+/// The priority of the thread that fires: the highest.
 const FIRING: u8 = 99;
-/// Events of a cell. Peaks of a distribution are looked for only where there is the time for enough of them.
+/// Events of a cell. Peaks of a distribution are looked for only if there are enough events.
 const ROUNDS: u64 = 100;
 const ROUNDS_QUICK: u64 = 25;
 const ROUNDS_THOROUGH: u64 = 1000;
-/// Rounds of the sheet in which a cell is measured.
+/// The number of rounds of the sheet that measure a cell.
 const SHEET_ROUNDS: usize = 5;
 const SHEET_ROUNDS_QUICK: usize = 3;
-/// Between two events, beyond what all processes need: others get their turn, and the kernel does not throttle.
+/// Time between two events, beyond the time of all processes: other threads get their turn, and the kernel does not throttle.
 const REST: Nanos = Nanos::from_micros(500);
-/// A process is in its place by then, and has reacted by then.
+/// Time limit of a process to start, and to react.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Looks while waiting for one.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_micros(300);
 
-/// The rows of that note's Table 1, and two with three processes: its labels, of which each is a priority.
+/// The rows of that note's Table 1, and two with three processes; each label is a priority.
 const ROWS: [&[u8]; 9] =
     [&[17, 17], &[50, 17], &[17, 50], &[100, 50], &[50, 50], &[100, 100], &[17, 100], &[50, 17, 25], &[17, 17, 17]];
 
-/// The priority that Linux has for a label of the note.
+/// The Linux priority for a label of the note.
 fn priority(label: u8) -> u8 {
     label.min(99)
 }
@@ -128,7 +128,7 @@ fn cell<M: Machine + Clone + Sync + 'static>(
     act: impl FnOnce(&Experiment<'_>) -> Result<Vec<Samples>, Absent> + 'static,
 ) {
     probes.several_on_host(Setting::AsStarted, slots.clone(), move |context, timebase| {
-        // Its processes take longer to start than to react, so not every round of the sheet starts them.
+        // Starting the processes takes longer than measuring, so only some rounds of the sheet start them.
         let sheet_rounds = if context.effort == Effort::Quick { SHEET_ROUNDS_QUICK } else { SHEET_ROUNDS };
         let in_these = sheet_rounds.min(context.rounds as usize);
         if context.turns(in_these) == 0 {
@@ -148,7 +148,7 @@ fn cell<M: Machine + Clone + Sync + 'static>(
     });
 }
 
-/// What all cells have in common.
+/// Parameters of all cells.
 struct Experiment<'t> {
     program: Option<PathBuf>,
     cpu: u32,
@@ -156,13 +156,13 @@ struct Experiment<'t> {
     timebase: &'t Timebase<Host>,
 }
 
-/// A cell that is set up.
+/// A running cell.
 struct Cell<'t> {
     folder: TempDir,
     timebase: &'t Timebase<Host>,
 }
 
-/// A process that reacts, as seen by the thread that fires.
+/// A reacting process, for the thread that fires.
 struct Process<'t> {
     child: Option<Child>,
     done: Sleeper<'t, Host>,
@@ -170,7 +170,7 @@ struct Process<'t> {
 }
 
 impl<'t> Experiment<'t> {
-    /// The experiment with this effort; how it is made is said once.
+    /// The experiment with this effort; adds the note about its set-up once.
     fn begin<M: Machine + Clone + Sync>(
         context: &mut Context<'_, M>,
         timebase: &'t Timebase<Host>,
@@ -217,7 +217,7 @@ impl<'t> Experiment<'t> {
         })
     }
 
-    /// Processes that differ in nothing but their priority.
+    /// Processes that differ only in their priority.
     fn equal(&self, priorities: &[u8], protocol: Protocol) -> Result<Vec<Samples>, Absent> {
         let (program, cell, stop) = (self.program()?, self.cell(protocol)?, Stop::new().map_err(refused)?);
         let mut processes = Processes::default();
@@ -227,7 +227,7 @@ impl<'t> Experiment<'t> {
         self.rounds(&cell, &mut processes.all, &[("event", Nanos::ZERO)], 0)
     }
 
-    /// The least urgent has the board; then the most urgent wants it, and one in the middle computes.
+    /// The least urgent process holds the board; then the most urgent wants it, and one in the middle computes.
     fn inversion(&self, protocol: Protocol) -> Result<Vec<Samples>, Absent> {
         let (program, cell, stop) = (self.program()?, self.cell(protocol)?, Stop::new().map_err(refused)?);
         let (soon, long, middle) = (Nanos::from_micros(10), Nanos::from_millis(1), Nanos::from_micros(1500));
@@ -239,7 +239,7 @@ impl<'t> Experiment<'t> {
         for chain in [&urgent, &computing, &least] {
             processes.start(program, chain, &cell, &stop)?;
         }
-        // By then the last link of the least urgent is on the board.
+        // By then the last thread of the least urgent process holds the board.
         let later = [("event", Nanos::ZERO), ("later", Nanos::from_micros(300))];
         self.rounds(&cell, &mut processes.all, &later, 1)
     }
@@ -259,7 +259,7 @@ impl<'t> Experiment<'t> {
                 Err(Absent::final_("the threads of a chain did not get to their places"))
             };
             stop.set();
-            // Wakes its threads, one after the other, so that they see it.
+            // Wakes its threads, one after the other, so that they see the flag.
             drop(signal(cell.folder.path(), "event").map(|event| event.fire(None, self.timebase)));
             match running.join() {
                 Ok(Ok(())) => taken,
@@ -269,8 +269,8 @@ impl<'t> Experiment<'t> {
         })
     }
 
-    /// Fires the events of each round at their offsets from its beginning. The time of every process counts from the event with this
-    /// index.
+    /// Fires the events of each round at their offsets from its beginning. The times of all processes count from the event with
+    /// this index.
     fn rounds(
         &self,
         cell: &Cell<'_>,
@@ -323,13 +323,13 @@ impl<'t> Experiment<'t> {
     }
 }
 
-/// What so many processes need for an event: all of them one after the other, and a quarter.
+/// The time of so many processes for an event: all of them one after the other, and a quarter.
 fn needed(processes: usize) -> Nanos {
     let all = (BEFORE + BEFORE + HOLD) * (i64::try_from(processes).unwrap_or(1) * 5);
     Nanos::new(all.count() / 4)
 }
 
-/// How many events a cell has in each of so many rounds of the sheet.
+/// The number of events of a cell in each of so many rounds of the sheet.
 fn events(effort: Effort, sheet_rounds: u64) -> u64 {
     let events = match effort {
         Effort::Quick => ROUNDS_QUICK,
@@ -339,7 +339,7 @@ fn events(effort: Effort, sheet_rounds: u64) -> u64 {
     events.div_ceil(sheet_rounds.max(1))
 }
 
-/// Looks until it is so; `false` if it is not for too long.
+/// Checks until a condition holds; `false` after a time limit.
 fn wait_for(is_so: impl Fn() -> bool) -> bool {
     let begun = std::time::Instant::now();
     while !is_so() {
@@ -365,7 +365,7 @@ struct Processes<'t> {
 }
 
 impl<'t> Processes<'t> {
-    /// Starts one, and waits until it is in its place.
+    /// Starts one, and waits until it is ready.
     fn start(&mut self, program: &Path, chain: &Chain, cell: &Cell<'t>, stop: &'t Stop) -> Result<(), Absent> {
         let mut command = Command::new(program);
         command.arg("chain").args(chain.words());
@@ -397,8 +397,8 @@ impl<'t> Processes<'t> {
 
 impl Drop for Processes<'_> {
     fn drop(&mut self) {
-        // They own nothing but their place in the folder, which goes with them. Told to stop, each would sleep for up to 100 ms before it
-        // looks, which is longer than it measures.
+        // The processes own only files in the folder, which is removed. A request to stop would take up to 100 ms for each, which
+        // is longer than they measure.
         let mut children: Vec<_> = self.all.iter_mut().filter_map(|process| process.child.as_mut()).collect();
         children.iter_mut().for_each(|child| drop(child.kill()));
         children.iter_mut().for_each(|child| drop(child.wait()));

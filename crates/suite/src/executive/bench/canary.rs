@@ -1,7 +1,7 @@
-//! The canary: a chase through a buffer tells whether a sweep leaves anything in the caches.
+//! The canary: a chase of pointers through a buffer shows whether a sweep empties the caches.
 //!
-//! The buffer is as large as what a scenario works with. It is touched, then the sweep runs, then each of its lines is read in an order that
-//! no prefetcher knows. If the sweep does what its name says, a line comes from beyond the second-level cache.
+//! The buffer is as large as the working set of a scenario. It is touched, then the sweep runs, then each of its lines is read in
+//! a random order that no prefetcher can follow. If the sweep works, each line comes from beyond the second-level cache.
 
 use std::hint::black_box;
 
@@ -13,32 +13,32 @@ use crate::rounds::{Random, median};
 const LINES: usize = 512;
 /// Trials, hot and after a sweep.
 const TRIALS: usize = 40;
-/// How many times as long as a hot line one must take that was swept out. A line of the second-level cache takes three to five times as
-/// long as one of the first, one of the last level ten times and more.
+/// The least ratio of the time of a swept-out line to a hot one. A line from the second-level cache takes three to five times as
+/// long as one from the first level, one from the last level ten times and more.
 const SLOWER: f64 = 6.0;
-/// The share of the trials in which it must.
+/// The required share of trials.
 const SHARE: f64 = 0.95;
 
-/// What the canary says.
+/// The result of the canary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CanaryReport {
     /// One line, in nanoseconds, right after the buffer was touched.
     pub hot_ns: f64,
     /// One line after a sweep: the median of the trials.
     pub dirty_ns: f64,
-    /// The share of the trials in which the line had been swept out.
+    /// The share of the trials in which the lines were swept out.
     pub share: f64,
 }
 
 impl CanaryReport {
-    /// From the time of a line, hot and in each trial after a sweep.
+    /// A result from the time of a line, hot and in each trial after a sweep.
     fn new(hot: &[f64], dirty: &[f64]) -> Self {
         let hot_ns = median(hot);
         let swept = dirty.iter().filter(|ns| **ns >= SLOWER * hot_ns).count();
         Self { hot_ns, dirty_ns: median(dirty), share: swept as f64 / dirty.len().max(1) as f64 }
     }
 
-    /// What a reader must know of the word *dirty*.
+    /// The note about the word *dirty*.
     pub(crate) fn sentence(&self) -> String {
         let Self { hot_ns, dirty_ns, share } = self;
         let verdict = if *share >= SHARE { "Dirty is verified" } else { "Dirty is not verified" };
@@ -52,7 +52,7 @@ impl CanaryReport {
 
 /// Chases through the buffer, hot and after sweeps.
 pub(super) fn report(clock: &Clock, sweep: &CacheSweep) -> CanaryReport {
-    // Each line says which is next: one cycle through all of them.
+    // Each line holds the index of the next: one cycle through all lines.
     const WORDS: usize = LINE_BYTES / size_of::<usize>();
     let order = Random::new().order(LINES);
     let mut buffer = vec![0_usize; LINES * WORDS];
@@ -91,7 +91,7 @@ mod tests {
         };
         assert!(swept(40).starts_with("Dirty is verified") && swept(38).starts_with("Dirty is verified"));
         assert!(swept(37).starts_with("Dirty is not verified"), "{}", swept(37));
-        // Lines that came from the second-level cache were not swept out.
+        // Lines from the second-level cache were not swept out.
         assert!(CanaryReport::new(&[1.5; 40], &[5.0; 40]).sentence().starts_with("Dirty is not verified"));
     }
 }

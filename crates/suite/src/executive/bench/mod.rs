@@ -1,5 +1,5 @@
-//! What scenarios share: the clock, the board on which tasks leave stamps and proofs, the samples, the sweep through the
-//! caches, and how samples become a value.
+//! The workbench of all scenarios: the clock, the board where tasks store stamps and proofs, the samples, the sweep through the
+//! caches, and the reduction of samples to a value.
 
 pub(crate) mod canary;
 pub(crate) mod firing;
@@ -23,21 +23,21 @@ const SAMPLES_MOST: usize = 10_000;
 const UNPROVEN_MOST: f64 = 0.05;
 /// The longest time that a task polls for a proof.
 const PATIENCE: Nanos = Nanos::from_millis(50);
-/// How long a task on another CPU is given to go to sleep: with hot caches, and where it sweeps before.
+/// Time for a task on another CPU to fall asleep: with hot caches, and if it sweeps first.
 const SETTLE: [Nanos; 2] = [Nanos::from_micros(40), Nanos::from_millis(1)];
-/// What a run may take beyond its sampling: what goes wrong must not hang the sheet.
+/// Time limit of a run beyond its sampling, so that a failure cannot hang the sheet.
 const RUN_SPARE: Nanos = Nanos::from_millis(500);
-/// Of a slice, the part that is rested after it: more than the 5 % that the kernel leaves to others.
+/// The rest after a slice, as a part of it: more than the 5 % that the kernel reserves for ordinary threads.
 const REST_PART: i64 = 12;
 /// Rounds of a closed loop between two stamps.
 const ROUNDS: u64 = 32;
-/// Pairs of stamps of which the median counts, with hot caches and with dirty ones.
+/// Number of pairs of stamps, with hot caches and with dirty ones; the median counts.
 const PAIRS: [usize; 2] = [501, 15];
 
-/// In which state the caches are before each event.
+/// The state of the caches before each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// As the round before left them.
+    /// As the previous round left them.
     Hot,
     /// After a buffer larger than the second-level cache was written.
     Dirty,
@@ -54,10 +54,10 @@ impl Cache {
     }
 }
 
-/// What the rest of the machine does meanwhile.
+/// The load on the rest of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackgroundLoad {
-    /// Nothing of ours.
+    /// No load.
     Idle,
     /// A thread on another CPU streams through memory.
     Loaded,
@@ -74,31 +74,31 @@ impl BackgroundLoad {
     }
 }
 
-/// The workbench: everything that the measuring of a cell needs and that is the same for all executives.
+/// The workbench: the state for measuring a cell, the same for all executives.
 #[derive(Clone, Debug)]
 pub struct Bench {
-    /// What stamps are taken from.
+    /// The source of stamps.
     pub timebase: Timebase<Host>,
-    /// Where executives run.
+    /// The CPUs of the executives.
     pub place: Placement,
     /// How long the sampling of one cell lasts.
     pub slice: Nanos,
-    /// Rounds of a closed loop between two stamps, where caches are hot.
+    /// Rounds of a closed loop between two stamps, with hot caches.
     pub rounds: u64,
     /// What makes the caches dirty: all cells write through one buffer.
     pub sweep: CacheSweep,
-    /// The step of the counter, in nanoseconds; infinite where it stands still.
+    /// The step of the counter, in nanoseconds; infinite if it does not advance.
     pub step_ns: f64,
-    /// What a pair of ordered stamps shows with nothing between them, in nanoseconds.
+    /// The difference of two consecutive ordered stamps, in nanoseconds.
     pub pair_ns: f64,
-    /// The same after a sweep.
+    /// The same difference after a sweep.
     pub dirty_pair_ns: f64,
     /// Whether a sweep empties the caches.
     pub canary: canary::CanaryReport,
 }
 
 impl Bench {
-    /// A workbench; measures step and pair of the counter.
+    /// Makes a workbench; measures the counter's step and the pair of stamps.
     pub fn new(timebase: Timebase<Host>, place: Placement, slice: Nanos, sweep_bytes: usize) -> Self {
         let clock = Clock { timebase: timebase.clone() };
         let sweep = CacheSweep::new(sweep_bytes);
@@ -117,12 +117,12 @@ impl Bench {
         Self { timebase, place, slice, rounds: ROUNDS, sweep, step_ns, pair_ns, dirty_pair_ns, canary }
     }
 
-    /// Rests after a slice: real-time threads must leave the kernel its part of the CPU.
+    /// Rests after a slice, so that the kernel does not throttle real-time threads.
     pub fn rest(&self) {
         Host.sleep_until(Host.monotonic() + Nanos::new(self.slice.count() / REST_PART));
     }
 
-    /// Rounds of a closed loop between two stamps: one where the caches are dirty before each.
+    /// Rounds of a closed loop between two stamps: one if the caches are made dirty before each.
     pub(crate) fn rounds(&self, cache: Cache) -> u64 {
         if cache == Cache::Hot { self.rounds } else { 1 }
     }
@@ -131,7 +131,7 @@ impl Bench {
         Clock { timebase: self.timebase.clone() }
     }
 
-    /// A sweep for a cell with these caches; one that does nothing where they are hot.
+    /// A sweep for a cell with these caches; it does nothing for hot ones.
     pub(crate) fn sweep(&self, cache: Cache) -> CacheSweep {
         if cache == Cache::Dirty { self.sweep.clone() } else { CacheSweep::none() }
     }
@@ -141,7 +141,7 @@ impl Bench {
         self.sweep.bytes() as f64 / f64::from(1 << 20)
     }
 
-    /// What a pair of stamps shows with these caches.
+    /// The difference of a pair of stamps with these caches.
     fn pair_ns(&self, cache: Cache) -> f64 {
         if cache == Cache::Hot { self.pair_ns } else { self.dirty_pair_ns }
     }
@@ -160,7 +160,7 @@ impl Clock {
         self.timebase.stamp_ordered()
     }
 
-    /// From that stamp until now.
+    /// The time from a stamp until now.
     #[inline(always)]
     pub(crate) fn ns_since(&self, earlier: Ticks) -> f64 {
         self.ns(self.stamp().since(earlier))
@@ -171,7 +171,7 @@ impl Clock {
         ticks as f64 * 1e9 / self.timebase.calibration().rate_hz
     }
 
-    /// The stamp so much later than now.
+    /// The stamp at a time after now.
     pub(crate) fn after(&self, span: Nanos) -> Ticks {
         self.stamp().plus(self.timebase.ticks_for_at_least(span))
     }
@@ -187,7 +187,7 @@ impl Clock {
         Host.read(MachineClock::ProcessCpu)
     }
 
-    /// Gives a task on another CPU the time to go to sleep.
+    /// Gives a task on another CPU time to fall asleep.
     pub(crate) fn settle(&self, cache: Cache) {
         let end = self.after(SETTLE[usize::from(cache == Cache::Dirty)]);
         while end.since(self.stamp()) > 0 {
@@ -196,23 +196,23 @@ impl Clock {
     }
 }
 
-/// Where tasks leave stamps and proofs for each other.
+/// Where tasks store stamps and proofs for each other.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Board {
-    /// The proof: how often the more urgent task came to where it says so.
+    /// The proof: a count that the more urgent task raises.
     word: AtomicU64,
     marks: [AtomicU64; 4],
 }
 
 impl Board {
-    /// Leaves a stamp. Relaxed: the proof that follows publishes it.
+    /// Stores a stamp. Relaxed: the proof that follows publishes it.
     #[inline(always)]
     pub(crate) fn mark(&self, index: usize, stamp: Ticks) {
         self.marks[index].store(stamp.raw(), Ordering::Relaxed);
     }
 
-    /// The stamp left there. Relaxed: read after the proof.
+    /// Reads a stamp. Relaxed: read after the proof.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> Ticks {
         Ticks::new(self.marks[index].load(Ordering::Relaxed))
@@ -249,7 +249,7 @@ pub(crate) async fn proof_comes<P: Port>(calls: &P::Calls<'_>, board: &Board, nu
     true
 }
 
-/// What every run has: an executive, a board, a tray.
+/// The parts of every run: an executive, a board, a tray.
 pub(crate) struct Rig<'b, P: Port> {
     pub(crate) port: P,
     pub(crate) board: Arc<Board>,
@@ -272,8 +272,7 @@ impl<'b, P: Port> Rig<'b, P> {
         (self.bench.clock(), self.bench.slice, self.tray.clone())
     }
 
-    /// Starts the task that measures, runs until it has, and leaves the machine to others for a while, so that the kernel
-    /// has no reason to stall real-time threads.
+    /// Starts the measuring task, runs until it is done, and then rests, so that the kernel does not throttle real-time threads.
     pub(crate) fn run(mut self, measuring: P::Task) -> Result<Sampled, Absent> {
         self.port.start(measuring)?;
         let slice = self.bench.slice;
@@ -295,7 +294,7 @@ pub(crate) struct Samples {
     pub(crate) cpu: Nanos,
 }
 
-/// What a sample of a run is.
+/// The meaning of a run's samples.
 #[derive(Clone, Copy, Debug, Default)]
 enum HowTaken {
     /// One event.
@@ -308,7 +307,7 @@ enum HowTaken {
 }
 
 impl Samples {
-    /// Room for so many quantities, touched once so that no page fault falls into a measurement.
+    /// Room for so many quantities, touched once so that no page fault occurs during a measurement.
     pub(crate) fn new(quantities: usize) -> Self {
         let room = || {
             // Zeros would come from the system as pages that nobody has touched.
@@ -336,7 +335,7 @@ impl Samples {
         }
     }
 
-    /// The same of a batch of so many events, which took so long together. One event is no batch.
+    /// One sample of a batch of so many events, from their total time. One event is not a batch.
     #[inline]
     pub(crate) fn push_mean<const QUANTITIES: usize>(
         &mut self,
@@ -349,7 +348,7 @@ impl Samples {
         self.push(proven, together.map(|together| together / events));
     }
 
-    /// The same of two loops that differ by so many events: four times, in the order fewer, more, more, fewer.
+    /// One sample of two loops that differ by so many events: from four times, in the order fewer, more, more, fewer.
     #[inline]
     pub(crate) fn push_slope<const QUANTITIES: usize>(
         &mut self,
@@ -363,7 +362,7 @@ impl Samples {
     }
 }
 
-/// Where the measuring task puts its samples, and the program finds them after the run.
+/// Where the measuring task puts its samples, for the program to read after the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tray(Arc<Mutex<Option<Samples>>>);
 
@@ -374,24 +373,24 @@ impl Tray {
         }
     }
 
-    /// What was put there, with how the run was.
+    /// Takes the samples, with the outcome of the run.
     pub(crate) fn taken(&self, outcome: RunOutcome) -> Sampled {
         let samples = self.0.lock().ok().and_then(|mut tray| tray.take());
         Sampled { samples: samples.unwrap_or_default(), outcome }
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Sampled {
     pub(crate) samples: Samples,
     pub(crate) outcome: RunOutcome,
 }
 
-/// What was found for one quantity, or why there is nothing.
+/// The samples of one quantity, or why there are none.
 pub(crate) type Found = Result<Series, Absent>;
 
-/// One quantity of a run: its samples, and what is known of the run.
+/// One quantity of a run: its samples, and facts about the run.
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     values: Vec<f64>,
@@ -425,7 +424,7 @@ impl Series {
         (!self.values.is_empty()).then(|| median(&self.values))
     }
 
-    /// The samples, if enough of them are proven.
+    /// The samples, if enough of them have a proof.
     pub(crate) fn proven(self) -> Result<Self, Absent> {
         if let Some(void) = self.void {
             return Err(void);
@@ -442,7 +441,7 @@ impl Series {
         Ok(self)
     }
 
-    /// What the sheet has of it: samples with the cost of their stamps, or why there are none.
+    /// The reading for the sheet: samples with the cost of their stamps, or why there are none.
     pub(crate) fn reading(self, cache: Cache, bench: &Bench) -> Taken {
         let series = self.proven()?;
         let mut reading = match series.taken {
@@ -459,7 +458,7 @@ impl Series {
     }
 }
 
-/// Whether a quantity is taken by a chain of tasks: where calls are too short for stamps. With dirty caches they never are.
+/// Whether a chain of tasks measures a quantity: if calls are too short for stamps, which they never are with dirty caches.
 pub(crate) fn chained<P: Port>(cache: Cache) -> bool {
     P::BELOW_STAMPS && cache == Cache::Hot && P::unable(Ability::PreemptsCaller).is_none()
 }
@@ -469,8 +468,8 @@ pub(crate) fn all_absent<const QUANTITIES: usize>(absent: &Absent) -> Vec<Found>
     vec![Err(absent.clone()); QUANTITIES]
 }
 
-/// The measuring loop of every scenario, in the body of the task that measures: takes rounds until the slice is over or there is no more
-/// room, puts the samples into the tray and stops the run. A round pushes its sample, or breaks the loop.
+/// The measuring loop of every scenario, in the body of the task that measures: takes rounds until the slice is over or the room
+/// is full, puts the samples into the tray and stops the run. A round pushes its sample, or breaks the loop.
 macro_rules! sampling {
     ($($label:lifetime:)? $calls:ident, ($clock:ident, $slice:ident, $tray:ident), $samples:ident: $quantities:literal => $round:block) => {{
         let mut $samples = $crate::executive::bench::Samples::new($quantities);

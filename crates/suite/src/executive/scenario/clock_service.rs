@@ -1,7 +1,7 @@
 //! Clock services: a timer's procedure, a tick with nothing due, and a task that delays.
 //!
-//! Times that begin when something is due begin at the due moment on `CLOCK_MONOTONIC`, and end at a reading of it. The tasks
-//! that wait meanwhile poll with `preempt_point`, which is where fibers serve the clock.
+//! Times from a due moment begin at that moment on `CLOCK_MONOTONIC`, and end at a reading of it. Waiting tasks poll with
+//! `preempt_point`, where fibers serve the clock.
 
 use hairspring_machine::{Instant, Nanos, Ticks};
 use hairspring_sheet::Absent;
@@ -12,9 +12,9 @@ use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, cha
 use crate::executive::port::{Ability, Calls, Port};
 use crate::probe::spin;
 
-/// From a call that sets a time to that time: long enough for all to be asleep, with hot caches and with dirty ones.
+/// From a call that sets a time to that time: long enough for all tasks to sleep, with hot caches and with dirty ones.
 const AHEAD: [Nanos; 2] = [Nanos::from_micros(100), Nanos::from_micros(250)];
-/// The timer that is set and not due.
+/// The time of a timer that is set and never due.
 const FAR: Nanos = Nanos::from_secs(3_000);
 /// Ticks between two stamps.
 const TICKS: u64 = 64;
@@ -23,7 +23,7 @@ fn ahead(cache: Cache) -> Nanos {
     AHEAD[usize::from(cache == Cache::Dirty)]
 }
 
-/// The table of timers: T1 the tick, T2 to the procedure, T3 from it to the task.
+/// The table of timers: T1 is the tick, T2 the time to the procedure, T3 from the procedure to the task.
 pub(super) fn timers<P: Port>() -> Group {
     let measures = "the moment a timer is due until its procedure is entered, while a task computes";
     let quantities = vec![
@@ -56,7 +56,7 @@ fn ticks_and_procedure<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
     }
 }
 
-/// Looks at the clock with a timer set that is not due.
+/// Checks the clock with a timer set that is not due.
 fn ticks<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let timer = rig.port.timer(|| {})?;
@@ -78,7 +78,7 @@ fn ticks<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     rig.run(task)
 }
 
-/// T2 and T3 of a timer that goes off.
+/// T2 and T3 of a timer that expires.
 fn procedure<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (board, clock) = rig.share();
@@ -207,7 +207,7 @@ fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                 }
                 let due = Instant::from_monotonic(Nanos::new(board.at(1).raw().cast_signed()));
                 calls.delay_until(due).await;
-                // The least urgent of them comes last: the one that was woken from outside.
+                // The least urgent comes last: the one that was woken from outside.
                 if Ticks::new(u64::from(link)) == board.at(2) {
                     board.prove(board.proof() + 1);
                 }

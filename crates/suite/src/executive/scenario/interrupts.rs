@@ -1,5 +1,5 @@
-//! Interrupt service: from the source's write to the procedure, and from the procedure back to the interrupted task; and how
-//! long the executive keeps others out.
+//! Interrupt service: from the source's write to the procedure, and from the procedure back to the interrupted task; and how long
+//! the executive locks others out.
 
 use hairspring_machine::Nanos;
 use hairspring_sheet::{Absent, Method, Unit};
@@ -11,7 +11,7 @@ use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, pro
 use crate::executive::port::{Ability, Calls, Port};
 use crate::probe::{Reading, Row, Taken, spin};
 
-/// Runs of which each gives its longest time.
+/// Number of runs, each of which gives its longest time.
 const RUNS: i64 = 8;
 
 /// The table: T1 and T2 of a procedure that makes no calls, T3 and T4 of one that may make calls.
@@ -99,7 +99,7 @@ pub(crate) struct Longest {
     pub(crate) run: fn(&Bench) -> Taken,
 }
 
-/// How long an executive keeps others out. Only fibers look at interrupts; the others have no such row.
+/// How long an executive locks others out. Only fibers poll for interrupts; the others have no such row.
 pub(crate) fn longest<P: Port>(polls: bool) -> Vec<Longest> {
     let row = |segment: &'static str, label: &str, measures: &str, run| {
         let row = Row::new(segment, label, Unit::Ns, Method::Stamp, measures);
@@ -122,7 +122,8 @@ pub(crate) fn longest<P: Port>(polls: bool) -> Vec<Longest> {
     rows
 }
 
-/// The longest times without the lock for others, or without a look at interrupts, while tasks trigger and wake each other.
+/// The longest times in which others were locked out, or between two polls for interrupts, while tasks trigger and wake each
+/// other.
 fn longest_time<P: Port>(bench: &Bench, polling: bool) -> Taken {
     let ability = if polling { Ability::PollTime } else { Ability::LockTime };
     if let Some(absent) = P::unable(ability) {

@@ -1,4 +1,4 @@
-//! Mailboxes: B sends a message of 12 bytes to A, which it starts; A has its copy, ends, and B goes on. And, for Rhealstone,
+//! Mailboxes: B sends a message of 12 bytes to A, which it starts; A has its copy, ends, and B continues. And, for Rhealstone,
 //! the latency of a message to a task that waits for it.
 
 use hairspring_machine::Ticks;
@@ -28,9 +28,9 @@ pub(super) fn group<P: Port>() -> Group {
 /// How the receiver gets its message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Receiver {
-    /// Each message starts it, and it ends.
+    /// Each message starts the receiver, which then ends.
     Starts,
-    /// It waits for the next.
+    /// The receiver waits for the next message.
     Waits,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn links<P: Port>(bench: &Bench) -> Found {
     }
 }
 
-/// The closed loop of send, run and end, the stamps around it included.
+/// The closed loop of send, run and end, with the stamps around it.
 pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
     if let Some(absent) = P::unable(Ability::Mail) {
         return Err(absent);
@@ -100,7 +100,7 @@ pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
     rig.run(low).map(|taken| taken.series(0))
 }
 
-/// A chain of so many receivers; of one, it is the plain scenario.
+/// A chain of so many receivers; with one, it is the plain scenario.
 fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (mut next, mut middle) = (None, None);
@@ -117,7 +117,7 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
                 } else {
                     spin(0, board.at(LINKS_MARK).raw());
                     board.mark(0, clock.stamp());
-                    // The proof is what stood in the message: the receiver has its copy.
+                    // The proof is the contents of the message: the receiver has its copy.
                     board.prove(u64::from(message[0]));
                     sweep.sweep();
                     board.mark(1, clock.stamp());
@@ -133,7 +133,7 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
     let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
     let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
-    // Of a chain it is what the longer one takes more than its own second half; a single receiver is stamped.
+    // For a chain the sample is the time of the longer chain less that of its second half; a single receiver is stamped.
     let turns: &[bool] = if middle.is_some() { &TURNS } else { &[true] };
     let middle = middle.unwrap_or(first);
     let low = rig.port.spawn("B", LOW, async move |calls| {

@@ -1,4 +1,4 @@
-//! The task switch, without the events that lead to it: what a second task adds to the yields of the first.
+//! The task switch alone: what a second task adds to the yields of the first.
 
 use hairspring_machine::Ticks;
 use hairspring_sheet::Absent;
@@ -22,7 +22,7 @@ pub(super) fn group<P: Port>() -> Group {
     }
 }
 
-/// The switch: with hot caches what two tasks add to the yields of one, in turns; with dirty ones a stamped yield.
+/// Measures the switch: with hot caches what two tasks add to the yields of one, in turns; with dirty ones a stamped yield.
 fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
     if cache == Cache::Dirty {
         return yields::<P>(bench, cache).map(|taken| taken.series(0));
@@ -35,7 +35,7 @@ fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
     let other = rig.port.spawn("Q", LOW, async move |calls| {
         let mut proof = 0;
         loop {
-            // Without it there is nobody to yield to.
+            // Without this ability there is no task to yield to.
             while board.at(0) != Ticks::new(1) {
                 calls.wait().await;
             }
@@ -47,7 +47,7 @@ fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
     rig.port.start(other)?;
     let ((board, _), (clock, slice, tray), rounds) = (rig.share(), rig.measuring(), bench.rounds);
     let first = rig.port.spawn("P", LOW, async move |calls| {
-        // The other comes to its wait.
+        // The other task reaches its wait.
         calls.yield_now().await;
         sampling!(calls, (clock, slice, tray), samples: 1 => {
             let mut times = [0.0; 4];
@@ -61,13 +61,13 @@ fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
                     calls.yield_now().await;
                 }
                 let already = board.proof();
-                // Together each yield is answered by one of the other.
+                // With both tasks, each yield is answered by one of the other task.
                 let yields = if together { rounds } else { 2 * rounds };
                 let before = clock.stamp();
                 for _ in 0..yields {
                     calls.yield_now().await;
                 }
-                // Twice as many events are told by the slope as there are rounds.
+                // The slope counts two events per round.
                 spin(0, if together { 2 * rounds } else { 0 });
                 *time = clock.ns_since(before);
                 proven &= board.proof() == already + if together { rounds } else { 0 };
@@ -78,7 +78,7 @@ fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
     rig.run(first).map(|taken| taken.series(0))
 }
 
-/// What a yield between two tasks takes: there and back are two.
+/// The time of a yield between two tasks: a round trip is two.
 pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     if let Some(absent) = P::unable(Ability::Yield) {
         return Err(absent);
@@ -87,7 +87,7 @@ pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Ab
     let rounds = bench.rounds(cache);
     let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let first = rig.port.spawn("P", LOW, async move |calls| {
-        // Until the other has begun.
+        // Waits until the other task has begun.
         calls.yield_now().await;
         if !proof_comes::<P>(calls, &board, 1, &clock).await {
             calls.stop().await;
@@ -105,7 +105,7 @@ pub(crate) fn yields<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Ab
             let proven = board.proof() == already + rounds;
             match cache {
                 Cache::Hot => samples.push_mean(proven, 2 * rounds, [clock.ns(after.since(before))]),
-                // Only the way there meets dirty caches.
+                // Only the switch to the other task meets dirty caches.
                 Cache::Dirty => samples.push(proven, [clock.ns(board.at(0).since(before))]),
             }
         });

@@ -1,9 +1,9 @@
 //! Wait and wake: B triggers A, which waits; B wakes it; it ends.
 //!
-//! On threads each T is a pair of stamps. On fibers a T is a few nanoseconds, less than a stamp can tell, and a closed loop
-//! gives only sums, for each switch to A has its switch back. So a chain splits them: tasks of ascending urgency, each of
-//! which triggers (wakes) the next, with stamps at both ends. It is entered at its beginning and at its middle in turns, and what the
-//! longer one takes more is a T for each link more.
+//! On threads each T is a pair of stamps. On fibers a T is a few nanoseconds, less than a stamp resolves, and a closed loop gives
+//! only sums, because each switch to A has its switch back. So a chain splits them: tasks of ascending urgency, each of which
+//! triggers (wakes) the next, with stamps at both ends. It is entered at its beginning and at its middle in turns, and the longer
+//! chain takes one T more for each additional link.
 //!
 //! ```text
 //!   B ─ stamp ─ trigger ─► A1 ─ trigger ─► A2 ─ … ─► Ak ─ stamp        k · T1
@@ -19,18 +19,18 @@ use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, cha
 use crate::executive::port::{Ability, Calls, Port, TaskUrgency};
 use crate::probe::spin;
 
-/// Tasks of a chain: few enough for the first-level cache, where their stacks share sets, and for the processor's stack of
-/// predicted returns; enough for some hundred nanoseconds.
+/// Tasks of a chain: few enough for the first-level cache, where their stacks share sets, and for the processor's return
+/// predictor; enough for some hundred nanoseconds.
 pub(crate) const LINKS: u8 = 8;
 /// Links of the shorter chain, which is the second half of the longer one.
 pub(crate) const LINKS_FEWER: u8 = LINKS / 2;
-/// The order in which the chains are taken: whether it is the longer one.
+/// The order of the chains: true for the longer one.
 pub(crate) const TURNS: [bool; 4] = [false, true, true, false];
-/// Where the one who enters a chain leaves how many links it has.
+/// The mark where the task that enters a chain stores its number of links.
 pub(crate) const LINKS_MARK: usize = 3;
 /// The urgency of the most urgent task of a scenario.
 pub(crate) const HIGH: TaskUrgency = 16;
-/// The urgency of the least urgent one, which measures.
+/// The urgency of the least urgent task, which measures.
 pub(crate) const LOW: TaskUrgency = 48;
 /// The table: the split, and the two closed loops.
 pub(super) fn group<P: Port>() -> Group {
@@ -60,7 +60,7 @@ pub(crate) fn links_of(longer: bool) -> u64 {
     u64::from(if longer { LINKS } else { LINKS_FEWER })
 }
 
-/// T1 to T4: by stamps, or with hot caches by chains where calls are too short for stamps.
+/// T1 to T4: by stamps, or with hot caches by chains if calls are too short for stamps.
 pub(crate) fn split<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
     if let Some(absent) = P::unable(Ability::Wake) {
         return all_absent::<4>(&absent);
@@ -77,7 +77,7 @@ pub(crate) fn split<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
     let taken = if starts.is_none() { stamped::<P>(bench, cache) } else { stamped_wakes::<P>(bench, cache) };
     match taken {
         Ok(taken) => {
-            // What returns to a caller that was never preempted is no switch.
+            // The return to a caller that was never preempted is not a switch.
             let back = P::unable(Ability::PreemptsCaller);
             let unable = [starts.clone(), back.clone(), None, back.or(starts)];
             unable.into_iter().enumerate().map(|(t, unable)| unable.map_or_else(|| Ok(taken.series(t)), Err)).collect()
@@ -294,7 +294,7 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     rig.run(low)
 }
 
-/// One quantity of a closed loop, or why there is none.
+/// One quantity of a closed loop, or the reason for its absence.
 pub(crate) fn closed<P: Port>(bench: &Bench, cache: Cache, with_trigger: bool) -> Found {
     closed_run::<P>(bench, cache, with_trigger).map(|taken| taken.series(0))
 }
@@ -308,7 +308,7 @@ pub(crate) fn closed_run<P: Port>(bench: &Bench, cache: Cache, with_trigger: boo
     if with_trigger { all_four::<P>(bench, cache) } else { wake_and_wait::<P>(bench, cache) }
 }
 
-/// The closed loop of trigger, wait, wake and end, the stamps around it included. The proofs stay in: they are a nanosecond.
+/// The closed loop of trigger, wait, wake and end, with the stamps around it. It includes the proofs, which take a nanosecond.
 fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (board, _) = rig.share();
@@ -353,7 +353,7 @@ fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     rig.run(low)
 }
 
-/// The closed loop of wake and wait, the stamps around it included.
+/// The closed loop of wake and wait, with the stamps around it.
 fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (board, _) = rig.share();
