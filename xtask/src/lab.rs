@@ -9,6 +9,7 @@ pub(crate) mod kind;
 mod machine;
 mod results;
 mod sheet;
+mod stops;
 pub(crate) mod supplies;
 mod wires;
 

@@ -6,10 +6,9 @@
 
 use std::process::Command;
 
-use hairspring_sheet::render::from_json;
 use serde_json::{Map, Value, json};
 
-use super::formats::command;
+use super::rows::medians;
 use super::{Verdict, place};
 
 /// How often tool and row take turns.
@@ -169,25 +168,8 @@ impl Check {
     }
 
     fn of_row(&self, dir: &str) -> Result<f64, String> {
-        let hairspring = command()?;
-        let mut command = Command::new(&hairspring);
-        if !self.run.is_empty() {
-            command.args(self.run).arg(&hairspring);
-        }
-        command.args(["sheet", "--quick", "--format", "json", "--only", self.row]);
-        if self.row.contains(".disk.") {
-            command.args(["--dir", dir]);
-        }
-        let output = command.output().map_err(|error| format!("run hairspring sheet: {error}"))?;
-        let failed = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        let sheet = from_json(&String::from_utf8_lossy(&output.stdout)).map_err(|_| failed())?;
-        let row = sheet.rows().find(|row| row.id == self.row).ok_or_else(failed)?;
-        match &row.value {
-            hairspring_sheet::Value::Figure(figure) => {
-                figure.median.ok_or_else(|| format!("{} has no median", self.row))
-            }
-            hairspring_sheet::Value::Absent(absent) => Err(format!("{}: {}", self.row, absent.reason)),
-        }
+        let folder: &[&str] = if self.row.contains(".disk.") { &["--dir", dir] } else { &[] };
+        Ok(medians(self.run, &[&["--quick"], folder].concat(), &[self.row])?[0])
     }
 }
 

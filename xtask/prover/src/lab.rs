@@ -1,4 +1,4 @@
-//! The drivers against those of real kernels: `cargo xtask lab --long`, whose counts are the figures.
+//! What takes a virtual machine: `cargo xtask lab`, whose counts are the figures.
 
 use std::process::Command;
 
@@ -6,32 +6,48 @@ use serde_json::{Map, json};
 
 use super::Verdict;
 
-/// Runs the lab; passes if it did and anything ran.
+/// The drivers against those of real kernels.
 pub(crate) fn prove() -> Verdict {
+    let (mut verdict, said) = run(&["--long"]);
+    let compared: Vec<&str> = said.lines().filter(|line| line.contains("to the last digit")).collect();
+    verdict.figures.insert("two boots".to_owned(), json!(compared.join("; ")));
+    // Both must have run to their ends, or there is nothing to compare.
+    verdict.passed &= !compared.is_empty();
+    verdict
+}
+
+/// The hypervisor as a culprit: the machine is stopped, and its guest must say so.
+pub(crate) fn hypervisor() -> Verdict {
+    let (mut verdict, said) = run(&["--only", "hypervisor"]);
+    let told: Vec<&str> = said.lines().filter(|line| line.contains("hypervisor.stops")).map(str::trim).collect();
+    verdict.figures.insert("told by the guest".to_owned(), json!(told.join("; ")));
+    verdict.passed &= !told.is_empty();
+    verdict
+}
+
+/// Runs the lab; passes if it did and anything ran. Returns what it said, too.
+fn run(words: &[&str]) -> (Verdict, String) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut figures = Map::new();
-    let output = match Command::new(cargo).args(["xtask", "lab", "--long"]).output() {
+    let output = match Command::new(cargo).args(["xtask", "lab"]).args(words).output() {
         Ok(output) => output,
         Err(error) => {
             figures.insert("defect".to_owned(), json!(format!("run cargo xtask lab: {error}")));
-            return Verdict { passed: false, figures };
+            return (Verdict { passed: false, figures }, String::new());
         }
     };
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     println!("{said}");
     let counts = said.lines().rev().find_map(counts);
     for (name, count) in ["tests passed", "tests failed", "tests skipped"].into_iter().zip(counts.unwrap_or_default()) {
         figures.insert(name.to_owned(), json!(count));
     }
-    let compared: Vec<&str> = said.lines().filter(|line| line.contains("to the last digit")).collect();
-    figures.insert("two boots".to_owned(), json!(compared.join("; ")));
     if !output.status.success() {
         let told = String::from_utf8_lossy(&output.stderr);
         figures.insert("said last".to_owned(), json!(told.lines().last()));
     }
     let ran = counts.is_some_and(|[passed, failed, _]| passed > 0 && failed == 0);
-    // Both must have run to their ends, or there is nothing to compare.
-    Verdict { passed: output.status.success() && ran && !compared.is_empty(), figures }
+    (Verdict { passed: output.status.success() && ran, figures }, said)
 }
 
 /// The closing line: passed, failed, skipped.

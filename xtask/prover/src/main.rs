@@ -13,6 +13,7 @@ mod agreement;
 mod blind_spots;
 mod calibration;
 mod cargo_test;
+mod conclusions;
 mod crashes;
 mod cross_check;
 mod executive;
@@ -23,11 +24,13 @@ mod installs;
 mod lab;
 mod long_delays;
 mod mutants;
+mod named_gaps;
 mod never_early;
 mod place;
 mod pulses;
 mod reactions;
 mod recording;
+mod rows;
 mod run_settings;
 mod sentinel;
 #[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
@@ -81,7 +84,15 @@ enum Proof {
         child: bool,
     },
     /// Culprits that are provoked on purpose are blamed by name
-    Culprits,
+    Provoked {
+        /// Times as much as in an ordinary run
+        #[arg(long, default_value = "5")]
+        times: String,
+    },
+    /// Gaps and late wake-ups of this machine have names
+    NamedGaps,
+    /// A virtual machine that is stopped blames its hypervisor
+    Hypervisor,
     /// Preemptions are counted as the kernel counts them
     Sentinel {
         /// Rounds with a competitor, and as many without
@@ -139,6 +150,12 @@ enum Proof {
         #[arg(long, default_value_t = 5)]
         seconds: u32,
     },
+    /// Event to action, and the ring, under settings
+    Applied,
+    /// `can` answers soon
+    Answers,
+    /// `doctor` finds the idle states by itself
+    Doctor,
     /// A killed recorder has lost no block that its journal has
     RecordingKills {
         /// How many kills
@@ -294,10 +311,12 @@ fn main() -> ExitCode {
         Proof::BlindSpots { count } => blind_spots::prove(count),
         Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
         Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),
-        Proof::Culprits => cargo_test::prove(
+        Proof::Provoked { times } => cargo_test::prove(
             &["--release", "-p", "hairspring-culprit", "--lib", "--", "--nocapture", "--test-threads=1", "provoked"],
-            &[],
+            &[("HAIRSPRING_PROOF", &times)],
         ),
+        Proof::NamedGaps => named_gaps::prove(),
+        Proof::Hypervisor => lab::hypervisor(),
         Proof::Sentinel { rounds, millis } => sentinel::prove(rounds, millis),
         Proof::LongDelays { part } => long_delays::prove(part),
         Proof::ExecutiveCore { times } => cargo_test::prove(
@@ -328,6 +347,9 @@ fn main() -> ExitCode {
         ),
         Proof::Undo { count } => undo::prove(count),
         Proof::Run { seconds } => run_settings::prove(seconds),
+        Proof::Applied => conclusions::applied(),
+        Proof::Answers => conclusions::answers(),
+        Proof::Doctor => conclusions::doctor(),
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),

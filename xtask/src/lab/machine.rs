@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::kind::Kind;
 use super::wires::Wires;
-use super::{image, supplies};
+use super::{image, stops, supplies};
 use crate::child::{self, Ending};
 use crate::workspace::Workspace;
 
@@ -90,6 +91,7 @@ impl Machine {
             path
         };
         let (console, port, results) = (file("console.log"), file("port.bin"), file("results.jsonl"));
+        let pid = file("pid");
         let mut command = Command::new(self.kind.emulator().0);
         // Without anything that is not named here, and with the same random numbers and the same date in each run.
         command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-seed", "1"]);
@@ -101,8 +103,12 @@ impl Machine {
             Clock::Instructions => command.args(["-smp", "1", "-icount", "shift=1,sleep=off"]),
         };
         command.arg("-kernel").arg(&self.kernel).arg("-initrd").arg(&self.image);
-        let options = format!("console={} quiet panic=-1 nokaslr random.trust_cpu=off", self.kind.console());
-        command.args(["-append", &format!("{options} LAB_ONLY={}", self.only)]);
+        let options =
+            format!("console={} quiet panic=-1 nokaslr random.trust_cpu=off no_timer_check", self.kind.console());
+        let stopped = clock == Clock::Host && self.kind == Kind::Pc;
+        let told = if stopped { stops::TOLD } else { "" };
+        command.args(["-append", &format!("{options} LAB_ONLY={} {told}", self.only)]);
+        command.arg("-pidfile").arg(&pid);
         command.args(["-serial", &format!("file:{}", console.display())]);
         command.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=results"]);
         command.args(["-chardev", &format!("file,id=results,path={}", results.display())]);
@@ -116,7 +122,13 @@ impl Machine {
         }
         let (ended, captured) = std::thread::scope(|scope| {
             let connected = (self.kind == Kind::Board).then(|| scope.spawn(|| wires.connect()));
-            let ended = child::run(label, &mut command, BOOT_LIMIT.min(limit), &self.folder.join("qemu.log"));
+            let over = AtomicBool::new(false);
+            let ended = std::thread::scope(|scope| {
+                stopped.then(|| scope.spawn(|| stops::stop_and_go(&pid, &results, &over)));
+                let ended = child::run(label, &mut command, BOOT_LIMIT.min(limit), &self.folder.join("qemu.log"));
+                over.store(true, Ordering::Release);
+                ended
+            });
             let captured = match connected.map(std::thread::ScopedJoinHandle::join) {
                 None => Ok(fs::read(&port).unwrap_or_default()),
                 Some(connected) => connected.unwrap_or_else(|_| Err("connect lines: it panicked".to_owned())),

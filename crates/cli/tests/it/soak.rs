@@ -64,6 +64,11 @@ fn a_soak_ends_in_a_sheet_that_every_command_takes() {
     // Without permission nobody is named, and beside other tests the kernel may lose records; each case without a name has its reason.
     let why = said.contains("who took the time is not said of every case: ");
     assert!((unnamed == 0) != why, "{worst:?} {said}");
+    let reason = said.split("is not said of every case: ").nth(1).unwrap_or("records were lost");
+    assert!(
+        ["records", "tracepoint", "perf_event_open"].iter().any(|word| reason.contains(word)),
+        "neither a permission nor records are missing: {said}"
+    );
     assert!(why || said.contains("records of this CPU were on"), "{said}");
     assert_eq!((&sheet["schema"], &sheet["taken"]["interrupted"]), (&"hairspring.sheet/1".into(), &false.into()));
     let events = row(&sheet, "soak.loop.1ms.other.late")["figure"]["n"].as_u64();

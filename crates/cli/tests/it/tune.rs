@@ -198,6 +198,35 @@ fn the_machine_is_as_before_whenever_the_command_is_killed() {
 }
 
 #[test]
+fn a_guardian_restores_when_the_command_is_killed_and_no_other_command_comes() {
+    let _alone = alone();
+    if !may_change_the_machine("a_guardian_restores_when_the_command_is_killed_and_no_other_command_comes") {
+        return;
+    }
+    let before = stat_interval();
+    let (mut child, _said) = start("stat-interval=7", "echo ready; exec sleep 2");
+    child.kill().expect("killed");
+    child.wait().expect("waited");
+    let restored = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        stat_interval() == before
+    });
+    run(&["restore"]);
+    assert!(restored, "it was left to the next command");
+}
+
+#[test]
+fn files_that_the_kernel_couples_come_back_without_a_word() {
+    let _alone = alone();
+    if !may_change_the_machine("files_that_the_kernel_couples_come_back_without_a_word") {
+        return;
+    }
+    let output = run(&["run", "--set", "dirty-bytes=268435456", "--allow", "machine", "--", "true"]);
+    assert_eq!(code(&output), 0);
+    assert_eq!(stderr(&output), "hairspring: set dirty-bytes=268435456\n");
+}
+
+#[test]
 fn without_a_permission_the_command_that_grants_it_is_told() {
     let Some(nobody) = Nobody::new() else {
         return skip("without_a_permission_the_command_that_grants_it_is_told", "not root, or no setpriv");
@@ -318,6 +347,10 @@ fn idle_states_are_off_while_the_program_runs() {
     let shown = "od -An -td4 -N4 /dev/cpu_dma_latency";
     let output = run(&["run", "--quiet", "--set", "idle=off", "--", "sh", "-c", shown]);
     assert_eq!(stdout(&output).trim(), "0", "{}", stderr(&output));
+    // The program holds the file itself: what it leaves behind keeps the limit, also when the command is killed.
+    let held = "ls -l /proc/$$/fd | grep -c cpu_dma_latency";
+    let output = run(&["run", "--quiet", "--set", "idle=off", "--", "sh", "-c", held]);
+    assert_eq!(stdout(&output).trim(), "1", "{}", stderr(&output));
     let output = run(&["run", "--set", "idle=17us", "--", "sh", "-c", shown]);
     // Another holder may ask for less.
     let most_us: i64 = stdout(&output).trim().parse().expect("a number");

@@ -118,10 +118,16 @@ fn a_process_that_runs_is_watched_until_the_time_has_passed() {
         .spawn()
         .expect("it starts");
     let output = run(&["watch", "--pid", &sleeper.id().to_string(), "--for", "700ms", "--format", "json", "--quiet"]);
+    let goes_on = sleeper.try_wait().expect("it can be asked").is_none();
     drop(sleeper.kill());
     drop(sleeper.wait());
     assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert!(goes_on, "the watch ended with the program, and not with its time");
     let report = json(&stdout(&output));
+    let has = |name: &str| {
+        report["threads"].as_array().is_some_and(|threads| threads.iter().any(|thread| thread["name"] == name))
+    };
+    assert!(has("sh") && has("sleep"), "the program and those that it starts: {report:#}");
     assert_eq!(report["schema"], "hairspring.watch/1");
     assert!(report["threads"].as_array().is_some_and(|threads| !threads.is_empty()), "{report:#}");
     assert!(report["records"].as_u64() > Some(0) && report["own_cpu_ns"].as_i64() > Some(0));

@@ -23,8 +23,6 @@ use crate::{CpuHistory, Culprit, LostTime, Tally, Terms, Wanted, blame};
 const RIGHT_LEAST: f64 = 0.99;
 /// A gap in a polling loop that is shorter is none.
 const GAP_LEAST: Nanos = Nanos::new(700);
-/// A gap this many times as long as they usually are was lengthened by somebody else.
-const LENGTHENED: i64 = 2;
 /// From one look at the clock to the next, at most.
 const LOOK: Nanos = Nanos::from_micros(1);
 /// What a provocation does may end so long after the provoker has heard of its end.
@@ -179,7 +177,8 @@ fn certain(provocations: &[Stretch], gaps: &[Stretch]) -> Vec<Stretch> {
     let mut lengths: Vec<Nanos> = certain.iter().map(|gap| gap.to - gap.from).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(Nanos::ZERO);
-    certain.retain(|gap| gap.to - gap.from <= usual * LENGTHENED);
+    // One that is half as long again was lengthened by somebody else.
+    certain.retain(|gap| gap.to - gap.from <= usual * 3 / 2);
     certain
 }
 

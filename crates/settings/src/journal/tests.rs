@@ -77,6 +77,16 @@ fn what_was_changed_is_restored_at_the_end() {
 }
 
 #[test]
+fn a_change_that_cannot_be_noted_is_not_made() {
+    let tree = Tree::new();
+    let (mut changes, _) = tree.begin().expect("nobody else");
+    // A full disk.
+    changes.journal.file = OpenOptions::new().write(true).open("/dev/full").expect("Linux has one");
+    assert!(matches!(changes.set("/a", "1"), Err(ChangesError::Journal(..))));
+    assert!(tree.is_as_before());
+}
+
+#[test]
 fn changes_that_are_dropped_are_restored() {
     let tree = Tree::new();
     let (mut changes, _) = tree.begin().expect("nobody else");
