@@ -24,9 +24,10 @@ use hairspring_sheet::{Build, COMPARISON_SCHEMA, ComparedBuild, Interleaved, SCH
 use crate::conditions;
 use crate::merge::{self, Taking};
 use crate::probe::{ChapterDeclaration, Effort, SheetProgress, UnknownProbe, among};
+use crate::request::choose_cpu;
 use crate::round::RoundPart;
 use crate::rounds::Random;
-use crate::sheet_run::{calibrated, choose_cpu, timestamp};
+use crate::sheet_run::{calibrated, timestamp};
 use builds::Builds;
 pub use error::AbError;
 use pairs::{rows, sentinel_rows, stands_out};
@@ -366,8 +367,7 @@ mod tests {
     use hairspring_sheet::{InterleavedRow, Method, Unit};
 
     use super::*;
-    use crate::probe::{Reading, RowDeclaration, TableDeclaration};
-    use crate::round::Found;
+    use crate::probe::{Found, Reading, RowDeclaration, TableDeclaration};
 
     /// A machine on which each process is its own speed, chapters drift, and moments are disturbed as a script says.
     struct Scripted {

@@ -45,6 +45,7 @@ mod probe;
 pub mod reaction;
 #[cfg(target_os = "linux")]
 mod remedies;
+mod request;
 mod round;
 pub mod rounds;
 mod sheet_run;
@@ -61,5 +62,6 @@ pub use probe::{
     ChapterDeclaration, Effort, RowDeclaration, SheetProgress, TableDeclaration, UnknownProbe, is_under, registry,
     select, similar_ids,
 };
+pub use request::{SheetError, SheetRequest};
 pub use round::process::{COMMAND, serve as serve_round};
-pub use sheet_run::{SheetError, SheetRequest, take_sheet, time_of_day, timestamp};
+pub use sheet_run::{take_sheet, time_of_day, timestamp};

@@ -12,8 +12,10 @@ use hairspring_sheet::{
     Table, Unit, Value,
 };
 
-use crate::probe::{CROWDED, ChapterDeclaration, Numbers, Reading, RowDeclaration, TableDeclaration, peaks_named};
-use crate::round::{Found, RoundPart};
+use crate::probe::{
+    CROWDED, ChapterDeclaration, Found, Numbers, Reading, RowDeclaration, TableDeclaration, peaks_named,
+};
+use crate::round::RoundPart;
 use crate::rounds::median;
 
 /// When and for how long a sheet was taken.

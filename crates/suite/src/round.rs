@@ -15,9 +15,9 @@ use hairspring_time::Timebase;
 use serde::{Deserialize, Serialize};
 
 use crate::host::system::{Means, SentDisks};
-use crate::probe::{CROWDED, Context, Effort, Reading, Rows, SheetProgress, StampCosts, company};
+use crate::probe::{CROWDED, Context, Effort, Found, Rows, SheetProgress, StampCosts, company};
+use crate::request::{SheetError, SheetRequest, choose_cpu, selected};
 use crate::rounds::Random;
-use crate::sheet_run::{SheetError, SheetRequest, choose_cpu, selected};
 
 /// The version of what the two programs say to each other.
 pub(crate) const PROTOCOL: u32 = 1;
@@ -98,26 +98,6 @@ pub(crate) struct RoundPart {
     pub(crate) head: Vec<Note>,
 }
 
-/// What a round found for one row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Found {
-    Reading(Reading),
-    Absent(Absent),
-    /// It takes too long to be measured in each round, and this is not one that does.
-    Elsewhere,
-}
-
-impl Found {
-    /// The reason for an absence.
-    pub(crate) fn absent(&self) -> Option<&Absent> {
-        match self {
-            Self::Absent(absent) => Some(absent),
-            Self::Reading(_) | Self::Elsewhere => None,
-        }
-    }
-}
-
 /// Who measures in a round, beside what is asked for.
 pub(crate) struct Measuring<'m, M: Machine> {
     pub(crate) timebase: Timebase<M>,
@@ -181,7 +161,7 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
         let index = left.remove(next(&left, &needs_core, crowded));
         let Some((probes, declared)) = selected.get_mut(index).and_then(Option::take) else { continue };
         context.refine();
-        context.open(&probes, &request.rows);
+        context.open(probes.rows(), &request.rows);
         probes.run(&mut context);
         if left.is_empty() {
             context.refine();

@@ -16,7 +16,7 @@ use hairspring_sheet::Sheet;
 use hairspring_source::card::Card;
 use serde_json::{Value, json};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::listing::{clock, span};
 use crate::record::plan::{self, evidence};
 
@@ -230,13 +230,4 @@ fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().collect::<String>()).unwrap_or_default();
     format!("{first}{}.", letters.as_str())
-}
-
-/// How a plan's verdict ends a command.
-pub(crate) fn exit(fits: Fits) -> Exit {
-    match AnswerKind::of_plan(fits) {
-        AnswerKind::Yes => Exit::Success,
-        AnswerKind::No => Exit::Cannot,
-        AnswerKind::NotShown => Exit::NotShown,
-    }
 }

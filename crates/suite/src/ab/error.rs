@@ -1,7 +1,7 @@
 //! [`AbError`].
 
 use crate::probe::UnknownProbe;
-use crate::sheet_run::SheetError;
+use crate::request::SheetError;
 
 /// Why there is no comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,7 @@ use hairspring_sheet::{InterleavedRow, Method, RoundPair, Unit};
 
 use super::Turn;
 use super::sentinels::SENTINELS;
-use crate::probe::ChapterDeclaration;
-use crate::round::Found;
+use crate::probe::{ChapterDeclaration, Found};
 
 /// The greatest p-value in the first stage with which a row is measured again.
 const SCREEN_LEVEL: f64 = 0.05;

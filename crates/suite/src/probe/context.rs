@@ -10,12 +10,11 @@ use hairspring_sheet::{Absent, Incident, Method, Note, NoteKind, Series};
 use hairspring_time::{Continuity, RealTime, RealTimeGuard, Timebase};
 use serde::{Deserialize, Serialize};
 
-use super::list::{Probes, Slot};
-use super::reading::{Reading, Taken};
+use super::declaration::{RowDeclaration, Slot};
+use super::reading::{Found, Reading, Taken};
 use super::spin;
 use super::stamps::StampCosts;
 use crate::host::system::Means;
-use crate::round::Found;
 
 /// How much time a sheet may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,16 +188,13 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         }
     }
 
-    /// Begins a chapter, of whose rows these were asked for.
-    pub(crate) fn open(&mut self, probes: &Probes<M>, asked: &[String])
-    where
-        M: 'static,
-    {
-        let entry = |row: &super::RowDeclaration| {
+    /// Begins a chapter with these rows, of which some were asked for. The place of a row is its slot.
+    pub(crate) fn open<'d>(&mut self, rows: impl Iterator<Item = &'d RowDeclaration>, asked: &[String]) {
+        let entry = |row: &RowDeclaration| {
             let wanted = asked.contains(&row.id);
             Entry { id: row.id.clone(), method: row.method, wanted, value: None }
         };
-        self.rows = Rows { all: probes.rows().map(entry).collect(), running: Vec::new() };
+        self.rows = Rows { all: rows.map(entry).collect(), running: Vec::new() };
         self.began = self.machine.monotonic();
     }
 

@@ -6,8 +6,8 @@ use hairspring_time::Timebase;
 
 use super::company::company;
 use super::context::Context;
+use super::declaration::{ChapterDeclaration, RowDeclaration, Slot, TableDeclaration};
 use super::reading::Taken;
-use super::registry::{ChapterDeclaration, RowDeclaration, TableDeclaration};
 use super::setting::{Held, Setting};
 
 /// A chapter: its tables in reading order, and its probes in the order in which they run.
@@ -38,10 +38,6 @@ enum Start<M: Machine> {
     Anywhere(Run<M>),
     OnHost(HostRun<M>),
 }
-
-/// Where the value of one row goes. Only [`Probes::row`] makes one, so there is no slot without a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot(pub(super) usize);
 
 /// A table that rows can be declared in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +181,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
     }
 
     /// The declared row of each slot.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &RowDeclaration> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &RowDeclaration> {
         self.places.iter().map(|(table, row)| &self.declared.tables[*table].rows[*row])
     }
 
@@ -254,9 +250,8 @@ mod tests {
     use hairspring_machine::sim::Script;
     use hairspring_sheet::Note;
 
-    use super::super::reading::Reading;
+    use super::super::reading::{Found, Reading};
     use super::*;
-    use crate::round::Found;
 
     const IDS: [&str; 2] = ["chapter.table.first", "chapter.table.second"];
 
@@ -274,7 +269,7 @@ mod tests {
         let interrupted = std::sync::atomic::AtomicBool::new(false);
         let mut said = |_: super::super::SheetProgress<'_>| {};
         let mut context = Context::for_test(&sim, &interrupted, &mut said);
-        context.open(&probes, &IDS.map(str::to_owned));
+        context.open(probes.rows(), &IDS.map(str::to_owned));
         probes.run(&mut context);
         (context.close().collect(), context.head)
     }

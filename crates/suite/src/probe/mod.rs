@@ -12,6 +12,7 @@
 
 mod company;
 mod context;
+mod declaration;
 mod list;
 mod peaks;
 mod reading;
@@ -25,12 +26,12 @@ mod stamps;
 pub(crate) use company::{CROWDED, company};
 pub(crate) use context::{Class, Context, Rows, policy_refused};
 pub use context::{Effort, SheetProgress};
-pub(crate) use list::{Probes, Row, Slot, TableSlot};
+pub(crate) use declaration::Slot;
+pub use declaration::{ChapterDeclaration, RowDeclaration, TableDeclaration};
+pub(crate) use list::{Probes, Row, TableSlot};
 pub(crate) use peaks::{SAMPLES_LEAST as PEAK_SAMPLES_LEAST, named as peaks_named};
-pub(crate) use reading::{Numbers, Reading, Taken};
-pub use registry::{
-    ChapterDeclaration, RowDeclaration, TableDeclaration, UnknownProbe, is_under, registry, select, similar_ids,
-};
+pub(crate) use reading::{Found, Numbers, Reading, Taken};
+pub use registry::{UnknownProbe, is_under, registry, select, similar_ids};
 pub(crate) use registry::{among, chapters};
 pub(crate) use samples::{SAMPLES_MOST, Samples};
 pub(crate) use setting::Setting;

@@ -17,6 +17,26 @@ use crate::rounds::median;
 /// What a run found for a row, or the reason why there is nothing.
 pub(crate) type Taken = Result<Reading, Absent>;
 
+/// What a round found for one row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Found {
+    Reading(Reading),
+    Absent(Absent),
+    /// It takes too long to be measured in each round, and this is not one that does.
+    Elsewhere,
+}
+
+impl Found {
+    /// The reason for an absence.
+    pub(crate) fn absent(&self) -> Option<&Absent> {
+        match self {
+            Self::Absent(absent) => Some(absent),
+            Self::Reading(_) | Self::Elsewhere => None,
+        }
+    }
+}
+
 /// The numbers of one row, in the row's unit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reading {

@@ -4,61 +4,11 @@
 //! `chapter.subject.variants….quantity`; ids are stable and unique, which a test checks.
 
 use hairspring_machine::{Host, Machine};
-use hairspring_sheet::{Diagram, Method, Unit};
-use serde::{Deserialize, Serialize};
 
+use super::declaration::ChapterDeclaration;
 use super::list::Probes;
 use crate::host::system;
 use crate::{callers, clocks, delays, disturbance, sleeps};
-
-/// A chapter's declaration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChapterDeclaration {
-    /// First segment of the ids in it.
-    pub id: String,
-    /// Its heading.
-    pub title: String,
-    /// The question that it answers.
-    pub intro: String,
-    /// Its tables.
-    pub tables: Vec<TableDeclaration>,
-}
-
-/// A table's declaration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TableDeclaration {
-    /// Prefix of the ids of its rows.
-    pub id: String,
-    /// Its heading.
-    pub title: String,
-    /// The limits of the number of samples and of the range of the figures.
-    pub limits: String,
-    /// Its rows.
-    pub rows: Vec<RowDeclaration>,
-    /// The diagram of its rows.
-    pub diagram: Option<Diagram>,
-}
-
-/// A row's declaration.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RowDeclaration {
-    /// Stable id.
-    pub id: String,
-    /// A short label, for people.
-    pub label: String,
-    /// The unit of its figure.
-    pub unit: Unit,
-    /// The method of its samples.
-    pub method: Method,
-    /// The exact description of the measured quantity.
-    pub measures: String,
-}
-
-impl RowDeclaration {
-    pub(crate) fn new(id: String, label: String, unit: Unit, method: Method, measures: impl Into<String>) -> Self {
-        Self { id, label, unit, method, measures: measures.into() }
-    }
-}
 
 /// Every chapter with its tables and rows, in reading order.
 pub fn registry() -> Vec<ChapterDeclaration> {

@@ -5,8 +5,8 @@ use hairspring_sheet::Absent;
 use hairspring_station::{StageLog, Stages};
 use hairspring_time::{Instant, Timebase};
 
-use super::sources::EVENTS_MOST;
-
+/// Room for all stamps.
+pub(super) const EVENTS_MOST: usize = 4096;
 /// The least time between two events, in which the waiting thread falls asleep again.
 const REST: Nanos = Nanos::from_micros(200);
 /// An event without a reaction after this time is lost.

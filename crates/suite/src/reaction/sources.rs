@@ -13,7 +13,7 @@ use hairspring_station::{Activation, EventSource, Poller, SchedulingUnit, Signal
 use hairspring_time::{Instant, RealTime, Timebase};
 use tempfile::TempDir;
 
-use super::fire::{Fired, fire};
+use super::fire::{EVENTS_MOST, Fired, fire};
 use super::{board, folder, refused};
 use crate::probe::{Class, Context, Probes, Reading, Row, Samples, Setting, Slot, policy_refused, spin};
 
@@ -25,8 +25,6 @@ const PERIOD: Nanos = Nanos::from_micros(500);
 const PULSES: Nanos = Nanos::from_millis(1500);
 /// The device of the pulses.
 const PULSES_FROM: &str = "/dev/pps0";
-/// Room for all stamps.
-pub(super) const EVENTS_MOST: usize = 4096;
 /// The multicast group of events, from the range for private use.
 const GROUP: &str = "239.255.72.83:0";
 

@@ -4,6 +4,7 @@
 //! ways of moving through memory beside these.
 
 mod arena;
+mod cell;
 mod disk;
 mod disks;
 mod fits;

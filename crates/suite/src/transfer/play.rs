@@ -12,8 +12,8 @@ use hairspring_ring::{ByteRate, Bytes, Layout};
 use hairspring_sheet::Absent;
 use hairspring_source::virtual_card::UnpacedCard;
 
+use super::cell::{Cell, PATTERN, STAIR, bases, frames_of, keep_recording, layout, remove};
 use super::disks::Disks;
-use super::stream::{Cell, PATTERN, STAIR, bases, frames_of, keep_recording, layout, remove};
 
 /// Reads under way at once.
 const DEPTH: usize = 8;

@@ -10,10 +10,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
+use hairspring_advice::job::AnswerKind;
 use hairspring_plan::file::FILE_MOST_BYTES;
 use hairspring_plan::system::{Below, disks_below};
 use hairspring_plan::{
-    DeviceKind, Direction, MemoryRoom, Move, Plan, Request, Stall, Stream, Target, Topology, Written, sizes,
+    DeviceKind, Direction, Fits, MemoryRoom, Move, Plan, Request, Stall, Stream, Target, Topology, Written, sizes,
 };
 use hairspring_record::store::plain::PlainStore;
 use hairspring_record::store::{Store, Ways};
@@ -21,7 +22,6 @@ use hairspring_source::card::Card;
 use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration};
-use crate::conclude::recording;
 use crate::exit::{Exit, Failure};
 use crate::measure::historic;
 use crate::output;
@@ -135,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Plain::Text => text::text(&shown, output::style(false).width),
         Plain::Json => json::json(&shown),
     })?;
-    Ok(recording::exit(shown.plan.verdict))
+    Ok(exit(shown.plan.verdict))
 }
 
 /// A card that has a rate.
@@ -258,4 +258,13 @@ pub(crate) fn target(named: &str, topology: &Topology) -> Result<(Target, bool),
     };
     let free = PlainStore::new(1, Ways::default()).free_bytes(folder).map(hairspring_ring::Bytes);
     Ok((Target { name: named.to_owned(), disks, unknown, file_system: Some(found.dev()), free }, true))
+}
+
+/// How a plan's verdict ends a command.
+pub(crate) fn exit(fits: Fits) -> Exit {
+    match AnswerKind::of_plan(fits) {
+        AnswerKind::Yes => Exit::Success,
+        AnswerKind::No => Exit::Cannot,
+        AnswerKind::NotShown => Exit::NotShown,
+    }
 }
