@@ -144,6 +144,7 @@ fn compared(
         };
     }
     let mut sides = arguments.sides.iter().map(|side| self::side(side)).collect::<Result<Vec<_>, _>>()?;
+    distinguish(&mut sides, &arguments.sides);
     let historic = beside::pair_with_historic(&mut sides);
     known(sides.iter().flat_map(|side| &side.sheets).flat_map(Sheet::rows).map(|row| row.id.as_str()), &only, gates)?;
     let ledger = arguments.ledger.as_deref().map(|folder| self::ledger(folder, &sides)).transpose()?;
@@ -195,6 +196,29 @@ fn side(written: &str) -> Result<ComparedSheets, Failure> {
     }
     let stem = Path::new(parts[0]).file_stem().map_or(parts[0].to_owned(), |stem| stem.to_string_lossy().into_owned());
     Ok(ComparedSheets { name: name.map_or(stem, str::to_owned), sheets: found })
+}
+
+/// Gives sides of one name names that differ: with the folder of their sheet, otherwise with the time at which it was taken.
+fn distinguish(sides: &mut [ComparedSheets], written: &[String]) {
+    let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
+    let differ = |names: &[String]| (1..names.len()).all(|place| !names[..place].contains(&names[place]));
+    let with = |more: &dyn Fn(usize) -> Option<String>| -> Vec<String> {
+        let name = |(place, name): (usize, &String)| match names.iter().filter(|other| *other == name).count() {
+            1 => name.clone(),
+            _ => more(place).unwrap_or_else(|| name.clone()),
+        };
+        names.iter().enumerate().map(name).collect()
+    };
+    let folder = |place: usize| {
+        let sheets = written[place].rsplit('=').next()?.split(',').next()?;
+        let folder = Path::new(sheets).parent()?.file_name()?.to_string_lossy().into_owned();
+        Some(format!("{folder}/{}", names[place]))
+    };
+    let taken = |place: usize| Some(format!("{}, {}", names[place], sides[place].sheets.first()?.taken.when()));
+    let found = [names.clone(), with(&folder), with(&taken)].into_iter().find(|names| differ(names));
+    for (side, name) in sides.iter_mut().zip(found.into_iter().flatten()) {
+        side.name = name;
+    }
 }
 
 /// The ledger in a folder, which must suit every sheet.

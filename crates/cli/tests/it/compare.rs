@@ -164,6 +164,21 @@ fn only_the_chosen_rows_in_the_chosen_format_go_to_the_chosen_file() {
 }
 
 #[test]
+fn sides_of_one_name_get_names_that_differ() {
+    let folder = two_sides(1.3, 0.01);
+    let names = |arguments: &[&str]| {
+        let (code, json, complaints) = compare(&folder, &[arguments, &["--format", "json"]].concat());
+        assert_eq!((code, complaints.as_str()), (0, ""));
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        json["sides"].as_array().expect("sides").iter().map(|side| side["name"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["OLD/0.json", "NEW/0.json"]), ["old/0", "new/0"]);
+    assert_eq!(names(&["OLD/0.json", "NEW/1.json"]), ["0", "1"]);
+    // Named alike by the user: then the time at which they were taken, or nothing that could.
+    assert_eq!(names(&["a=OLD/0.json", "a=NEW/0.json"]), ["old/a", "new/a"]);
+}
+
+#[test]
 fn a_ledger_of_this_machine_judges_single_sheets() {
     let folder = two_sides(1.3, 0.01);
     std::fs::create_dir(folder.path().join("ledger")).expect("a folder");

@@ -5,7 +5,7 @@
 //! holders. Source: `Documentation/power/pm_qos_interface.rst` of the kernel.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use crate::{IdleLimit, Nanos, Refused};
@@ -30,12 +30,21 @@ fn limit_at(device: &Path, most: Nanos) -> Result<IdleLimit, Refused> {
     // Closed on exec: a program that is started would hold the limit beyond the end of this one.
     let opened = OpenOptions::new().write(true).open(device);
     let written = opened.and_then(|mut file| file.write_all(&most_us.to_ne_bytes()).map(|()| file));
-    let file = written.map_err(|error| {
-        let remedy = "run it as root, or let a group write the file by a udev rule: KERNEL==\"cpu_dma_latency\", \
-                      GROUP=\"realtime\", MODE=\"0660\"";
-        refused(error.to_string(), remedy)
-    })?;
+    let file = written.map_err(|error| refused(error.to_string(), remedy(error.kind())))?;
     Ok(IdleLimit { file: Some(file), _simulated: None })
+}
+
+/// What helps against an error of the device.
+fn remedy(error: ErrorKind) -> &'static str {
+    match error {
+        ErrorKind::PermissionDenied => {
+            "run it as root, or let a group write the file by a udev rule: KERNEL==\"cpu_dma_latency\", GROUP=\"realtime\", MODE=\"0660\""
+        }
+        ErrorKind::NotFound => "hand the device into the container, or use a kernel that was built with CPU_IDLE",
+        _ => {
+            "look what the file is (`ls -l /dev/cpu_dma_latency` shows a character device) and what the kernel says (`dmesg`)"
+        }
+    }
 }
 
 #[cfg(test)]
@@ -53,7 +62,15 @@ mod tests {
         }
         assert!(limit_at(&path, Nanos::new(-1)).expect_err("negative").said.contains("negative"));
         std::fs::remove_file(&path).expect("removed");
-        let refused = limit_at(&path, Nanos::ZERO).expect_err("no such file");
-        assert!(refused.remedy.contains("udev"), "{refused}");
+    }
+
+    /// Who is told to run it as root although the device is broken or not there looks for the fault in the wrong place.
+    #[test]
+    fn only_a_missing_permission_is_said_to_need_root() {
+        let refused = |device: &Path| limit_at(device, Nanos::ZERO).expect_err("it takes no limit").remedy;
+        assert!(refused(Path::new("/nowhere/at/all")).contains("hand the device into the container"));
+        // Full for every write.
+        assert!(refused(Path::new("/dev/full")).contains("dmesg"));
+        assert!(remedy(ErrorKind::PermissionDenied).contains("udev"));
     }
 }

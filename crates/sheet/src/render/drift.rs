@@ -129,8 +129,13 @@ fn plot(page: &mut Markup, row: &DriftRow, taken: &[String]) {
         escaped(&row.id),
         LEFT - 6.0,
         LEFT + WIDTH + 4.0,
-        HEIGHT + 4.0,
+        HEIGHT + 20.0,
     ));
+    for (at, anchor, date) in dates(row, taken, |sheet| LEFT + WIDTH * (sheet as f64 + 0.5) / row.medians.len() as f64)
+    {
+        let (at, y, date) = (coordinate(at), HEIGHT + 15.0, escaped(&date));
+        page.add(format_args!("<text x=\"{at}\" y=\"{y}\" text-anchor=\"{anchor}\">{date}</text>"));
+    }
     let last = row.medians.len();
     for (number, step) in row.changes.iter().enumerate() {
         let from = if number == 0 { 0 } else { row.changes[number - 1].sheet };
@@ -154,6 +159,31 @@ fn plot(page: &mut Markup, row: &DriftRow, taken: &[String]) {
         ));
     }
     page.add(format_args!("\n</svg>\n"));
+}
+
+/// The dates below a plot: of the first and the last sheet, and of each change that has room between. Each with its place and its side.
+fn dates(row: &DriftRow, taken: &[String], x: impl Fn(usize) -> f64) -> Vec<(f64, &'static str, String)> {
+    const CHARACTER: f64 = 6.7;
+    let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Vec::new() };
+    // Of sheets of one day the day says nothing.
+    let day = |when: &str| when.split(' ').next().unwrap_or_default().to_owned();
+    let minute = |when: &str| when.rsplit_once(':').map_or(when, |(minute, _)| minute).to_owned();
+    let date = |when: &String| if day(first) == day(last) { minute(when) } else { day(when) };
+    let mut dates = vec![(x(0), "start", date(first))];
+    let half = date(first).chars().count() as f64 * CHARACTER / 2.0;
+    let end = x(taken.len() - 1);
+    let mut free = x(0) + 2.0 * half + CHARACTER;
+    for change in &row.changes {
+        let at = x(change.sheet);
+        if at - half >= free && at + half + CHARACTER <= end - 2.0 * half {
+            dates.push((at, "middle", date(&taken[change.sheet])));
+            free = at + half + CHARACTER;
+        }
+    }
+    if end - 2.0 * half >= x(0) + 2.0 * half + CHARACTER {
+        dates.push((end, "end", date(last)));
+    }
+    dates
 }
 
 /// Writes figures over time as indented JSON with a newline at its end.

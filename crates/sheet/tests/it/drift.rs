@@ -99,6 +99,12 @@ fn the_page_has_a_dot_for_every_sheet_and_the_change_as_a_line() {
     let html = drift_html(&found());
     assert_eq!((html.matches("<circle").count(), html.matches("class=\"change\"").count()), (32, 1));
     assert!(html.contains("<b>Kernel</b> 6.8.0 → 6.9.0"), "{html}");
+    // The axis says from when to when, and when it changed.
+    let drift = found();
+    let day = |sheet: usize| format!(">{}</text>", drift.taken[sheet].split(' ').next().unwrap());
+    for sheet in [0, drift.moments[0].sheet, drift.taken.len() - 1] {
+        assert!(html.contains(&day(sheet)), "{} in {html}", day(sheet));
+    }
     let json: serde_json::Value = serde_json::from_str(&drift_json(&found())).unwrap();
     assert_eq!(json["moments"][0]["sheet"], 9);
 }
