@@ -7,11 +7,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hairspring_culprit::host::CostPair;
 use hairspring_culprit::{
     CpuHistory, KernelEvent, KernelRecord, KernelTask, LeftAs, LostTime, Share, Tally, Terms, Wanted, blame,
 };
 use hairspring_machine::{Cpu, Instant, Nanos};
 use hairspring_sheet::Histogram;
+use hairspring_sheet::statistics::t_interval;
 
 /// What is known of the threads of a program.
 #[derive(Debug)]
@@ -64,12 +66,30 @@ pub struct Spans {
 /// A wake-up or a preemption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedCase {
-    /// The thread's name.
-    pub name: String,
     /// Which time was lost, and what the thread wanted.
     pub lost: LostTime,
     /// Who took the time, the greatest share first.
     pub shares: Vec<Share>,
+}
+
+/// What one record of the kernel costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecordCost {
+    /// The mean of all pairs of blocks, in nanoseconds.
+    pub mean_ns: f64,
+    /// The limits that hold it in 95 %.
+    pub limits_ns: [f64; 2],
+    /// How many pairs there were.
+    pub pairs: usize,
+}
+
+impl RecordCost {
+    /// The mean of pairs, with its t interval; none of fewer than two.
+    pub fn of(pairs: &[CostPair]) -> Option<Self> {
+        let each: Vec<f64> = pairs.iter().map(CostPair::record_ns).collect();
+        let limits_ns = t_interval(&each, None)?;
+        Some(Self { mean_ns: each.iter().sum::<f64>() / each.len() as f64, limits_ns, pairs: each.len() })
+    }
 }
 
 /// So many of the longest cases are kept.
@@ -137,6 +157,8 @@ impl ThreadWatch {
             KernelEvent::Switch { from, left_as, to } => {
                 if threads.contains(&from.pid) {
                     let thread = self.threads.entry(from.pid).or_default();
+                    // A program that was executed since it got the CPU has a new name.
+                    thread.name = from.name();
                     (thread.runs, thread.woken) = (false, None);
                     thread.preempted = (*left_as == LeftAs::Runnable).then_some((at, cpu));
                 }
@@ -183,7 +205,7 @@ impl ThreadWatch {
             || self.worst.last().is_some_and(|least| blame.time() > length(&least.lost))
         {
             let place = self.worst.partition_point(|other| length(&other.lost) >= blame.time());
-            self.worst.insert(place, WatchedCase { name: thread.name.clone(), lost, shares: blame.shares() });
+            self.worst.insert(place, WatchedCase { lost, shares: blame.shares() });
             self.worst.truncate(WATCHED_CASES_MOST);
         }
     }
@@ -316,5 +338,29 @@ mod tests {
                 .collect();
             is_told(&watched(&parts));
         }
+    }
+
+    #[test]
+    fn a_thread_has_the_name_that_it_got_when_its_program_was_executed() {
+        let renamed = |at, left_as, name| {
+            let from = KernelTask::new(7, name, 120);
+            (CPU, KernelRecord { at: at_us(at), event: KernelEvent::Switch { from, left_as, to: task(9) } })
+        };
+        let records = vec![
+            waking(100, Cpu(0)),
+            switch(400, 9, LeftAs::Blocked, 7),
+            // It got the CPU as `job`, and executed a program before it left.
+            renamed(500, LeftAs::Blocked, "program"),
+        ];
+        assert_eq!(watched(&[(records, 2000)]).threads[&7].name, "program");
+    }
+
+    #[test]
+    fn the_cost_of_a_record_is_what_pairs_of_blocks_differ_by() {
+        let pair = |with: i64, records| CostPair { with: us(with), without: us(1000), records };
+        let cost = RecordCost::of(&[pair(1200, 1000), pair(1400, 1000)]).expect("two pairs");
+        assert_eq!((cost.mean_ns, cost.pairs), (300.0, 2));
+        assert!(cost.limits_ns[0] < 300.0 && 300.0 < cost.limits_ns[1]);
+        assert_eq!(RecordCost::of(&[pair(1200, 1000)]), None);
     }
 }

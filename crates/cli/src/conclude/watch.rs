@@ -7,10 +7,12 @@ use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use hairspring_advice::watch::{Spans, ThreadWatch, WatchedCase};
+use hairspring_advice::watch::{RecordCost, Spans, ThreadWatch, WatchedCase};
 use hairspring_culprit::host::{Tracer, TracerSettings};
 use hairspring_culprit::{Tally, Wanted};
 use hairspring_machine::{Host, Machine, Nanos};
+use hairspring_sheet::Unit;
+use hairspring_sheet::render::quantity;
 use hairspring_suite::time_of_day;
 use serde_json::{Value, json};
 use signal_hook::iterator::Signals;
@@ -70,12 +72,16 @@ const PROCESSES_MOST: usize = 1000;
 
 /// What was watched, and what that took.
 struct Watched {
-    what: String,
+    /// The process, and its name.
+    process: u32,
+    name: String,
     watch: ThreadWatch,
     span: Nanos,
     /// CPU time of this process.
     own: Nanos,
     missing: Vec<String>,
+    /// What a record costs, or why that is not known.
+    cost: Result<RecordCost, String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -140,12 +146,10 @@ fn watch(
     tracer: &mut Tracer,
     interrupted: &AtomicBool,
 ) -> Result<(Watched, Option<std::process::ExitStatus>), Failure> {
-    let what = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let guest = Host.counter_evidence().hypervisor.is_some();
     let (mut watch, mut live) = (ThreadWatch::new(guest), Live::new(arguments.quiet));
     let (start, own) = (Host.monotonic(), Host.usage().cpu);
-    let mut threads = BTreeSet::new();
-    let mut status = None;
+    let (mut threads, mut status, mut name) = (BTreeSet::new(), None, String::new());
     loop {
         let gone = match &mut child {
             Some(child) => {
@@ -157,6 +161,10 @@ fn watch(
             None => threads_of(pid).is_empty(),
         };
         threads.extend(family(pid));
+        // Looked at each time: a program that is started by another has the name of that one first.
+        if let Ok(now) = std::fs::read_to_string(format!("/proc/{pid}/comm")) {
+            now.trim().clone_into(&mut name);
+        }
         let mut records = Vec::new();
         let until = tracer.drain(|cpu, record| records.push((cpu, record)));
         watch.take(records, until, &threads);
@@ -169,8 +177,12 @@ fn watch(
     }
     live.end();
     let (span, own) = (Host.monotonic() - start, Host.usage().cpu - own);
-    let what = format!("{} (process {pid})", what.trim());
-    Ok((Watched { what, watch, span, own, missing: tracer.missing().to_vec() }, status))
+    let cost = match tracer.cpus().last() {
+        Some(&cpu) => tracer.cost(cpu).map_err(|untraced| untraced.to_string()),
+        None => Err("no CPU is watched".to_owned()),
+    };
+    let cost = cost.and_then(|pairs| RecordCost::of(&pairs).ok_or_else(|| "too few pairs of blocks".to_owned()));
+    Ok((Watched { process: pid, name, watch, span, own, missing: tracer.missing().to_vec(), cost }, status))
 }
 
 /// The threads of a process; none if there is no such process.
@@ -195,7 +207,7 @@ fn family(pid: u32) -> Vec<u32> {
 }
 
 fn line(watch: &ThreadWatch, elapsed: Nanos) -> String {
-    let worst = watch.worst.first().map_or_else(String::new, |case| format!("; worst: {}", told(case)));
+    let worst = watch.worst.first().map_or_else(String::new, |case| format!("; worst: {}", told(watch, case)));
     format!(
         "{}: {} wake-ups, {} preemptions{worst}",
         crate::listing::clock(elapsed),
@@ -205,7 +217,7 @@ fn line(watch: &ThreadWatch, elapsed: Nanos) -> String {
 }
 
 /// `job woken 2.1 ms late: task hog, pid 33, real time 20 (99 %)`.
-fn told(case: &WatchedCase) -> String {
+fn told(watch: &ThreadWatch, case: &WatchedCase) -> String {
     let length = case.lost.to - case.lost.from;
     let what = match case.lost.wanted {
         Wanted::Wake => format!("woken {} late", span(length)),
@@ -214,7 +226,12 @@ fn told(case: &WatchedCase) -> String {
     let part = |time: Nanos| percent(time.count().unsigned_abs(), length.count().unsigned_abs());
     let who: Vec<String> =
         case.shares.iter().take(2).map(|share| format!("{} ({})", share.culprit, part(share.time))).collect();
-    format!("{} {what}: {}", case.name, who.join(", "))
+    format!("{} {what}: {}", name(watch, case), who.join(", "))
+}
+
+/// The name that the thread of a case had last: a program has another one before it is executed.
+fn name<'w>(watch: &'w ThreadWatch, case: &WatchedCase) -> &'w str {
+    watch.threads.get(&case.lost.thread).map_or("?", |thread| thread.name.as_str())
 }
 
 fn quantile(spans: &Spans, share: f64) -> Nanos {
@@ -223,8 +240,12 @@ fn quantile(spans: &Spans, share: f64) -> Nanos {
 }
 
 fn text(watched: &Watched, width: usize) -> String {
-    let Watched { what, watch, span: length, .. } = watched;
-    let mut text = format!("Watched {what} for {}, {} threads\n", span(*length), watch.threads.len());
+    let Watched { process, name, watch, span: length, .. } = watched;
+    let threads = match watch.threads.len() {
+        1 => "1 thread".to_owned(),
+        count => format!("{} threads", grouped(count as u64)),
+    };
+    let mut text = format!("Watched {name} (process {process}) for {}, {threads}\n", span(*length));
     for (heading, wanted, tally) in [
         ("Wake-ups: from the call that wakes a thread until it has a CPU", Wanted::Wake, &watch.wakeups),
         ("Preemptions: from losing the CPU until it has one again", Wanted::Run, &watch.preemptions),
@@ -261,7 +282,7 @@ fn text(watched: &Watched, width: usize) -> String {
     }
     if !watch.worst.is_empty() {
         text.push_str("\nThe longest\n");
-        let rows: Vec<_> = watch.worst.iter().map(|case| vec![time_of_day(case.lost.to), told(case)]).collect();
+        let rows: Vec<_> = watch.worst.iter().map(|case| vec![time_of_day(case.lost.to), told(watch, case)]).collect();
         text.push_str(&table(&[("time", Side::Left), ("what", Side::Left)], &rows, width));
     }
     text.push('\n');
@@ -275,14 +296,28 @@ fn text(watched: &Watched, width: usize) -> String {
 const CULPRITS_MOST: usize = 12;
 
 fn cost(watched: &Watched) -> String {
-    let Watched { watch, span: length, own, missing, .. } = watched;
+    let Watched { watch, span: length, own, missing, cost, .. } = watched;
     let seconds = length.as_secs_f64().max(1e-3);
     let lost = match watch.losses {
         0 => "none were lost".to_owned(),
         losses => format!("records were lost {} times: what happened meanwhile is not told", grouped(losses)),
     };
+    let each = match cost {
+        Ok(RecordCost { mean_ns, limits_ns: [low, high], pairs }) => {
+            let ns = |ns: f64| quantity(ns, Unit::Ns);
+            format!(
+                "One costs {} (95 %: {} to {}), in all {} of one CPU: so much longer took two threads that wake each other, in {pairs} pairs of \
+                 blocks with records and without",
+                ns(*mean_ns),
+                ns(*low),
+                ns(*high),
+                quantity(mean_ns * watch.records as f64 / (seconds * 1e9), Unit::Ratio)
+            )
+        }
+        Err(why) => format!("What one costs is not known: {why}"),
+    };
     let mut text = format!(
-        "The kernel wrote {} records ({:.0} a second), which makes what it records a little longer; {lost}. Reading them took {} of a CPU.",
+        "The kernel wrote {} records ({:.0} a second); {lost}. {each}. Reading them took {} of a CPU.",
         grouped(watch.records),
         watch.records as f64 / seconds,
         percent(own.count().unsigned_abs(), length.count().unsigned_abs())
@@ -294,7 +329,7 @@ fn cost(watched: &Watched) -> String {
 }
 
 fn as_json(watched: &Watched) -> String {
-    let Watched { what, watch, span: length, own, missing } = watched;
+    let Watched { process, name: program, watch, span: length, own, missing, cost } = watched;
     let spans = |spans: &Spans| {
         json!({
             "n": spans.count(),
@@ -326,7 +361,7 @@ fn as_json(watched: &Watched) -> String {
             .map(|share| json!({ "culprit": share.culprit.to_string(), "time_ns": share.time.count() }));
         json!({
             "thread": case.lost.thread,
-            "name": case.name,
+            "name": name(watch, case),
             "kind": if case.lost.wanted == Wanted::Wake { "wakeup" } else { "preemption" },
             "ended": time_of_day(case.lost.to),
             "length_ns": (case.lost.to - case.lost.from).count(),
@@ -335,7 +370,7 @@ fn as_json(watched: &Watched) -> String {
     });
     let value = json!({
         "schema": "hairspring.watch/1",
-        "watched": what,
+        "watched": format!("{program} (process {process})"),
         "span_ns": length.count(),
         "threads": threads.collect::<Vec<_>>(),
         "wakeups": culprits(&watch.wakeups),
@@ -344,6 +379,12 @@ fn as_json(watched: &Watched) -> String {
         "records": watch.records,
         "losses": watch.losses,
         "own_cpu_ns": own.count(),
+        "record_cost_ns": cost.as_ref().ok().map(|cost| json!({
+            "mean": cost.mean_ns,
+            "low": cost.limits_ns[0],
+            "high": cost.limits_ns[1],
+            "pairs": cost.pairs,
+        })),
         "missing": missing,
     });
     format!("{value:#}\n")

@@ -108,6 +108,22 @@ fn exit_codes_and_signals_pass_through() {
 }
 
 #[test]
+fn a_program_that_another_one_executes_has_its_own_name_and_the_cost_of_records_is_measured() {
+    let test = "a_program_that_another_one_executes_has_its_own_name_and_the_cost_of_records_is_measured";
+    if !may_watch(test) {
+        return;
+    }
+    let output = run(&["watch", "--quiet", "--", "sh", "-c", "exec sleep 0.4"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let says = stderr(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(says.starts_with("Watched sleep (process ") && says.contains(", 1 thread "), "{says}");
+    assert!(
+        !says.contains("hairspring ") && says.contains("One costs ") && says.contains(" pairs of blocks"),
+        "{says}"
+    );
+}
+
+#[test]
 fn a_process_that_runs_is_watched_until_the_time_has_passed() {
     let test = "a_process_that_runs_is_watched_until_the_time_has_passed";
     if !may_watch(test) {
@@ -130,6 +146,8 @@ fn a_process_that_runs_is_watched_until_the_time_has_passed() {
     assert!(has("sh") && has("sleep"), "the program and those that it starts: {report:#}");
     assert_eq!(report["schema"], "hairspring.watch/1");
     assert!(report["threads"].as_array().is_some_and(|threads| !threads.is_empty()), "{report:#}");
+    let cost = &report["record_cost_ns"];
+    assert!(cost["low"].as_f64() < cost["mean"].as_f64() && cost["pairs"].as_u64() > Some(1), "{cost}");
     assert!(report["records"].as_u64() > Some(0) && report["own_cpu_ns"].as_i64() > Some(0));
 }
 

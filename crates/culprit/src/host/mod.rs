@@ -1,5 +1,6 @@
 //! The sources of records on Linux.
 
+mod cost;
 mod output;
 #[cfg(test)]
 mod provoked;
@@ -11,5 +12,6 @@ mod tracefs;
 mod tracer;
 mod untraced;
 
+pub use cost::CostPair;
 pub use tracer::{Tracer, TracerSettings, own_thread};
 pub use untraced::Untraced;

@@ -86,3 +86,17 @@ fn what_happens_while_the_tracer_is_paused_is_not_recorded() {
     tracer.resume().expect("may go on");
     assert!(own_switches(&mut tracer) > 0);
 }
+
+#[test]
+fn what_a_record_costs_is_measured_in_pairs_and_the_thread_goes_where_it_was() {
+    let test = "what_a_record_costs_is_measured_in_pairs_and_the_thread_goes_where_it_was";
+    let Some((mut tracer, _)) = tracer(test) else { return };
+    let (cpu, before) = (tracer.cpus()[0], Host.affinity());
+    let pairs = tracer.cost(cpu).expect("it is measured");
+    assert_eq!(Host.affinity(), before);
+    assert!(pairs.len() > 1);
+    for pair in &pairs {
+        // A wake-up of each side writes two records, or four; a block without them is not counted.
+        assert!(pair.records > 1_000 && pair.with > Nanos::ZERO && pair.without > Nanos::ZERO, "{pair:?}");
+    }
+}
