@@ -26,8 +26,8 @@ pub use host::Host;
 pub use idle::IdleLimit;
 pub use instant::{Epoch, EpochMismatch, Instant};
 pub use machine::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Machine, Policy, PublishedRate, Refused,
-    SleepCall, ThreadUsage, Woken,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Heat, Machine, Policy, PublishedRate,
+    Refused, SleepCall, ThreadUsage, Woken,
 };
 pub use nanos::{DurationError, Nanos};
 pub use settings::{Held, Owner, Setting, ThreadSettings, Wish, renew};

@@ -141,6 +141,15 @@ pub struct CpuCounters {
     pub interrupts: u64,
 }
 
+/// How hot the machine is, and how fast a CPU runs, at one moment; none where the system does not show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Heat {
+    /// The temperature of the hottest thermal zone, in degrees Celsius.
+    pub temperature_c: Option<f64>,
+    /// The frequency of the CPU, in hertz.
+    pub frequency_hz: Option<f64>,
+}
+
 /// The evidence for and against trusting the counter.
 #[derive(Clone, Debug)]
 pub struct CounterEvidence {
@@ -299,6 +308,12 @@ pub trait Machine {
     /// # Errors
     /// This system does not let the process read the counters.
     fn cpu_counters(&self, cpu: Cpu) -> Result<CpuCounters, Unread>;
+
+    /// How hot the machine is, and how fast this CPU runs. Opens files and allocates. Systems that show neither, as most virtual machines,
+    /// keep this body.
+    fn heat(&self, _cpu: Cpu) -> Heat {
+        Heat::default()
+    }
 
     /// The kernel's limit on real-time threads as (runtime, period): after `runtime` in a `period` it stalls them. None if there is no
     /// limit. Opens files.

@@ -14,23 +14,27 @@
 //!
 //! Without a miss in a time T there are at most 3/T misses, with 95 % confidence: the answer is valid at any moment, and gets sharper.
 
+mod conditions;
 mod extremes;
 mod sheet;
+mod states;
 mod tally;
 mod watcher;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Clock, Cpu, Host, Instant, Machine, Nanos};
-use hairspring_sheet::Absent;
+use hairspring_sheet::{Absent, Conditions};
 use hairspring_suite::load::RunningLoads;
-use hairspring_suite::timestamp;
-use hairspring_suite::workload::{Observed, Workload, WorkloadPlace, WorkloadRun};
+use hairspring_suite::workload::{Observed, WORST_MOST, Workload, WorkloadPlace, WorkloadRun};
+use hairspring_suite::{read_conditions, timestamp};
 use hairspring_time::{Continuity, Timebase};
 
+pub use conditions::{SOAK_CONDITIONS, changed_conditions, conditions_mark};
 pub use extremes::{EVENTS_LEAST, Extremes, FURTHEST, GumbelLine, MAXIMA_LEAST, SHAPE_MOST, UNEXPLAINED_MOST};
 pub use sheet::{ASKED, soak_id, soak_sheet};
-pub use tally::{BLOCKS_MOST, CASES_MOST, SoakBlock, SoakTally, WorstCase};
+pub use states::{SoakState, SoakStates};
+pub use tally::{BLOCKS_MOST, CASES_MOST, CaseCulprit, SoakBlock, SoakTally, WorstCase};
 
 use crate::job::{AnswerKind, Evidence, JobAnswer, Requirement};
 use watcher::{Watcher, case};
@@ -78,8 +82,14 @@ pub struct Soak {
     pub tallies: Vec<SoakTally>,
     /// Each load's name and its rate in each block, in bytes per second.
     pub loads: Vec<(String, Vec<f64>)>,
-    /// What must be known to read the figures, once each.
+    /// What limits what the figures mean, once each.
     pub notes: Vec<String>,
+    /// What is good to know of them.
+    pub remarks: Vec<String>,
+    /// What the machine was like at the begin.
+    pub conditions: Conditions,
+    /// Temperature and frequency, block by block.
+    pub states: SoakStates,
     /// The time that the kernel counted as stolen from the CPU, in steps of 10 ms.
     pub stolen: Nanos,
     /// Whether all of the time that was asked for has passed.
@@ -91,6 +101,8 @@ const TURN: Nanos = Nanos::from_secs(5);
 /// What is said where the kernel's records were on.
 const WATCHED: &str = "The kernel's records of this CPU were on all the time, to name who took the time of the worst cases: they make each \
                        interrupt and each change of tasks a little longer, and so the figures somewhat worse than without.";
+/// At least so much time lies between two looks at the conditions, which take milliseconds.
+const CONDITIONS_EVERY: Nanos = Nanos::from_secs(10);
 /// A first run that is not counted, and that shows whether the policy is permitted.
 const WARM_UP: Nanos = Nanos::from_millis(20);
 
@@ -137,9 +149,6 @@ impl Soak {
         let limits = |job: &SoakJob| SoakTally::new(job.asked.iter().map(|(_, requirement)| requirement.limit));
         let stolen = |cpu| Host.cpu_counters(cpu).map_or(Nanos::ZERO, |counters| counters.steal);
         let mut watcher = Watcher::open(request.cpu, timebase.trust().guest).map_err(|untraced| untraced.to_string());
-        if watcher.is_ok() {
-            notes.push(WATCHED.to_owned());
-        }
         let stolen_before = stolen(request.cpu);
         let start = Host.monotonic();
         let mut soak = Self {
@@ -149,21 +158,25 @@ impl Soak {
             tallies: request.jobs.iter().map(limits).collect(),
             loads: Vec::new(),
             notes,
+            remarks: watcher.iter().map(|_| WATCHED.to_owned()).collect(),
+            conditions: read_conditions(&Host, false),
+            states: SoakStates::default(),
             stolen: Nanos::ZERO,
             complete: false,
             request,
         };
         // What the loads did while they started is not counted.
         loads.progress();
-        let mut loads_since = Host.monotonic();
+        let (mut loads_since, mut looked) = (Host.monotonic(), Nanos::ZERO);
         // Relaxed: a plain flag.
         while !interrupted.load(Ordering::Relaxed) && !soak.complete {
             let at = Host.monotonic() - start;
             let end = start + (at + soak.request.block).min(soak.request.span);
             let observed = turns(&soak.request, end, &timebase, &mut watcher, interrupted)?;
-            for (tally, (observed, cases)) in soak.tallies.iter_mut().zip(observed) {
-                tally.enter(at, &observed, cases);
+            for (tally, turns) in soak.tallies.iter_mut().zip(observed) {
+                tally.enter(at, &turns.observed, turns.cases, turns.asked_from);
             }
+            soak.states.enter(at, Host.heat(soak.request.cpu));
             let (now, span) = (Host.monotonic(), Host.monotonic() - loads_since);
             soak.load_rates(loads, span);
             loads_since = now;
@@ -176,6 +189,10 @@ impl Soak {
                 soak.note(note);
             }
             timebase = refined.timebase;
+            if soak.complete || soak.elapsed >= looked + CONDITIONS_EVERY {
+                looked = soak.elapsed;
+                soak.look_at_conditions();
+            }
             hand_over(&soak)?;
             if soak.request.until_no && soak.answers().any(|answer| answer.outcome == AnswerKind::No) {
                 break;
@@ -208,11 +225,28 @@ impl Soak {
         }
     }
 
+    /// Says which conditions are no longer as at the begin.
+    fn look_at_conditions(&mut self) {
+        for (label, before, after) in changed_conditions(&self.conditions, &read_conditions(&Host, false)) {
+            let text = format!("{label} changed while it was watched, from {before} to {after}: the figures mix both.");
+            self.note(text);
+        }
+    }
+
     fn note(&mut self, text: String) {
         if !self.notes.contains(&text) {
             self.notes.push(text);
         }
     }
+}
+
+/// What the turns of one job in a block have brought.
+#[derive(Clone, Debug, Default)]
+struct Turns {
+    observed: Observed,
+    cases: Vec<WorstCase>,
+    /// Smaller events need not be among the cases.
+    asked_from: Nanos,
 }
 
 /// One after the other until the end, each for a turn.
@@ -222,8 +256,8 @@ fn turns(
     timebase: &Timebase<Host>,
     watcher: &mut Result<Watcher, String>,
     interrupted: &AtomicBool,
-) -> Result<Vec<(Observed, Vec<WorstCase>)>, Absent> {
-    let mut observed = vec![(Observed::default(), Vec::new()); request.jobs.len()];
+) -> Result<Vec<Turns>, Absent> {
+    let mut observed = vec![Turns::default(); request.jobs.len()];
     let turn =
         TURN.min(Nanos::new(request.block.count() / request.jobs.len().max(1) as i64)).max(longest(request) * 10);
     let mut place = 0;
@@ -234,13 +268,16 @@ fn turns(
         }
         let one = run_of(&request.jobs[place], request.cpu, request.priority, left.min(turn));
         let one = one.observe(timebase, interrupted)?;
-        let (of, cases) = &mut observed[place];
-        cases.extend(match watcher {
+        let of = &mut observed[place];
+        if let Some((least, _)) = one.worst.last().filter(|_| one.worst.len() == WORST_MOST) {
+            of.asked_from = of.asked_from.max(*least);
+        }
+        of.cases.extend(match watcher {
             Ok(watcher) => watcher.cases(request.jobs[place].workload, &one.worst),
             Err(why) => one.worst.iter().map(|(value, ended)| case(*value, *ended, Err(why.clone()))).collect(),
         });
-        of.values.extend(one.values);
-        of.watched += one.watched;
+        of.observed.values.extend(one.values);
+        of.observed.watched += one.watched;
         place = (place + 1) % request.jobs.len();
     }
 }

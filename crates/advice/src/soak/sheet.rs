@@ -1,14 +1,16 @@
 //! A soak as a sheet: figures, worst cases, blocks over time, and the plot of extreme values with its limits.
 
+use hairspring_culprit::CulpritKind;
 use hairspring_describe::exact_span;
-use hairspring_machine::Nanos;
+use hairspring_machine::{Heat, Nanos};
 use hairspring_sheet::{
-    Absent, Axis, Build, Chapter, Conditions, FactValue, Figure, Method, Note, NoteKind, Point, Row, SCHEMA, Series,
-    SeriesLine, Sheet, SheetFact, Table, Taken, Unit, Value,
+    Absent, Axis, Build, Chapter, FactValue, Figure, Method, Note, NoteKind, Point, Row, SCHEMA, Series, SeriesLine,
+    Sheet, SheetFact, Table, Taken, Unit, Value,
 };
 use hairspring_suite::workload::Workload;
 
-use super::extremes::{Extremes, FURTHEST};
+use super::conditions::{SOAK_CONDITIONS, conditions_mark};
+use super::extremes::{Extremes, FURTHEST, MAXIMA_LEAST, UNEXPLAINED_MOST};
 use super::tally::SoakTally;
 use super::{Soak, SoakJob};
 
@@ -27,7 +29,9 @@ pub fn soak_id(workload: Workload, ordinary: bool) -> String {
 }
 
 /// A soak as it stands, as a sheet. One that is not complete says that it was interrupted.
-pub fn soak_sheet(soak: &Soak, build: Build, mut conditions: Conditions) -> Sheet {
+pub fn soak_sheet(soak: &Soak, build: Build) -> Sheet {
+    let mut conditions = soak.conditions.clone();
+    let mark = conditions_mark(&conditions);
     let fact = |id: String, label: &str, value: String| SheetFact {
         id,
         label: label.to_owned(),
@@ -43,6 +47,7 @@ pub fn soak_sheet(soak: &Soak, build: Build, mut conditions: Conditions) -> Shee
     facts.push(fact("soak.span".to_owned(), "Soak, time asked for", soak.request.span.to_string()));
     facts.push(fact("soak.block".to_owned(), "Soak, block", soak.request.block.to_string()));
     facts.push(fact("soak.until".to_owned(), "Soak, last block ended", soak.now.clone()));
+    facts.push(fact(SOAK_CONDITIONS.to_owned(), "Soak, mark of its conditions", mark));
     facts.push(fact("soak.process".to_owned(), "Soak, process", std::process::id().to_string()));
     facts.push(fact("soak.stolen".to_owned(), "Soak, time stolen from its CPU", soak.stolen.to_string()));
     let warning = |text: &String| Note { kind: NoteKind::Warning, text: text.clone(), remedy: None };
@@ -73,11 +78,20 @@ fn chapter(soak: &Soak) -> Chapter {
         tables: Vec::new(),
         series: Vec::new(),
         incidents: Vec::new(),
-        notes: Vec::new(),
+        notes: soak.remarks.iter().map(|text| remark(text.clone())).collect(),
     };
     for (job, tally) in soak.request.jobs.iter().zip(&soak.tallies) {
         enter(&mut chapter, job, tally);
     }
+    let (temperature, frequency) = (|heat: &Heat| heat.temperature_c, |heat: &Heat| heat.frequency_hz);
+    chapter.series.extend(state(
+        "temperature",
+        "Temperature of the hottest zone",
+        ("°C", Unit::Count),
+        soak,
+        temperature,
+    ));
+    chapter.series.extend(state("frequency", "Frequency of the CPU", ("frequency", Unit::Hz), soak, frequency));
     if !soak.loads.is_empty() {
         let rate = |(name, rates): &(String, Vec<f64>)| Row {
             id: format!("soak.load.{name}.rate"),
@@ -115,24 +129,33 @@ fn enter(chapter: &mut Chapter, job: &SoakJob, tally: &SoakTally) {
         row("late", what.to_owned(), late),
         row("watched", "watched".to_owned(), single(tally.watched.count() as f64)),
     ];
-    rows.push(expected(&extremes, row));
+    rows.push(expected(&extremes, "expected", "", row));
+    let of_kinds: Vec<_> = tally.kinds().into_iter().map(|kind| (kind, extremes_of(tally, kind))).collect();
+    for (kind, extremes) in &of_kinds {
+        rows.push(expected(extremes, &format!("expected.{}", kind.name()), &format!(", {} alone", kind.people()), row));
+    }
     chapter.tables.push(Table { id: id.clone(), title: title.clone(), rows, diagram: None });
     let worst = tally.worst.iter().enumerate().map(|(number, case)| {
-        let who = case.culprit.as_ref().map_or("not attributed", String::as_str);
+        let who = case.culprit.as_ref().map_or("not attributed", |culprit| culprit.said.as_str());
         let label = format!("{}, {who}", clock(&case.when));
         row(&format!("worst.{:02}", number + 1), label, single(case.value.count() as f64))
     });
     let worst: Vec<Row> = worst.collect();
     if let Some(why) = tally.worst.iter().find_map(|case| case.culprit.as_ref().err()) {
         let text = format!("{title}: who took the time is not said of every case: {why}.");
-        chapter.notes.push(Note { kind: NoteKind::Remark, text, remedy: None });
+        chapter.notes.push(remark(text));
     }
     if !worst.is_empty() {
         let title = format!("{title}: the worst, with the time of day and who took the time");
         chapter.tables.push(Table { id: format!("{id}.worst"), title, rows: worst, diagram: None });
     }
     chapter.series.extend(over_time(&id, &title, tally));
-    chapter.series.extend(plot(&id, &title, &extremes));
+    chapter.series.extend(plot(&format!("{id}.extremes"), &format!("{title}: extreme values"), &extremes));
+    for (kind, extremes) in of_kinds.iter().filter(|(_, extremes)| extremes.line.is_ok()) {
+        let (id, title) =
+            (format!("{id}.extremes.{}", kind.name()), format!("{title}: extreme values, {}", kind.people()));
+        chapter.series.extend(plot(&id, &title, extremes));
+    }
     let text = match &extremes.line {
         Ok(_) => format!(
             "{title}: the maxima of the blocks lie on a line of the Gumbel axis. It is continued up to {FURTHEST} times the observed \
@@ -140,7 +163,11 @@ fn enter(chapter: &mut Chapter, job: &SoakJob, tally: &SoakTally) {
         ),
         Err(why) => format!("{title}: nothing is extrapolated: {why}."),
     };
-    chapter.notes.push(Note { kind: NoteKind::Remark, text, remedy: None });
+    chapter.notes.push(remark(text));
+}
+
+fn remark(text: String) -> Note {
+    Note { kind: NoteKind::Remark, text, remedy: None }
 }
 
 fn title(job: &SoakJob) -> String {
@@ -160,15 +187,40 @@ fn clock(when: &str) -> String {
 }
 
 fn extremes(tally: &SoakTally) -> Extremes {
-    let events = tally.blocks.iter().map(|block| block.events);
-    // The last block may be cut short.
-    let least = events.take(tally.maxima().len().max(2) - 1).min().unwrap_or(0);
+    let least = least_events(tally);
     let without = tally.worst.iter().filter(|case| case.culprit.is_err()).count();
     Extremes::of(&tally.maxima(), least, without as f64 / tally.worst.len().max(1) as f64)
 }
 
+/// The same of the events that one kind of culprit made: a line of its own, where nearly every block shows one. The others would lie lower,
+/// so that a line without them would be too high.
+fn extremes_of(tally: &SoakTally, kind: CulpritKind) -> Extremes {
+    let all = tally.maxima_of(kind);
+    let known: Vec<f64> = all.iter().copied().flatten().collect();
+    let hidden = all.len() - known.len();
+    let why = match known.len() {
+        count if count < MAXIMA_LEAST => {
+            format!("it is among the worst cases of {count} blocks, and it takes {MAXIMA_LEAST}")
+        }
+        count if hidden as f64 > UNEXPLAINED_MOST * all.len() as f64 => {
+            format!(
+                "it is among the worst cases of {count} of {} blocks only, and what it did in the others is not known",
+                all.len()
+            )
+        }
+        _ => return Extremes::of(&known, least_events(tally), 0.0),
+    };
+    Extremes { line: Err(why), ..Extremes::of(&known, 0, 0.0) }
+}
+
+/// The least number of events in a block, whoever made them; the last block may be cut short.
+fn least_events(tally: &SoakTally) -> u64 {
+    let events = tally.blocks.iter().map(|block| block.events);
+    events.take(tally.maxima().len().max(2) - 1).min().unwrap_or(0)
+}
+
 /// What to expect in a longer time, or why nothing is expected.
-fn expected(extremes: &Extremes, row: impl Fn(&str, String, Value) -> Row) -> Row {
+fn expected(extremes: &Extremes, quantity: &str, alone: &str, row: impl Fn(&str, String, Value) -> Row) -> Row {
     let maxima = extremes.points.len() as f64;
     let value = match &extremes.line {
         Ok(line) => {
@@ -180,7 +232,7 @@ fn expected(extremes: &Extremes, row: impl Fn(&str, String, Value) -> Row) -> Ro
             "the worst that was seen is what is known; watch for longer, under the load of the job",
         )),
     };
-    row("expected", format!("exceeded once in {FURTHEST} times the watched time"), value)
+    row(quantity, format!("exceeded once in {FURTHEST} times the watched time{alone}"), value)
 }
 
 fn ns(label: &str, log: bool) -> Axis {
@@ -200,6 +252,29 @@ fn over_time(id: &str, title: &str, tally: &SoakTally) -> Option<Series> {
     })
 }
 
+/// What the machine showed of itself, block by block; none where it shows nothing.
+fn state(
+    quantity: &str,
+    title: &str,
+    (label, unit): (&str, Unit),
+    soak: &Soak,
+    of: impl Fn(&Heat) -> Option<f64>,
+) -> Option<Series> {
+    let points = soak
+        .states
+        .states
+        .iter()
+        .filter_map(|state| Some(Point { x: state.at.count() as f64, y: of(&state.heat)?, low: None, high: None }));
+    let points: Vec<Point> = points.collect();
+    (!points.is_empty()).then(|| Series {
+        id: format!("soak.{quantity}"),
+        title: title.to_owned(),
+        x: ns("time since the begin", false),
+        y: Axis { label: label.to_owned(), unit, log: false },
+        lines: vec![SeriesLine { name: format!("{quantity} at the end of a block"), points, fitted: false }],
+    })
+}
+
 fn plot(id: &str, title: &str, extremes: &Extremes) -> Option<Series> {
     let at = |x: f64, y: f64| Point { x, y, low: None, high: None };
     let points: Vec<Point> = extremes.points.iter().map(|(x, y)| at(*x, *y)).collect();
@@ -212,8 +287,8 @@ fn plot(id: &str, title: &str, extremes: &Extremes) -> Option<Series> {
         lines.push(SeriesLine { name, points, fitted: true });
     }
     (last > 1.0).then(|| Series {
-        id: format!("{id}.extremes"),
-        title: format!("{title}: extreme values"),
+        id: id.to_owned(),
+        title: title.to_owned(),
         x: Axis { label: "−ln(−ln p) of the blocks, Gringorten's p".to_owned(), unit: Unit::Count, log: false },
         y: ns("greatest in a block", false),
         lines,
@@ -223,15 +298,15 @@ fn plot(id: &str, title: &str, extremes: &Extremes) -> Option<Series> {
 #[cfg(test)]
 mod tests {
     use hairspring_machine::{Cpu, Instant};
-    use hairspring_sheet::render;
+    use hairspring_sheet::{Conditions, render};
     use hairspring_suite::workload::Observed;
 
     use super::*;
     use crate::job::{AnswerKind, Evidence, JobAnswer, Requirement};
-    use crate::soak::{SoakRequest, WorstCase};
+    use crate::soak::{CaseCulprit, SoakRequest, SoakStates, WorstCase};
 
     /// A soak of so many blocks, whose culprits are known or not.
-    fn soak(blocks: u32, culprit: &Result<String, String>) -> Soak {
+    fn soak(blocks: u32, culprit: &Result<CaseCulprit, String>) -> Soak {
         let asked = ["loop 1kHz jitter 80us misses 4/h", "loop 1kHz jitter 20us p50"];
         let asked = asked.map(|text| (text.to_owned(), text.parse::<Requirement>().expect("a requirement")));
         let jobs = SoakJob::of(asked);
@@ -248,7 +323,7 @@ mod tests {
                 culprit: culprit.clone(),
             };
             let observed = Observed { values, watched: Nanos::from_secs(60), ..Observed::default() };
-            tally.enter(Nanos::from_secs(60) * i64::from(block), &observed, vec![case]);
+            tally.enter(Nanos::from_secs(60) * i64::from(block), &observed, vec![case], Nanos::ZERO);
         }
         let second = Nanos::from_secs(1);
         Soak {
@@ -259,14 +334,21 @@ mod tests {
             tallies: vec![tally],
             loads: vec![("cpu".to_owned(), vec![1e6, 2e6])],
             notes: Vec::new(),
+            remarks: vec!["The records were on.".to_owned()],
+            conditions: Conditions::default(),
+            states: SoakStates::default(),
             stolen: Nanos::ZERO,
             complete: true,
         }
     }
 
+    fn timer() -> CaseCulprit {
+        CaseCulprit { kind: CulpritKind::Timer, said: "timer tick".to_owned() }
+    }
+
     fn sheet(soak: &Soak) -> Sheet {
         let build = Build { version: "0".into(), commit: None, compiler: "rustc".into(), flags: "debug".into() };
-        soak_sheet(soak, build, Conditions::default())
+        soak_sheet(soak, build)
     }
 
     #[test]
@@ -289,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_line_needs_names_for_the_worst_and_says_how_far_it_goes() {
-        let named = sheet(&soak(120, &Ok("timer tick".to_owned())));
+        let named = sheet(&soak(120, &Ok(timer())));
         let row = named.row("soak.loop.1ms.fifo.expected").and_then(Row::figure).expect("a figure");
         let [low, high] = row.median_interval.expect("limits");
         let worst =
@@ -306,6 +388,81 @@ mod tests {
         assert!(absent.reason.contains("no culprit"), "{}", absent.reason);
         let lines =
             |sheet: &Sheet| sheet.chapters[0].series.iter().map(|series| series.lines.len()).collect::<Vec<_>>();
-        assert_eq!((lines(&named), lines(&unnamed)), (vec![1, 2], vec![1, 1]));
+        assert_eq!((lines(&named), lines(&unnamed)), (vec![1, 2, 2], vec![1, 1]));
+        // What the kernel's records cost is a remark of the chapter, not a warning of the sheet.
+        assert!(named.notes.is_empty() && named.chapters[0].notes[0].text == "The records were on.");
+    }
+
+    /// The row of what is expected of one kind, and its reason if there is no value.
+    fn alone(sheet: &Sheet, kind: CulpritKind) -> Result<f64, String> {
+        let row = sheet.row(&format!("soak.loop.1ms.fifo.expected.{}", kind.name())).expect("a row");
+        match &row.value {
+            Value::Figure(figure) => Ok(figure.median.expect("a value")),
+            Value::Absent(absent) => Err(absent.reason.clone()),
+        }
+    }
+
+    #[test]
+    fn each_cause_has_a_line_of_its_own_where_nearly_every_block_shows_it() {
+        let mut soak = soak(0, &Err(String::new()));
+        let tally = &mut soak.tallies[0];
+        let mut rng = fastrand::Rng::with_seed(11);
+        let mut gumbel = |place: f64, scale: f64| place - scale * (-rng.f64().max(1e-12).ln()).ln();
+        for block in 0..200_i64 {
+            let case = |value: f64, kind: CulpritKind| WorstCase {
+                value: Nanos::new(value as i64),
+                ended: Instant::from_monotonic(Nanos::ZERO),
+                when: String::new(),
+                culprit: Ok(CaseCulprit { kind, said: kind.name().to_owned() }),
+            };
+            let mut cases = vec![case(gumbel(30_000.0, 2_000.0), CulpritKind::Timer)];
+            // A hypervisor that comes in every fourth block makes a mixture, which has no line.
+            if block % 4 == 0 {
+                cases.push(case(gumbel(400_000.0, 50_000.0), CulpritKind::Hypervisor));
+            }
+            let values = cases.iter().map(|case| case.value.count() as f64).chain((0..1000).map(|_| 9_000.0)).collect();
+            let observed = Observed { values, watched: Nanos::from_secs(60), ..Observed::default() };
+            tally.enter(Nanos::from_secs(60) * block, &observed, cases, Nanos::ZERO);
+        }
+        let sheet = sheet(&soak);
+        let all = sheet.row("soak.loop.1ms.fifo.expected").expect("a row");
+        assert!(all.figure().is_none(), "a mixture has no line");
+        let timer = alone(&sheet, CulpritKind::Timer).expect("a line");
+        // The mean of what is exceeded once in 600 blocks: 30 µs + 2 µs × ln 600.
+        assert!((40_000.0..46_000.0).contains(&timer), "{timer}");
+        let why = alone(&sheet, CulpritKind::Hypervisor).expect_err("too rare");
+        assert!(why.contains("50 of 200 blocks only"), "{why}");
+    }
+
+    #[test]
+    fn a_cause_that_hides_behind_others_has_no_line() {
+        let mut soak = soak(0, &Err(String::new()));
+        let mut rng = fastrand::Rng::with_seed(12);
+        for block in 0..100_i64 {
+            let value = 30_000.0 - 2_000.0 * (-rng.f64().max(1e-12).ln()).ln();
+            let case = WorstCase {
+                value: Nanos::new(value as i64),
+                ended: Instant::from_monotonic(Nanos::ZERO),
+                when: String::new(),
+                culprit: Ok(timer()),
+            };
+            let observed = Observed { values: vec![value; 1000], watched: Nanos::from_secs(60), ..Observed::default() };
+            // In another turn of every third block eight greater events left no room for it.
+            let asked_from = if block % 3 == 0 { Nanos::from_millis(1) } else { Nanos::ZERO };
+            soak.tallies[0].enter(Nanos::from_secs(60) * block, &observed, vec![case], asked_from);
+        }
+        let why = alone(&sheet(&soak), CulpritKind::Timer).expect_err("hidden");
+        assert!(why.contains("66 of 100 blocks only"), "{why}");
+    }
+
+    #[test]
+    fn temperature_and_frequency_are_drawn_where_the_machine_shows_them() {
+        let mut soak = soak(2, &Err(String::new()));
+        let has = |soak: &Soak, id: &str| sheet(soak).chapters[0].series.iter().any(|series| series.id == id);
+        assert!(!has(&soak, "soak.temperature") && !has(&soak, "soak.frequency"));
+        soak.states.enter(Nanos::ZERO, Heat { temperature_c: Some(61.5), frequency_hz: None });
+        assert!(has(&soak, "soak.temperature") && !has(&soak, "soak.frequency"));
+        let html = render::html(&sheet(&soak));
+        assert!(html.contains("Temperature of the hottest zone"));
     }
 }

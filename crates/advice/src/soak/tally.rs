@@ -1,11 +1,14 @@
 //! [`SoakTally`]: what came of hours of watching one thing, in bounded memory.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use hairspring_culprit::CulpritKind;
 use hairspring_machine::{Instant, Nanos};
 use hairspring_sheet::{Figure, Histogram, Method, Unit};
 use hairspring_suite::workload::Observed;
 
 /// A part of the time that was watched.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SoakBlock {
     /// When it began, from the begin of the soak.
     pub at: Nanos,
@@ -15,6 +18,10 @@ pub struct SoakBlock {
     pub events: u64,
     /// The greatest; zero without events.
     pub greatest: Nanos,
+    /// The greatest of those that each kind of culprit made, as far as they are among the worst cases.
+    pub by_kind: BTreeMap<CulpritKind, Nanos>,
+    /// Who made smaller events was not asked of all of them.
+    pub asked_from: Nanos,
 }
 
 /// One of the greatest events.
@@ -27,7 +34,16 @@ pub struct WorstCase {
     /// The time of day at which it ended.
     pub when: String,
     /// Who took the time, or why nobody is named.
-    pub culprit: Result<String, String>,
+    pub culprit: Result<CaseCulprit, String>,
+}
+
+/// Who took most of the time of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseCulprit {
+    /// Its kind.
+    pub kind: CulpritKind,
+    /// Its name, with its share of the time where that is not all.
+    pub said: String,
 }
 
 /// Counts, distribution, blocks and worst cases.
@@ -66,8 +82,23 @@ impl SoakTally {
         self.blocks[..full.min(self.blocks.len())].iter().map(|block| block.greatest.count() as f64).collect()
     }
 
-    /// Enters what a block has brought, with its worst cases in any order.
-    pub fn enter(&mut self, at: Nanos, observed: &Observed, cases: Vec<WorstCase>) {
+    /// The greatest event of each full block that a kind of culprit made, in nanoseconds, in the order of time; none where the block's worst
+    /// cases do not tell.
+    pub fn maxima_of(&self, kind: CulpritKind) -> Vec<Option<f64>> {
+        let of = |block: &SoakBlock| {
+            let greatest = block.by_kind.get(&kind).filter(|greatest| **greatest >= block.asked_from)?;
+            Some(greatest.count() as f64)
+        };
+        self.blocks[..self.maxima().len()].iter().map(of).collect()
+    }
+
+    /// The kinds of culprits of which any case is known.
+    pub fn kinds(&self) -> BTreeSet<CulpritKind> {
+        self.blocks.iter().flat_map(|block| block.by_kind.keys().copied()).collect()
+    }
+
+    /// Enters what a block has brought, with its worst cases in any order, and from which value on all cases are among them.
+    pub fn enter(&mut self, at: Nanos, observed: &Observed, cases: Vec<WorstCase>, asked_from: Nanos) {
         let mut values: Vec<f64> = observed.values.iter().copied().filter(|value| value.is_finite()).collect();
         values.sort_unstable_by(f64::total_cmp);
         let mut histogram = Histogram::from_sorted(&values);
@@ -85,9 +116,17 @@ impl SoakTally {
         self.least = values.first().copied().into_iter().chain(self.least).min_by(f64::total_cmp);
         self.watched += observed.watched;
         let greatest = Nanos::new(values.last().map_or(0, |value| *value as i64));
-        let block = SoakBlock { at, watched: observed.watched, events: values.len() as u64, greatest };
+        let mut by_kind = BTreeMap::<CulpritKind, Nanos>::new();
+        for case in &cases {
+            if let Ok(culprit) = &case.culprit {
+                let greatest = by_kind.entry(culprit.kind).or_default();
+                *greatest = case.value.max(*greatest);
+            }
+        }
+        let events = values.len() as u64;
+        let block = SoakBlock { at, watched: observed.watched, events, greatest, by_kind, asked_from };
         match self.blocks.last_mut().filter(|_| self.filled < self.each) {
-            Some(last) => (*last, self.filled) = (joined(&[*last, block]), self.filled + 1),
+            Some(last) => (*last, self.filled) = (joined(&[last.clone(), block]), self.filled + 1),
             None => {
                 self.blocks.push(block);
                 self.filled = 1;
@@ -139,11 +178,18 @@ impl SoakTally {
 /// Two neighbours as one block; one alone stays as it is.
 fn joined(blocks: &[SoakBlock]) -> SoakBlock {
     let [first, rest @ ..] = blocks else { unreachable!("chunks are not empty") };
-    rest.iter().fold(*first, |sum, block| SoakBlock {
-        at: sum.at,
-        watched: sum.watched + block.watched,
-        events: sum.events + block.events,
-        greatest: sum.greatest.max(block.greatest),
+    rest.iter().fold(first.clone(), |mut sum, block| {
+        for (kind, greatest) in &block.by_kind {
+            let known = sum.by_kind.entry(*kind).or_default();
+            *known = (*known).max(*greatest);
+        }
+        SoakBlock {
+            watched: sum.watched + block.watched,
+            events: sum.events + block.events,
+            greatest: sum.greatest.max(block.greatest),
+            asked_from: sum.asked_from.max(block.asked_from),
+            ..sum
+        }
     })
 }
 
@@ -168,7 +214,7 @@ mod tests {
             let observed = observed(values.clone());
             let case = |&(value, ended)| WorstCase { value, ended, when: String::new(), culprit: Err(String::new()) };
             let cases = observed.worst.iter().map(case).collect();
-            tally.enter(Nanos::from_secs(number as i64), &observed, cases);
+            tally.enter(Nanos::from_secs(number as i64), &observed, cases, Nanos::ZERO);
         }
         tally
     }

@@ -8,7 +8,7 @@ use hairspring_suite::time_of_day;
 use hairspring_suite::workload::Workload;
 use hairspring_time::{POLL_MOST, RealTime};
 
-use super::WorstCase;
+use super::{CaseCulprit, WorstCase};
 
 /// Of the kernel's ring. The records of a turn fit, beside a load of disks and networks.
 const RING_BYTES: usize = 16 << 20;
@@ -70,16 +70,17 @@ impl Watcher {
 }
 
 /// A worst case with its time of day.
-pub(super) fn case(value: Nanos, ended: Instant, culprit: Result<String, String>) -> WorstCase {
+pub(super) fn case(value: Nanos, ended: Instant, culprit: Result<CaseCulprit, String>) -> WorstCase {
     WorstCase { value, ended, when: time_of_day(ended), culprit }
 }
 
 /// Who took the most, and how much of it if it was not all.
-fn said(blame: &hairspring_culprit::Blame) -> Result<String, String> {
+fn said(blame: &hairspring_culprit::Blame) -> Result<CaseCulprit, String> {
     let chief = blame.chief().ok_or("no time was lost")?;
     if !chief.culprit.is_named() {
         return Err(chief.culprit.to_string());
     }
     let percent = 100.0 * chief.time.count() as f64 / blame.time().count() as f64;
-    Ok(if percent < 99.5 { format!("{} ({percent:.0} % of it)", chief.culprit) } else { chief.culprit.to_string() })
+    let part = if percent < 99.5 { format!(" ({percent:.0} % of it)") } else { String::new() };
+    Ok(CaseCulprit { kind: chief.culprit.kind(), said: format!("{}{part}", chief.culprit) })
 }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use super::jobs::{self, Asked};
 use super::recording::{self, Recorded};
+use super::soak;
 use crate::arguments::{Plain, number, parsed};
 use crate::exit::{Exit, Failure};
 use crate::listing::{clock, grouped, span};
@@ -110,7 +111,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(named) => {
             let sheet = historic::find(named)?;
             let said = asked.into_iter().map(|asked| from_sheet(asked, &sheet, named));
-            (said.collect::<Result<Vec<_>, _>>()?, false)
+            let mut said = said.collect::<Result<Vec<_>, _>>()?;
+            let other = soak::other_conditions(&sheet);
+            said.iter_mut().filter(|said| !said.arms.is_empty()).for_each(|said| said.notes.extend(other.clone()));
+            (said, false)
         }
         None => watched(arguments, asked)?,
     };

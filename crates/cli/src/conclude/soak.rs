@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::io::Write;
 
 use clap::Args;
-use hairspring_advice::soak::{ASKED, Soak, SoakJob, SoakRequest, soak_sheet};
+use hairspring_advice::soak::{
+    ASKED, SOAK_CONDITIONS, Soak, SoakJob, SoakRequest, changed_conditions, conditions_mark, soak_sheet,
+};
 use hairspring_advice::summarize;
 use hairspring_file::{NewFile, folder_of};
 use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos};
-use hairspring_sheet::{Absent, Conditions, Sheet, TextStyle, render};
+use hairspring_sheet::{Absent, Sheet, TextStyle, render};
 use hairspring_suite::load::{RunningLoads, SoakLoad, serve_load};
 use hairspring_suite::{SheetError, read_conditions, timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -28,6 +30,7 @@ use crate::measure::historic;
 use crate::measure::sheet::{Format, build};
 use crate::output;
 use crate::page::{Example, Page};
+use crate::table::wrapped;
 
 pub(crate) const PAGE: Page = Page {
     name: "soak",
@@ -110,13 +113,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut loads =
         RunningLoads::start(&arguments.load, &program, &["load"], folder_of(&path), Host.affinity().0.len())
             .map_err(|error| Failure::failed(format!("failed to start the load: {error}")))?;
-    let conditions = read_conditions(&Host, false);
     let named = path.display().to_string();
     announce(&request, &named);
     let mut live = Live::new(false);
     let mut sheet = None;
     let soak = Soak::run(request, &mut loads, &interrupted, &mut |soak: &Soak| {
-        let taken = checkpoint(soak, &conditions, &path).map_err(|error| {
+        let taken = checkpoint(soak, &path).map_err(|error| {
             Absent::new(
                 format!("{named} could not be written: {error}"),
                 "free some space, or name another file with --out",
@@ -216,8 +218,8 @@ fn announce(request: &SoakRequest, named: &str) {
 }
 
 /// Writes the present sheet. When this returns, the sheet is on the disk under its name.
-fn checkpoint(soak: &Soak, conditions: &Conditions, path: &Path) -> std::io::Result<Sheet> {
-    let mut sheet = soak_sheet(soak, build(), conditions.clone());
+fn checkpoint(soak: &Soak, path: &Path) -> std::io::Result<Sheet> {
+    let mut sheet = soak_sheet(soak, build());
     sheet.summary = Some(summarize(&sheet));
     let mut file = NewFile::begin(path)?;
     file.write_all(render::to_json(&sheet).as_bytes())?;
@@ -250,6 +252,26 @@ fn show(sheet: &Sheet, format: Format, named: Option<&str>) -> Result<Exit, Fail
     Ok(can::exit(&said))
 }
 
+/// Which conditions of this computer, now, are not those of the soak; nothing if all are, and for a sheet that is not of a soak.
+pub(super) fn other_conditions(sheet: &Sheet) -> Option<String> {
+    const NAMED: usize = 4;
+    let mark = sheet.conditions.value(SOAK_CONDITIONS)?;
+    let here = read_conditions(&Host, false);
+    if conditions_mark(&here) == mark {
+        return None;
+    }
+    let changed = changed_conditions(&sheet.conditions, &here);
+    let mut named: Vec<String> =
+        changed.iter().take(NAMED).map(|(label, then, now)| format!("{label}: {then}, now {now}")).collect();
+    if changed.len() > NAMED {
+        named.push(format!("{} more", changed.len() - NAMED));
+    }
+    Some(format!(
+        "This computer is not, or no longer, as it was during the soak ({}). The answers hold for the soak: watch again to have them for now.",
+        named.join("; ")
+    ))
+}
+
 /// The state first, then the answers, then the whole sheet.
 fn text(sheet: &Sheet, said: &[can::Said], style: &TextStyle) -> String {
     let value = |id| sheet.conditions.value(id).unwrap_or("an unknown time");
@@ -260,6 +282,12 @@ fn text(sheet: &Sheet, said: &[can::Said], style: &TextStyle) -> String {
     };
     let mut text =
         format!("Watched for {} of {}, until {}: {state}\n\n", clock(watched), value("soak.span"), value("soak.until"));
+    if let Some(other) = other_conditions(sheet) {
+        for line in wrapped(&other, style.width) {
+            text.push_str(&format!("{line}\n"));
+        }
+        text.push('\n');
+    }
     if !said.is_empty() {
         text.push_str(&can::text(said, style.width));
         text.push('\n');

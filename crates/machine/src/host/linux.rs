@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Host, arch, linux_facts, linux_idle, sentinel};
 use crate::facts::{Facts, Unread};
 use crate::{
-    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, IdleLimit, Instant, Machine, Nanos,
+    Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Heat, IdleLimit, Instant, Machine, Nanos,
     Policy, PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
 };
 
@@ -257,6 +257,10 @@ impl Machine for Host {
         let (steal_ticks, interrupts) =
             linux_facts::counters_steal_and_interrupts(&linux_facts::Root::default(), cpu.0)?;
         Ok(CpuCounters { steal: USER_TICK * i64::try_from(steal_ticks).unwrap_or(i64::MAX), interrupts })
+    }
+
+    fn heat(&self, cpu: Cpu) -> Heat {
+        linux_facts::heat(&linux_facts::Root::default(), cpu.0)
     }
 
     fn real_time_throttle(&self) -> Option<(Nanos, Nanos)> {

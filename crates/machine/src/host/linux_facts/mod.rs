@@ -11,6 +11,7 @@ mod command_line;
 mod counters;
 mod cpu;
 mod cpu_list;
+mod heat;
 mod hypervisor;
 mod kernel;
 mod limits;
@@ -24,6 +25,7 @@ mod tests;
 
 pub(crate) use counters::counters_steal_and_interrupts;
 pub(crate) use cpu::cpu_flags;
+pub(crate) use heat::heat;
 pub(crate) use kernel::clocksource;
 pub(crate) use root::Root;
 

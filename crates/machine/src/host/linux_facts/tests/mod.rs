@@ -5,6 +5,7 @@
 mod container;
 mod counters;
 mod cpu_list;
+mod heat;
 mod live;
 mod malformed;
 mod threads;
