@@ -72,7 +72,7 @@ impl Tracer {
         };
         let (mut with, mut without, mut records) = (Nanos::ZERO, Nanos::ZERO, 0);
         for place in 0..2 {
-            if (place == 0) == (number % 2 == 0) {
+            if (place == 0) == number.is_multiple_of(2) {
                 self.drain(|_, _| ());
                 with = block(turn, partner);
                 self.drain(|on, _| records += u64::from(on == cpu));
