@@ -422,11 +422,12 @@ static void ends(int kind)
     static char said[65536];
     int status = child(kind, exits, said, sizeof said);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7 && strstr(said, "good bye"));
+#ifdef __SANITIZE_ADDRESS__
+    // A panic that unwinds on a fiber's stack makes false reports, and the sanitizer has a handler of its own for SIGSEGV.
+    (void)goes_on, (void)overflows;
+#else
     status = child(kind, goes_on, said, sizeof said);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(said, "must return from its function"));
-#ifdef __SANITIZE_ADDRESS__ // It has a handler of its own for this signal.
-    (void)overflows;
-#else
     status = child(kind, overflows, said, sizeof said);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     CHECK(kind != HS_EXEC_FIBERS || strstr(said, "has overflowed its stack of 65536 bytes"));
