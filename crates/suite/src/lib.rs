@@ -20,7 +20,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 mod ab;
-#[cfg(target_os = "linux")]
 mod caches;
 #[cfg(target_os = "linux")]
 pub mod caller;
