@@ -12,8 +12,8 @@
 //!
 //! * Killed before (1): nothing was changed.
 //! * Between (1) and (2), or before the result is in the journal: the file shows the old value, the new one, or the kernel's
-//!   version of the new one. The old value needs nothing; the others are restored.
-//! * In (3): restored steps show their old value, so restoring them again changes nothing.
+//!   version of the new one. All are restored.
+//! * In (3): restored steps are restored again, because the kernel may not have finished the last write of a process that was killed.
 //!
 //! **A value that another process has changed meanwhile** is left alone and reported. The result in the journal shows this: the
 //! file shows neither the old value nor the value after our change. If the journal has no result, because the process was killed
@@ -305,7 +305,12 @@ fn restore(steps: &[Step]) -> Vec<Restored> {
     let restore_one = |step: &Step| {
         let outcome = match files::read(&step.path) {
             Err(error) => RestoreOutcome::Failed(error.to_string()),
-            Ok(now) if now == step.old => RestoreOutcome::WasOld,
+            Ok(now) if now == step.old => {
+                // Written all the same: a restoration may have been killed inside the kernel's write, after the value was
+                // set and before what depends on it. `transparent_hugepage/enabled` sets `min_free_kbytes` last.
+                drop(files::write(&step.path, &step.old));
+                RestoreOutcome::WasOld
+            }
             Ok(now) if now != step.ours => RestoreOutcome::ChangedByOthers(now),
             Ok(_) => match files::write(&step.path, &step.old).and_then(|()| files::read(&step.path)) {
                 Ok(now) if now == step.old => RestoreOutcome::Done,

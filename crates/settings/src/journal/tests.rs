@@ -96,6 +96,22 @@ fn changes_that_are_dropped_are_restored() {
     assert!(!tree.journal().exists());
 }
 
+/// A process that restores `transparent_hugepage/enabled` and is killed in the kernel's write has set that value, and not `min_free_kbytes`.
+#[test]
+fn a_file_that_shows_its_old_value_is_written_once_more() {
+    let tree = Tree::new();
+    let (mut changes, _) = tree.begin().expect("nobody else");
+    changes.set("/a", "1").expect("set");
+    kill(changes);
+    fs::write(tree.path("a"), FILES[0].1).expect("written");
+    let long_ago = std::time::UNIX_EPOCH;
+    let file = OpenOptions::new().write(true).open(tree.path("a")).expect("there");
+    file.set_modified(long_ago).expect("set");
+    assert_eq!(tree.restore_leftovers()[0].outcome, RestoreOutcome::WasOld);
+    assert!(file.metadata().and_then(|data| data.modified()).is_ok_and(|modified| modified > long_ago));
+    assert!(tree.is_as_before());
+}
+
 #[test]
 fn a_process_that_was_killed_is_cleaned_up_after() {
     let tree = Tree::new();
