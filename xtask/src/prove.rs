@@ -134,7 +134,7 @@ const SETTINGS: &[Proof] = &[
         name: "run",
         claim: "Where cyclictest is installed: under `hairspring run --set idle=off` its median is at most 60 % of the plain one.",
         command: &["run", "--seconds", "5"],
-        limit_s: 120,
+        limit_s: 300,
     },
     Proof {
         name: "applied",
