@@ -7,7 +7,7 @@ pub const SOAK_CONDITIONS: &str = "soak.conditions";
 
 /// The groups of facts that belong to the set: the processor, the kernel with its command line, and what this process may do.
 const GROUPS: [&str; 3] = ["cpu.", "kernel.", "limits."];
-/// What changes by itself is left out.
+/// Facts that change from moment to moment; the set leaves them out.
 const MOVING: [&str; 2] = ["cpu.frequency", "kernel.steal"];
 
 fn of(conditions: &Conditions) -> impl Iterator<Item = &SheetFact> {

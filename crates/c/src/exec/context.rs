@@ -61,7 +61,7 @@ pub(super) fn current<'c>() -> Option<&'c Context> {
 pub(super) fn within(context: &Context, code: impl FnOnce()) {
     let outer = CURRENT.replace(context);
     code();
-    // A task's is nobody's then: whoever runs next comes out of a call, or begins.
+    // No context is current after a task: the next task returns from a call or begins, and either sets its own.
     CURRENT.set(if matches!(context.who, Who::Task(_)) { std::ptr::null() } else { outer });
 }
 
