@@ -1,6 +1,6 @@
 // Hairspring for Tcl: `package require hairspring`.
 //
-// The nouns are those of C; each is an object command that `hairspring` makes:
+// The nouns are those of C. Subcommands of `hairspring` make the objects; each object is a command with these methods:
 //
 //     hairspring calibrate ?-bound_ppm P -patience_ns N?   a time base:  now_ns now_us now calibration trust refine
 //                                                          delay_ns delay_us delay_until destroy
@@ -12,13 +12,13 @@
 //     hairspring read_sheet FILE                           json contents rows row destroy
 //     hairspring take_sheet ?-only IDS -quick BOOLEAN?     the same; runs the command, a minute or more
 //     hairspring difference_ns LATER EARLIER               of two instants, as `now` of a time base gives them: {ns epoch}
-//     hairspring now_ns TIMEBASE, delay_us TIMEBASE US     the commonest two without the object
+//     hairspring now_ns TIMEBASE, delay_us TIMEBASE US     the two most common calls without a method call
 //     hairspring version
 //
 // A delay returns a dictionary, the report; so does `row`, a figure with unit, number and spread or the reason why it is absent, and `refine`:
-// {timebase NAME continuity KIND by_ns N}, where the kinds suspended, stepped and distrusted begin a new epoch. Figures that were not taken
+// {timebase NAME continuity KIND by_ns N}, where the kinds suspended, stepped and distrusted begin a new epoch. Absent figures
 // have no key. An error of the library has the error code
-// {HAIRSPRING NAME}, NAME as in HS_E_NAME; a word that is no number has Tcl's own. No command enters the event loop: a delay is a delay.
+// {HAIRSPRING NAME}, NAME as in HS_E_NAME; an argument that is not a number has Tcl's own code. No command enters the event loop.
 //
 // One object belongs to the interpreter that made it, and so to its thread.
 #define _POSIX_C_SOURCE 199309L
@@ -27,7 +27,7 @@
 
 #define COMMAND(name) static int name(ClientData data, Tcl_Interp *interp, int count, Tcl_Obj *const words[])
 
-// Options in pairs after the words that must be there: finds the next one's number in `names`, or -1 at the end.
+// Options follow the required arguments in pairs. Returns the index of the next option in `names`, or -1 at the end.
 static int next_option(Tcl_Interp *interp, int count, Tcl_Obj *const words[], int *at, const char *const names[], int *option)
 {
     *option = -1;
@@ -44,7 +44,7 @@ static int next_option(Tcl_Interp *interp, int count, Tcl_Obj *const words[], in
     return TCL_OK;
 }
 
-// Whether there are so many words after the command's name; where options may follow, so many at least.
+// Checks the number of arguments: exactly this many, or at least this many if options may follow.
 static int have_words(Tcl_Interp *interp, int count, Tcl_Obj *const words[], int number, int options, const char *usage)
 {
     if (options ? count > number : count == number + 1)
@@ -240,7 +240,7 @@ DLLEXPORT int Hairspring_Init(Tcl_Interp *interp)
         return TCL_ERROR;
     struct package *package = (struct package *)ckalloc(sizeof *package);
     package->made = 0;
-    // A command with a result, and a variable that takes it: what mostly follows a delay.
+    // A command with a result and a variable for it: the usual code after a delay.
     package->rehearsal = Tcl_NewStringObj("set ::hairspring::rehearsed [::hairspring::difference_ns {0 0} {0 0}]", -1);
     Tcl_IncrRefCount(package->rehearsal);
     package->nothing[0] = Tcl_NewStringObj("long_delay", -1);

@@ -1,4 +1,4 @@
-// The end of a long delay: rehearsed, then polled. A part of objects.h.
+// The end of a long delay: rehearsed, then polled. Included by objects.h.
 #ifndef LONG_DELAY_H
 #define LONG_DELAY_H
 

@@ -1,4 +1,4 @@
-// The objects of the package: a command for each handle, with the methods of its noun. A part of hairspring.c.
+// The objects of the package: a command for each handle, with the methods of its noun. Included by hairspring.c.
 #ifndef OBJECTS_H
 #define OBJECTS_H
 
@@ -118,7 +118,7 @@ static int get_instant(Tcl_Interp *interp, Tcl_Obj *word, hs_instant *instant)
     if (get_wide(interp, parts[0], &instant->monotonic_ns) != TCL_OK || get_wide(interp, parts[1], &epoch) != TCL_OK)
         return TCL_ERROR;
     if (epoch < 0 || epoch > UINT32_MAX) {
-        Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected the number of an epoch but got \"%s\"", Tcl_GetString(parts[1])));
+        Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected an epoch number but got \"%s\"", Tcl_GetString(parts[1])));
         Tcl_SetErrorCode(interp, "HAIRSPRING", "EPOCH", (char *)NULL);
         return TCL_ERROR;
     }
@@ -322,7 +322,7 @@ static const struct method timebase_methods[] = {
 
 // ---- the long delay ------------------------------------------------------------------------------------------------------------------
 
-// The number of delays for `tune`, as in the library: so many if they take at most a second, and never fewer than 11.
+// The number of delays for `tune`, as in the library: this many if they take at most a second, otherwise fewer, but at least 11.
 #define TUNE_DELAYS 51
 #define TUNE_DELAYS_LEAST 11
 #define TUNE_TIME_NS INT64_C(1000000000)
@@ -333,7 +333,7 @@ static int ascending(const void *one, const void *other)
     return (left > right) - (left < right);
 }
 
-// The library's own tuning would find the lead for a caller in C. So this one times commands, as a script calls them.
+// The library's own tuning finds the lead for a caller in C. So this function times commands as a script calls them.
 METHOD(long_delay_tune)
 {
     (void)count;
@@ -546,7 +546,7 @@ METHOD(window_write)
     if (get_offset(interp, words[0], &offset_bytes) != TCL_OK || get_wide(interp, words[1], &value) != TCL_OK)
         return TCL_ERROR;
     if (value < 0 || value > UINT32_MAX) {
-        Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected a word of 32 bits but got \"%s\"", Tcl_GetString(words[1])));
+        Tcl_SetObjResult(interp, Tcl_ObjPrintf("expected a 32-bit word but got \"%s\"", Tcl_GetString(words[1])));
         Tcl_SetErrorCode(interp, "HAIRSPRING", "RANGE", (char *)NULL);
         return TCL_ERROR;
     }

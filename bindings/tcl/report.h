@@ -1,4 +1,4 @@
-// The value that a delay returns. A part of hairspring.c.
+// The value that a delay returns. Included by hairspring.c.
 //
 // Work after a delay would make its caller late. So the value that a delay returns is made before the delay and holds the report
 // of the C library; it becomes a dictionary at the first access.

@@ -1,4 +1,4 @@
-// The sheet: its contents, and its rows with unit, number and spread, or why they are absent. A part of objects.h.
+// The sheet: its contents, and its rows with unit, number and spread, or why they are absent. Included by objects.h.
 #ifndef SHEET_H
 #define SHEET_H
 

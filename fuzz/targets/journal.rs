@@ -35,6 +35,9 @@ fn about() -> About {
         on_overrun: OnOverrun::Gap,
         clocked: false,
         software: "fuzz".to_owned(),
+        series: None,
+        channels: Vec::new(),
+        clock: Default::default(),
     }
 }
 

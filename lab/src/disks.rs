@@ -30,7 +30,7 @@ pub(crate) fn recorded(
     meanwhile: &mut dyn FnMut(u64) -> Result<(), String>,
 ) -> Result<Recorded, String> {
     let config = RecordConfig { buffer: Bytes::mib(8), notify: BLOCK, pages: Pages::Small, ..RecordConfig::default() };
-    let input = Input { source, targets: vec![target] };
+    let input = Input { source, targets: vec![target], channels: Vec::new() };
     let mut happened = Ok(());
     let stop = AtomicBool::new(false);
     let recorded = record(vec![input], &config, &stop, &mut |cards| {
@@ -127,7 +127,7 @@ pub(crate) fn errors(_lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     let outcome = &recorded.outcome;
     let told = format!("{}: {}; {:?}", outcome.verdict.name(), outcome.reason, outcome.ledger);
     check(failing, || format!("the recording was over before the disk failed: {told}"))?;
-    check(outcome.verdict == RecordingVerdict::Incomplete, || format!("a disk that failed was told as {told}"))?;
+    check(outcome.verdict == RecordingVerdict::Incomplete, || format!("a disk that failed was reported as {told}"))?;
     let lost = outcome.ledger.lost_bytes;
     check(outcome.ledger.holds() && outcome.ledger.stored_bytes > 0, || told.clone())?;
     let named = outcome.gaps.iter().any(|gap| gap.cause == GapCause::WriteFailed);

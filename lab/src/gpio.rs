@@ -162,9 +162,9 @@ pub(crate) fn unit(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
 /// Lines that are in use or do not exist are refused.
 pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let (taken, watched) = (open(&[4], &[])?, watch(0, 0)?);
-    refused(open(&[4], &[]), "an output in use", "somebody else uses it")?;
-    refused(open(&[], &[0]), "a line that is watched", "somebody else uses it")?;
-    refused(watch(4, 0), "edges of a line in use", "somebody else uses it")?;
+    refused(open(&[4], &[]), "an output in use", "another program uses it")?;
+    refused(open(&[], &[0]), "a line that is watched", "another program uses it")?;
+    refused(watch(4, 0), "edges of a line in use", "another program uses it")?;
     refused(open(&[99], &[]), "a line that is not there", "gpioinfo lists them")?;
     let none = Gpio::open(Path::new("/dev/gpiochip9"), &[0], &[], Lines(0));
     refused(none, "a chip that is not there", "No such file")?;

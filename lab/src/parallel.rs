@@ -72,7 +72,7 @@ pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     refused(open(), "a port in use", "another driver or process has it")?;
     drop(first);
     refused(Parport::open(Path::new("/dev/parport7"), SAFE), "a port that is not there", "No such file")?;
-    refused(Parport::open(Path::new("/init"), SAFE), "a file", "no character device")?;
+    refused(Parport::open(Path::new("/init"), SAFE), "a file", "not a character device")?;
     // A reader does not strobe.
     drop(Parport::listen(Path::new(PORT)).map_err(text)?);
     // Once released, the port can be opened again.

@@ -2,12 +2,17 @@
 //!
 //! A skip says whether this machine could have run the check. On a CI machine (`CI=true`) such a skip becomes a failure, so that
 //! no check drops out unnoticed.
+//!
+//! Checks on a shared machine can fail because the host stopped it for a while. A check that failed and passed when it was tried
+//! again is unsteady: it counts as passed, and the report names it with what it said when it failed.
 
 /// Outcomes of one step, or of all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failures: Vec<Failure>,
+    /// What failed at first and passed when it was tried again.
+    pub(crate) unsteady: Vec<Failure>,
     pub(crate) skips: Vec<Skip>,
 }
 
@@ -51,7 +56,16 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Tally) {
         self.passed += other.passed;
         self.failures.extend(other.failures);
+        self.unsteady.extend(other.unsteady);
         self.skips.extend(other.skips);
+    }
+
+    /// These outcomes, of a second try, after those of the first: what failed only at first is unsteady.
+    pub(crate) fn after(mut self, first: Tally) -> Tally {
+        let still: Vec<String> = self.failures.iter().map(|failure| failure.name.clone()).collect();
+        let once = first.failures.into_iter().filter(|failure| !still.contains(&failure.name));
+        self.unsteady.extend(first.unsteady.into_iter().chain(once));
+        self
     }
 
     /// In CI, a skip of a check that this machine could run is a failure.
@@ -72,18 +86,21 @@ impl Tally {
         format!("{} passed, {} failed, {} skipped", self.passed, self.failures.len(), self.skips.len())
     }
 
-    /// The skips with their reasons and the failures with the ends of their logs.
+    /// The skips with their reasons; what was unsteady, and the failures, with the ends of their logs.
     pub(crate) fn details(&self) -> String {
         let mut text = String::new();
         for skip in &self.skips {
             text += &format!("skipped  {}: {}\n", skip.name, skip.reason);
         }
-        for failure in &self.failures {
-            text += &format!("FAILED   {}: {}\n", failure.name, failure.why);
-            for line in failure.tail.lines() {
-                text += &format!("         | {line}\n");
-            }
-        }
+        let told = |mark: &'static str, failures: &[Failure]| {
+            let one = |failure: &Failure| {
+                let tail: String = failure.tail.lines().map(|line| format!("         | {line}\n")).collect();
+                format!("{mark} {}: {}\n{tail}", failure.name, failure.why)
+            };
+            failures.iter().map(one).collect::<String>()
+        };
+        text += &told("UNSTEADY (failed, and passed when tried again)", &self.unsteady);
+        text += &told("FAILED  ", &self.failures);
         text
     }
 }
@@ -102,6 +119,19 @@ mod tests {
         assert!(!tally.succeeded());
         let details = tally.details();
         assert!(details.contains("skipped  html: no chromium") && details.contains("| error: it"), "{details}");
+    }
+
+    #[test]
+    fn what_failed_only_at_first_is_told_and_does_not_fail_the_run() {
+        let mut first = Tally::fail("delay.c", "exit status 1", "late");
+        first.failure("header.cpp", "exit status 1", "");
+        let mut second = Tally { passed: 7, ..Tally::default() };
+        second.failure("header.cpp", "exit status 1", "");
+        let told = second.after(first);
+        assert_eq!(told.closing_line(), "7 passed, 1 failed, 0 skipped");
+        assert!(!told.succeeded() && told.details().contains("UNSTEADY (failed, and passed when tried again) delay.c"));
+        let steady = Tally::pass().after(Tally::fail("delay.c", "exit status 1", "late"));
+        assert!(steady.succeeded() && steady.details().contains("| late"), "{}", steady.details());
     }
 
     #[test]

@@ -4,6 +4,11 @@
 //! cannot run is skipped with the reason and the remedy, and counted. The last line of the output is `N passed, N failed, N
 //! skipped`, where each test case and each other check counts as one. Before it come the reasons of all skips and the ends of the
 //! logs of all failures.
+//!
+//! The checks need a machine that runs them in time, and a shared host can stop it for longer than any of them allows. What fails is
+//! therefore tried again: a case of `cargo test` three times alone, a step of another kind once as a whole. What passes then counts
+//! as passed, and the report names it as unsteady, with what it said when it failed. A build, a crash and a check that reads no
+//! clock fail both times.
 
 pub(crate) mod aarch64;
 mod api;
@@ -94,6 +99,8 @@ pub(crate) struct Context<'a> {
     begun: Instant,
     limit: Duration,
     share: Share,
+    /// Whether the step runs for the second time; its logs lie beside those of the first.
+    again: bool,
 }
 
 impl Context<'_> {
@@ -115,7 +122,8 @@ impl Context<'_> {
         limit: Duration,
     ) -> child::Ended {
         let name: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(80).collect();
-        let log = self.workspace.scratch("logs").join(format!("{name}.log"));
+        let again = if self.again { "-again" } else { "" };
+        let log = self.workspace.scratch("logs").join(format!("{name}{again}.log"));
         child::run_with(label, command.envs(RELEASE), limit.min(self.limit()), &log, self.share)
     }
 }
@@ -179,7 +187,11 @@ fn timed(workspace: &Workspace, step: &Step, run_began: Instant, share: Share) -
     }
     println!("begin  {:<10} {}", step.name, step.about);
     let begun = Instant::now();
-    let tally = attempt(workspace, step, run_began, share);
+    let mut tally = attempt(workspace, step, run_began, share, false);
+    if !tally.succeeded() && matches!(step.run, Run::Call(_)) && !child::interrupted() {
+        println!("again  {:<10} {} in {} s", step.name, tally.closing_line(), seconds(begun));
+        tally = attempt(workspace, step, run_began, share, true).after(tally);
+    }
     let verdict = match (tally.failures.is_empty(), tally.passed, tally.skips.is_empty()) {
         (false, _, _) => "FAIL",
         (true, 0, false) => "skip",
@@ -189,13 +201,13 @@ fn timed(workspace: &Workspace, step: &Step, run_began: Instant, share: Share) -
     tally
 }
 
-fn attempt(workspace: &Workspace, step: &Step, begun: Instant, share: Share) -> Tally {
+fn attempt(workspace: &Workspace, step: &Step, begun: Instant, share: Share, again: bool) -> Tally {
     let missing: Vec<_> = step.needs.iter().filter_map(|need| need.missing(workspace)).collect();
     if !missing.is_empty() {
         let reasons: Vec<String> = missing.iter().map(ToString::to_string).collect();
         return Tally::skip(step.name, reasons.join("; "), missing.iter().all(|missing| missing.installable));
     }
-    let context = Context { workspace, begun, limit: Duration::from_secs(step.limit_s), share };
+    let context = Context { workspace, begun, limit: Duration::from_secs(step.limit_s), share, again };
     if context.limit().is_zero() {
         return Tally::fail(step.name, format!("no time left of the run's {} s", WHOLE_RUN.as_secs()), "");
     }
@@ -210,7 +222,7 @@ fn attempt(workspace: &Workspace, step: &Step, begun: Instant, share: Share) -> 
                 Tally::fail(step.name, why, ended.tail())
             }
         }
-        Run::Call(call) => call(&context, step.name),
+        Run::Call(call) | Run::Cases(call) => call(&context, step.name),
     };
     // A step without any check has not passed, so it counts as skipped.
     if tally.passed == 0 && tally.failures.is_empty() && tally.skips.is_empty() {

@@ -39,7 +39,7 @@ mod _hairspring {
     #[pymodule_export]
     use crate::real_time::{Grant, RealTime};
     #[pymodule_export]
-    use crate::recording::{Contents, read_recording};
+    use crate::recording::{BlockError, Contents, FrameAxis, Piece, read_recording};
     #[pymodule_export]
     use crate::report::{Gaps, Report, Verdict};
     #[pymodule_export]

@@ -1,50 +1,126 @@
-//! Which samples of a recording are proven, and where they lie, so that numpy can map them. The Rust reader judges.
+//! Recordings: which samples are proven, where they lie, and reading them without the GIL. The Rust reader judges.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use hairspring_record::RecordingVerdict;
-use hairspring_record::recording::{Files, Recording, RecordingError};
+use hairspring_record::clock::axis::{TimeAxis, align};
+use hairspring_record::recording::{
+    Block, DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, Files, Recording, RecordingError,
+};
 use hairspring_record::recover::{Proven, prove};
 use hairspring_record::store;
 use hairspring_record::store::Ways;
-use hairspring_ring::{Gap, Layout};
-use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
+use hairspring_ring::{Frames, Gap, Layout};
+use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+pyo3::create_exception!(
+    hairspring,
+    BlockError,
+    PyOSError,
+    "A block of a recording does not hold what was recorded. Its attributes tell the place: block, first_frame, frames, path, offset, length."
+);
 
 /// A recording as journals and checksums prove it.
-#[pyclass(frozen, get_all, module = "hairspring")]
+#[pyclass(frozen, module = "hairspring")]
 pub(crate) struct Contents {
     /// The data file of each member, the metadata of the first.
+    #[pyo3(get)]
     data: Vec<PathBuf>,
+    #[pyo3(get)]
     meta: PathBuf,
+    /// Identity of the recording, as 32 hexadecimal digits.
+    #[pyo3(get)]
+    id: String,
     /// Pieces of the stream in order: member, offset in its data file, bytes, number of the first frame.
+    #[pyo3(get)]
     stretches: Vec<(usize, u64, u64, u64)>,
+    /// Runs of frames without a gap: number of the first frame, and how many.
+    #[pyo3(get)]
+    sections: Vec<(u64, u64)>,
     /// Gaps in order: number of the first frame, how many frames, cause. None for a recording of another program.
+    #[pyo3(get)]
     gaps: Option<Vec<(u64, u64, &'static str)>>,
     /// Why it is not in order.
+    #[pyo3(get)]
     faults: Vec<String>,
+    #[pyo3(get)]
     state: &'static str,
+    #[pyo3(get)]
     container: String,
+    #[pyo3(get)]
     channels: u32,
     /// The smallest unit of a file: its bytes and its frames.
+    #[pyo3(get)]
     grain: (u64, u64),
     /// The sample rate as a fraction: frames, and the seconds that they take.
+    #[pyo3(get)]
     rate: Option<(u64, u64)>,
+    /// When its frames were taken.
+    #[pyo3(get)]
+    axis: FrameAxis,
+    /// When its first frame was taken, in nanoseconds since 1970, and how much earlier that may have been. None if nobody knows.
+    #[pyo3(get)]
+    started: Option<(i64, i64)>,
+    /// The number of the frame behind those that are stored, or declared as missing, without an exception before them.
+    #[pyo3(get)]
+    settled: u64,
+    recording: Recording,
+    proven: Proven,
+}
+
+/// Bytes of whole blocks in memory of their own, which numpy uses in place, and the frames in them.
+#[pyclass(frozen, module = "hairspring")]
+pub(crate) struct Piece {
+    /// Number of the first frame, how many frames, and the offset of the first in the bytes.
+    #[pyo3(get)]
+    runs: Vec<(u64, u64, usize)>,
+    address: usize,
+    length: usize,
+    /// Keeps the memory. Its bytes are numpy's.
+    _excerpt: Mutex<Excerpt>,
+}
+
+/// The time axis of a recording.
+#[pyclass(frozen, module = "hairspring")]
+#[derive(Clone)]
+pub(crate) struct FrameAxis(TimeAxis);
+
+#[pymethods]
+impl FrameAxis {
+    /// Between which nanoseconds of `CLOCK_MONOTONIC` a frame was taken.
+    fn time_of(&self, frame: u64) -> Option<(i64, i64)> {
+        let time = self.0.time_of(Frames(frame))?;
+        Some((time.earliest.as_monotonic().count(), time.latest.as_monotonic().count()))
+    }
+
+    /// How much later `frame` of the other was taken, in nanoseconds at least and at most; and between which of its frames the other was
+    /// when `frame` of this one was taken.
+    #[expect(clippy::type_complexity, reason = "two intervals")]
+    fn align(&self, other: &Self, frame: u64) -> PyResult<((i64, i64), Option<(i64, i64)>)> {
+        let found = align(&self.0, &other.0, Frames(frame));
+        let found = found.map_err(|error| PyValueError::new_err(format!("failed to align: {error}")))?;
+        Ok(((found.earliest.count(), found.latest.count()), found.frames))
+    }
 }
 
 /// How often a read checks for signals.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Opens a recording by the path of any of its members. Compares blocks that no sync covers with their checksums, with `verify`
-/// all blocks. An exception from a signal handler ends it.
-#[pyfunction]
-pub(crate) fn read_recording(py: Python<'_>, paths: Vec<PathBuf>, verify: bool) -> PyResult<Contents> {
+/// Runs `work` without the GIL. `work` calls its argument often, which lets Python handle its signals; an exception from a signal
+/// handler ends the work.
+fn detached<T: Send, E: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, E> + Send,
+) -> PyResult<Result<T, E>> {
     let mut raised = None;
-    let read = py.detach(|| {
+    let done = py.detach(|| {
         let mut looked = Instant::now();
-        contents(&paths, verify, &mut || {
+        work(&mut || {
             if looked.elapsed() < LOOK {
                 return ControlFlow::Continue(());
             }
@@ -53,17 +129,25 @@ pub(crate) fn read_recording(py: Python<'_>, paths: Vec<PathBuf>, verify: bool) 
             if raised.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
     });
-    if let Some(raised) = raised {
-        return Err(raised);
-    }
-    read.map_err(|error| match error {
-        RecordingError::NotFound(_) => PyFileNotFoundError::new_err(format!("failed to open the recording: {error}")),
+    raised.map_or(Ok(done), Err)
+}
+
+/// Opens a recording by the path of any of its members. Compares blocks that no sync covers with their checksums, with
+/// `verify` all blocks; without a boolean none, and the journals are believed. An exception from a signal handler ends it.
+#[pyfunction]
+pub(crate) fn read_recording(py: Python<'_>, paths: Vec<PathBuf>, verify: Option<bool>) -> PyResult<Contents> {
+    detached(py, |look| contents(&paths, verify, look))?.map_err(|error| refused("open the recording", error))
+}
+
+fn refused(attempted: &str, error: RecordingError) -> PyErr {
+    match error {
+        RecordingError::NotFound(_) => PyFileNotFoundError::new_err(format!("failed to {attempted}: {error}")),
         RecordingError::Store(error) => {
-            let text = format!("failed to open the recording: {}", error.attempted);
+            let text = format!("failed to {attempted}: {}", error.attempted);
             PyOSError::new_err((error.errno.0, text, error.path))
         }
-        error => PyValueError::new_err(format!("failed to open the recording: {error}")),
-    })
+        error => PyValueError::new_err(format!("failed to {attempted}: {error}")),
+    }
 }
 
 /// Lets Python handle its signals.
@@ -74,38 +158,150 @@ fn signals(py: Python<'_>) -> PyResult<()> {
 /// Calls `look` after each block; its error ends the reading.
 fn contents(
     paths: &[PathBuf],
-    verify: bool,
+    verify: Option<bool>,
     look: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Contents, RecordingError> {
     let mut store = store::best(1, Ways::ALL);
     let recording = Recording::open_in(&mut *store, paths)?.whole()?;
-    let believed = if recording.is_foreign() && !verify {
-        // The size of the file is the only evidence.
-        let (blocks, faults) = (recording.blocks().to_vec(), recording.faults().to_vec());
-        Proven { blocks, gaps: Vec::new(), verdict: RecordingVerdict::Incomplete, faults }
-    } else {
-        prove(&mut *store, &recording, verify, &mut |_| look())?
+    let proven = match verify {
+        Some(verify) if verify || !recording.is_foreign() => prove(&mut *store, &recording, verify, &mut |_| look())?,
+        // The files of another program have no other evidence than their size.
+        _ => {
+            let (blocks, faults) = (recording.blocks().to_vec(), recording.faults().to_vec());
+            let gaps = recording.gaps().iter().map(|(_, gap)| *gap).collect();
+            let verdict = recording.ended().map_or(RecordingVerdict::Incomplete, |ended| ended.verdict);
+            Proven { blocks, gaps, verdict, faults }
+        }
     };
     let files: Vec<Files> = recording.members().iter().map(|member| Files::of(&member.base)).collect();
-    let stretches = believed.stretches(&recording);
+    let stretches = proven.stretches(&recording);
     let layout: Layout = recording.about().layout;
+    let mut sections: Vec<(u64, u64)> = Vec::new();
+    for stretch in &stretches {
+        let frames = layout.frames_in(stretch.length).0;
+        match sections.last_mut() {
+            Some((first, count)) if *first + *count == stretch.first.0 => *count += frames,
+            _ => sections.push((stretch.first.0, frames)),
+        }
+    }
     let state = match recording.ended() {
         _ if recording.is_foreign() => "foreign",
         None => "recording",
-        Some(ended) if ended.recovered && believed.faults.is_empty() => "recovered",
-        Some(_) => believed.verdict.name(),
+        Some(ended) if ended.recovered && proven.faults.is_empty() => "recovered",
+        Some(_) => proven.verdict.name(),
     };
+    let timeline = recording.timeline();
+    let settled = match recording.holes().iter().find(|hole| !hole.declared) {
+        Some(hole) => timeline.frame_at(hole.position),
+        None => timeline.frame_at(recording.blocks().last().map_or(0, Block::end)),
+    };
+    let about = recording.about();
     let gap = |gap: &Gap| (gap.first.0, gap.frames.0, gap.cause.name());
     Ok(Contents {
         meta: files.first().map(|files| files.meta.clone()).unwrap_or_default(),
         data: files.into_iter().map(|files| files.data).collect(),
+        id: about.id.to_string(),
         stretches: stretches.iter().map(|it| (it.member, it.file_offset, it.length.0, it.first.0)).collect(),
-        gaps: (!recording.is_foreign()).then(|| believed.gaps.iter().map(gap).collect()),
-        faults: believed.faults,
+        sections,
+        gaps: (!recording.is_foreign()).then(|| proven.gaps.iter().map(gap).collect()),
+        faults: proven.faults.clone(),
         state,
         container: layout.container().to_string(),
         channels: layout.channels(),
         grain: (layout.grain().bytes, layout.grain().frames),
-        rate: recording.about().rate.map(hairspring_ring::SampleRate::as_fraction),
+        rate: about.rate.map(hairspring_ring::SampleRate::as_fraction),
+        axis: FrameAxis(about.time_axis()),
+        started: about.started_within.map(|within| (about.started_realtime.count(), within.count())),
+        settled: settled.0,
+        recording,
+        proven,
     })
+}
+
+#[pymethods]
+impl Contents {
+    /// Reads the existing frames from `first` to before `end`, without the GIL, and with `verify` compares their blocks with their
+    /// checksums. Raises BlockError for the first bad block.
+    fn read(&self, py: Python<'_>, first: u64, end: u64, verify: bool) -> PyResult<Piece> {
+        let check = if verify { ExcerptCheck::Checksums } else { ExcerptCheck::Unchecked };
+        let read = detached(py, |look| {
+            let mut store = store::best(Excerpt::DEPTH, Excerpt::WAYS);
+            let part = ExcerptPart { recording: &self.recording, blocks: &self.proven.blocks };
+            Excerpt::read(&mut *store, &[part], first..end, check, look)
+        })?;
+        let mut excerpt = read.map_err(|error| match error {
+            ExcerptError::Block(bad) => block_error(py, &bad),
+            ExcerptError::NoMemory(error) => {
+                PyMemoryError::new_err(format!("failed to {error}; read fewer frames at once"))
+            }
+            ExcerptError::Recording(error) => refused("read the recording", error),
+        })?;
+        let runs = excerpt.runs().iter().map(|run| (run.first.0, run.frames.0, run.at)).collect();
+        let bytes = excerpt.bytes();
+        let (address, length) = (bytes.as_mut_ptr() as usize, bytes.len());
+        Ok(Piece { runs, address, length, _excerpt: Mutex::new(excerpt) })
+    }
+
+    /// Numbers of frames that cut a range into chunks of whole blocks, each of about `bytes`: its first and its end, too.
+    fn edges(&self, first: u64, end: u64, bytes: u64) -> Vec<u64> {
+        let timeline = self.recording.timeline();
+        let (layout, mut edges) = (timeline.layout(), vec![first]);
+        let most = layout.frames_in(hairspring_ring::Bytes(bytes)).0.max(1);
+        let mut edge = first;
+        // A chunk ends before the block that would make it too large. A gap is cut wherever that is needed.
+        for block in &self.proven.blocks {
+            let next = timeline.frame_at(block.end()).0.min(end);
+            if next <= first {
+                continue;
+            }
+            let begin = timeline.frame_at(block.position).0;
+            if begin > edge && next - edge > most {
+                edge = begin.min(end);
+                edges.push(edge);
+            }
+            if begin >= end {
+                break;
+            }
+        }
+        edges.push(end);
+        let cut = edges.windows(2).flat_map(|pair| {
+            let pieces = if pair[1] - pair[0] > 2 * most { (pair[1] - pair[0]).div_ceil(most) } else { 1 };
+            let (from, to) = (pair[0], pair[1]);
+            (0..pieces).map(move |piece| (from + piece * most).min(to))
+        });
+        let mut cut: Vec<u64> = cut.collect();
+        cut.push(end);
+        cut.dedup();
+        cut
+    }
+}
+
+/// The exception for a bad block.
+fn block_error(py: Python<'_>, bad: &DamagedBlock) -> PyErr {
+    let error =
+        BlockError::new_err(format!("failed to read the recording: {bad}; `hairspring recover --all` leaves it out"));
+    let frames = bad.frames.end - bad.frames.start;
+    let value = error.value(py);
+    let told = value
+        .setattr("block", bad.block)
+        .and_then(|()| value.setattr("first_frame", bad.frames.start))
+        .and_then(|()| value.setattr("frames", frames))
+        .and_then(|()| value.setattr("path", &bad.path))
+        .and_then(|()| value.setattr("offset", bad.file_offset))
+        .and_then(|()| value.setattr("length", bad.length));
+    told.map_or_else(|failed| failed, |()| error)
+}
+
+#[pymethods]
+impl Piece {
+    /// The bytes for numpy, which keeps this object as long as it uses them.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let described = PyDict::new(py);
+        described.set_item("version", 3)?;
+        described.set_item("typestr", "|u1")?;
+        described.set_item("shape", (self.length,))?;
+        described.set_item("data", (self.address, false))?;
+        Ok(described)
+    }
 }

@@ -1,4 +1,4 @@
-"""Time bases and delays: the promises, as they hold in Python."""
+"""Time bases and delays: the promises as a Python caller sees them."""
 
 import pickle
 import threading
@@ -13,7 +13,7 @@ from hairspring import LongDelay, Timebase
 
 def test_now_lies_between_two_readings_of_the_kernels_clock():
     timebase = Timebase.calibrate_to(1.0)
-    # What the rate's bound amounts to since the calibration, and half a bracket.
+    # The bound of the rate over the time since the calibration, and half a bracket.
     room_ns = 1_000 + int(timebase.bound_ppm * 1e-6 * 60e9)
     for _ in range(1000):
         before = time.monotonic_ns()
@@ -39,7 +39,7 @@ def test_a_delay_is_never_early_by_the_kernels_clock():
 
 def test_a_long_delay_is_never_early_by_the_kernels_clock():
     long = LongDelay()
-    # The last is waited out in pieces.
+    # The last one waits in pieces.
     for ns in [0, 1, 100, 20_000, 200_000, 200_001, 250_000, 1_000_000, 20_000_000, 400_000_000]:
         before = time.monotonic_ns()
         report = long.delay_ns(ns)
@@ -102,7 +102,7 @@ def test_reports_and_their_parts_are_not_pickled_into_something_else(protocol):
 
 
 def test_instants_of_different_epochs_have_no_difference_and_no_order():
-    # Two time bases that were calibrated one after the other: as after a suspend, nobody knows what lies between them.
+    # Two time bases that were calibrated separately: as after a suspend, the time between them is unknown.
     one, other = Timebase.calibrate(), Timebase.calibrate()
     for wrong in (lambda: other.instant() - one.instant(), lambda: other.instant() > one.instant()):
         with pytest.raises(ValueError, match="epoch"):
@@ -182,14 +182,14 @@ def test_a_lead_is_asked_for_in_seconds_or_nanoseconds():
     with pytest.raises(ValueError, match="negative"):
         long.tune_ns(-1)
     assert LongDelay(lead=2e-6).lead_ns == 2_000
-    # A lead may be early, as it was asked to; without one it may not.
+    # Only with a lead may a delay be early.
     early = LongDelay(lead_ns=1_000_000)
     for ns in [100_000, 1_000_000, 5_000_000]:
         assert median(early.delay_ns(ns).late_ns for _ in range(5)) < 0
 
 
 def test_tuned_delays_are_on_time_in_the_middle_as_their_caller_sees_them():
-    # The lead once fitted delays that were called from Rust: too little by what Python takes to notice the end.
+    # The lead once fitted a caller in Rust: too short by the time that Python takes to notice the end.
     long, tuned = LongDelay(), LongDelay()
 
     def is_better():
@@ -202,7 +202,7 @@ def test_tuned_delays_are_on_time_in_the_middle_as_their_caller_sees_them():
 
 
 def test_a_rehearsal_brings_the_end_of_a_long_delay_to_its_caller_sooner():
-    # A small budget leaves no time for it.
+    # A small budget leaves no time for the rehearsal.
     without = LongDelay(budget_ns=199_999)
 
     def is_sooner():
@@ -213,7 +213,7 @@ def test_a_rehearsal_brings_the_end_of_a_long_delay_to_its_caller_sooner():
 
 
 def test_a_rehearsal_that_takes_long_begins_sooner(monkeypatch):
-    # As on a slow machine: with the same time for all, every delay was late, and told clean.
+    # As on a slow machine: with one fixed time for the rehearsal every delay was late and reported as clean.
     from hairspring import _caller
 
     plain = _caller.late_ns
@@ -230,7 +230,7 @@ def test_a_rehearsal_that_takes_long_begins_sooner(monkeypatch):
         return median(report.late_ns for report in reports)
 
     def is_sooner():
-        # The first delay of an object does not know yet how long its rehearsal takes.
+        # The first delay of an object has no estimate of its rehearsal yet.
         fresh = [LongDelay() for _ in range(5)]
         untaught = lates(fresh)
         return lates(fresh[:1] * 21) < untaught / 2
@@ -263,7 +263,7 @@ def test_a_verdict_is_one_word_with_its_gaps():
 def test_reports_say_how_long_the_lock_took_to_come_back():
     assert hairspring.delay_ns(hairspring.HELD_MOST_NS).gil_wait_ns == 0
     assert hairspring.delay_ns(hairspring.HELD_MOST_NS + 1).gil_wait_ns > 0
-    # The end of a long delay comes after the lock is back.
+    # A long delay ends after the thread has the GIL back.
     long = LongDelay()
     assert min(long.delay(0.001).gil_wait_ns for _ in range(20)) == 0
 
@@ -285,8 +285,8 @@ def test_a_lock_that_comes_back_after_the_end_of_a_long_delay_is_told():
                 took = time.monotonic_ns() - before
                 locks.append(report.gil_wait_ns)
                 assert report.late_ns >= 0 and report.actual_ns == report.requested_ns + report.late_ns
-                # Nothing that the caller saw is left out but the way in and out; a rate has a bound. Once the kernel has changed the rate
-                # of its clock, the counter and that clock part, and the verdict says so.
+                # The report covers all that the caller saw but entry and return; the rate has a bound. Once the kernel has
+                # changed the rate of its clock, the counter and that clock part, and the verdict says so.
                 assert report.actual_ns + report.gil_wait_ns <= took + 1_000 or report.verdict.rerated
     finally:
         stop.set()

@@ -170,7 +170,7 @@ fn idle(sheet: &Sheet) -> Option<(f64, Finding)> {
     let brought = median(sheet, IDLE_REACT).map(|ratio| 1.0 / ratio.max(1e-6));
     let finding = Finding {
         text: format!(
-            "A sleeping thread reacts after {}, a polling one after {}: {:.0} % is waking up.",
+            "A sleeping thread reacts after {}, a polling one after {}: {:.0} % of that is the wake-up.",
             ns(asleep),
             ns(polled),
             (1.0 - polled / asleep) * 100.0
@@ -199,7 +199,7 @@ fn stolen(sheet: &Sheet) -> Option<(f64, Finding)> {
         "timer" | "interrupt" | "softirq" | "function call" | "reschedule" => {
             ("boot with isolcpus=, nohz_full= and irqaffinity=", "not tried, it needs a reboot")
         }
-        _ if guest => ("on the host: give each virtual CPU a CPU of its own", "not tried, it is outside this system"),
+        _ if guest => ("on the host: pin each virtual CPU to its own CPU", "not tried, it is outside this system"),
         _ => ("boot with isolcpus=, nohz_full= and irqaffinity=", "not tried, it needs a reboot"),
     };
     let greatest = worst.max?;
@@ -359,7 +359,7 @@ mod tests {
         let sheet = real();
         let summary = sheet.summary.as_ref().expect("just made");
         // That machine: asleep 31 µs, polled 0.5 µs.
-        assert!(summary.findings[0].text.contains("98 % is waking up"), "{:#?}", summary.findings);
+        assert!(summary.findings[0].text.contains("98 % of that is the wake-up"), "{:#?}", summary.findings);
         for finding in &summary.findings {
             assert!(finding.rows.iter().all(|row| figure(&sheet, row).is_some()), "{finding:?}");
         }

@@ -60,7 +60,7 @@
 // The instants belong to different epochs or time bases.
 #define HS_E_EPOCH -10
 
-// The delay was cancelled.
+// The delay was cancelled, or another task broke off the wait.
 #define HS_E_CANCELLED -11
 
 // The counter and the kernel's clock did not advance together.

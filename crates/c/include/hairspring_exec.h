@@ -68,6 +68,27 @@
 // The caller is an interrupt procedure.
 #define HS_EXEC_BY_INTERRUPT 3
 
+// The run returned.
+#define HS_EXEC_RETURNED 0
+
+// The run was killed.
+#define HS_EXEC_KILLED 1
+
+// The run panicked: a task in Rust.
+#define HS_EXEC_PANICKED 2
+
+// The task is idle.
+#define HS_EXEC_IDLE 0
+
+// The task runs, or could if no more urgent one did.
+#define HS_EXEC_READY 1
+
+// The task waits.
+#define HS_EXEC_WAITING 2
+
+// The task is dead.
+#define HS_EXEC_DEAD 3
+
 // In `how` of a wait for bits: all of them, not any.
 #define HS_EXEC_ALL 1
 
@@ -103,6 +124,9 @@ typedef struct hs_exec_interrupt hs_exec_interrupt;
 
 // A pool of blocks. Lives as long as its executive; only its tasks and procedures use it.
 typedef struct hs_exec_pool hs_exec_pool;
+
+// A queue of messages, first in, first out. Lives as long as its executive; only its tasks and procedures use it.
+typedef struct hs_exec_queue hs_exec_queue;
 
 // What an executive is to be. All zero but for the size and a cpu of -1: fibers, with the ordinary sizes.
 typedef struct hs_exec_options {
@@ -174,6 +198,28 @@ typedef struct hs_exec_task_options {
     // Zero.
     uint32_t reserved;
 } hs_exec_task_options;
+
+// A task as it is now.
+typedef struct hs_exec_task_info {
+    // sizeof(struct hs_exec_task_info), set by the caller.
+    size_t size;
+    // HS_EXEC_IDLE to HS_EXEC_DEAD.
+    int32_t state;
+    // 1 if it is suspended.
+    int32_t suspended;
+    // 1 if it was killed and has not returned yet.
+    int32_t killed;
+    // Its own priority.
+    int32_t priority;
+    // The priority that it runs at: its own, or a more urgent one because of a resource.
+    int32_t effective;
+    // Starts that are pending.
+    uint32_t starts;
+    // Messages that wait in its mailboxes.
+    uint64_t messages;
+    // When its wait ends by time, or -1.
+    int64_t wait_ends_ns;
+} hs_exec_task_info;
 
 // A message exchange: four queues, by urgency. All zero: none.
 typedef struct hs_exec_exchange {
@@ -251,7 +297,7 @@ int hs_exec_mishap(const struct hs_exec *exec,
 // Ends the run. From a task, which then must return; from a timer or interrupt procedure. HS_E_CALLER.
 int hs_exec_stop(void);
 
-// Who calls: HS_EXEC_BY_OUTSIDE to HS_EXEC_BY_INTERRUPT. From anywhere.
+// Returns the kind of the caller, HS_EXEC_BY_OUTSIDE to HS_EXEC_BY_INTERRUPT. From anywhere.
 int hs_exec_by(void);
 
 // The time of the caller's executive: CLOCK_MONOTONIC, or virtual time with HS_EXEC_SIM. From outside: CLOCK_MONOTONIC.
@@ -319,6 +365,23 @@ int hs_exec_task_set_priority(struct hs_exec_task task,
 // Kills a task: its waits return HS_E_KILLED, and its function must return. It can be started again. A task that kills itself gets
 // HS_E_KILLED from this call. For tasks. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_task_kill(struct hs_exec_task task);
+
+// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to HS_EXEC_PANICKED. Returns at once if
+// the task is idle. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
+// HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_task_join(struct hs_exec_task task,
+                      int64_t limit_ns,
+                      int32_t *how);
+
+// Breaks off the wait of another task: its call returns HS_E_CANCELLED. `waited` is 0 if it did not wait, and may be NULL. For tasks. HS_E_STATE (it is
+// idle), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_task_cancel_wait(struct hs_exec_task task,
+                             int32_t *waited);
+
+// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL,
+// HS_E_FREED, HS_E_HANDLE.
+int hs_exec_task_look(struct hs_exec_task task,
+                      struct hs_exec_task_info *info);
 
 // Deletes an idle task; its id is refused from then on. For tasks. HS_E_STATE (it is in the middle of a run), HS_E_FREED, HS_E_HANDLE,
 // HS_E_CALLER.
@@ -398,6 +461,10 @@ int hs_exec_semaphore_wait(struct hs_exec_semaphore semaphore,
 // The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
 int hs_exec_semaphore_wait_at(struct hs_exec_semaphore semaphore, int priority, int64_t limit_ns);
 
+// The units of a semaphore. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_HANDLE.
+int hs_exec_semaphore_count(struct hs_exec_semaphore semaphore,
+                            uint32_t *count);
+
 // Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
 // between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_resource_new(struct hs_exec *exec,
@@ -449,6 +516,32 @@ int hs_exec_pool_take(struct hs_exec_pool *pool,
 // pool), HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_pool_give(struct hs_exec_pool *pool,
                       void *block);
+
+// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs. Allocates. The queue is freed with its executive.
+// HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_queue_new(struct hs_exec *exec,
+                      uint32_t messages,
+                      struct hs_exec_queue **queue);
+
+// Sends a message; a task waits for room, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_FULL (no room, and HS_EXEC_NO_WAIT),
+// HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_queue_send(struct hs_exec_queue *queue,
+                       const struct hs_exec_message *message,
+                       int64_t limit_ns);
+
+// Takes the first message; a task waits for one, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_TIMED_OUT, HS_E_CANCELLED,
+// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_queue_receive(struct hs_exec_queue *queue,
+                          int64_t limit_ns,
+                          struct hs_exec_message *message);
+
+// How many messages are in a queue. From tasks and procedures of the executive. HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_queue_count(struct hs_exec_queue *queue,
+                        uint32_t *count);
+
+// Drops the messages in a queue, and lets the tasks go on that wait for room. From tasks and procedures of the executive. HS_E_HANDLE,
+// HS_E_CALLER.
+int hs_exec_queue_clear(struct hs_exec_queue *queue);
 
 // Creates a timer, stopped. Its procedure runs above all tasks, must be short, and may make the calls that are for anywhere; `expiry` lives
 // until it returns. From outside before or between runs, and from a task of the executive. `name` may be NULL. Allocates. HS_E_NULL,

@@ -29,7 +29,7 @@ pub const HS_E_RANGE: c_int = -8;
 pub const HS_E_TOO_LONG_TO_POLL: c_int = -9;
 /// The instants belong to different epochs or time bases.
 pub const HS_E_EPOCH: c_int = -10;
-/// The delay was cancelled.
+/// The delay was cancelled, or another task broke off the wait.
 pub const HS_E_CANCELLED: c_int = -11;
 /// The counter and the kernel's clock did not advance together.
 pub const HS_E_CALIBRATION: c_int = -12;
@@ -99,7 +99,7 @@ const CODES: [(c_int, &CStr, &CStr); 34] = [
     (HS_E_RANGE, c"RANGE", c"a number outside its range"),
     (HS_E_TOO_LONG_TO_POLL, c"TOO_LONG_TO_POLL", c"a delay too long to poll"),
     (HS_E_EPOCH, c"EPOCH", c"instants of different epochs"),
-    (HS_E_CANCELLED, c"CANCELLED", c"a delay that was cancelled"),
+    (HS_E_CANCELLED, c"CANCELLED", c"a delay or wait that was cancelled"),
     (HS_E_CALIBRATION, c"CALIBRATION", c"a counter that cannot be calibrated"),
     (HS_E_IO, c"IO", c"a file that cannot be used"),
     (HS_E_TEXT, c"TEXT", c"a text that is not UTF-8"),
@@ -157,7 +157,9 @@ impl Failure {
         if self.text.is_empty() {
             return self.code;
         }
-        let text = format!("failed to {}", self.text).replace('\0', " ");
+        // Errors of the crates below begin with these words already.
+        let text = self.text.strip_prefix("failed to ").unwrap_or(&self.text);
+        let text = format!("failed to {text}").replace('\0', " ");
         let mut room = [0; SENTENCE_BYTES];
         let cut = text.floor_char_boundary(SENTENCE_BYTES - 1);
         room[..cut].copy_from_slice(&text.as_bytes()[..cut]);

@@ -15,8 +15,6 @@ pub mod delay;
 
 pub mod long_delay;
 
-pub mod prepared;
-
 pub mod profile;
 
 pub mod real_time;

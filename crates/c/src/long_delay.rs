@@ -3,6 +3,8 @@
 #![expect(unsafe_code, reason = "a delay borrows the flag of its handle; names of exported functions")]
 #![expect(non_camel_case_types, reason = "names of C")]
 
+mod prepared;
+
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +16,8 @@ use crate::delay::hs_report;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_PANIC, HS_OK, door};
 use crate::handle::{Alone, Kind, Shared, free, look, make};
 use crate::pointer::{Place, micros, read};
-use crate::prepared::Prepared;
 use crate::timebase::{hs_instant, hs_timebase};
+use prepared::Prepared;
 
 /// Delays that sleep first and poll at the end, and learn how late the kernel wakes the thread. One thread at a time.
 pub struct hs_long_delay(());

@@ -261,7 +261,7 @@ static void windows(const char *folder)
         IS(HS_OK, hs_window_read_u32(window, 8, &value));
         CHECK(!truncate(path, 0));
         IS(HS_E_IO, hs_window_read_u32(window, 8, &value));
-        CHECK(strstr(hs_last_error(), "was cut"));
+        CHECK(strstr(hs_last_error(), "was truncated"));
         IS(writable ? HS_E_IO : HS_E_READ_ONLY, hs_window_write_u32(window, 8, 1));
         IS(HS_OK, hs_window_free(window));
     }

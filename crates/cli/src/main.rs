@@ -6,10 +6,10 @@ mod children;
 mod command;
 #[cfg(target_os = "linux")]
 mod conclude;
-mod distribution;
 #[cfg(target_os = "linux")]
 mod drive;
 mod exit;
+mod histogram;
 mod host;
 mod interrupt;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! CPU and priority of the calling thread: `--cpu` and `--priority`.
+//! CPU and priority: `--cpu` and `--priority`.
 
 use clap::Args;
 use hairspring_machine::{Cpu, Host, Machine};
@@ -8,7 +8,7 @@ use hairspring_time::{Policy, RealTime, RealTimeGuard};
 use crate::arguments::number;
 use crate::exit::Failure;
 
-/// The CPU and the priority of a command.
+/// The CPU and the priority of the calling thread.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Placement {
     /// Run under SCHED_FIFO with this priority, 1 to 99
@@ -17,6 +17,18 @@ pub(crate) struct Placement {
     /// Run on this CPU
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     cpu: Option<u32>,
+}
+
+/// The CPU and the priority of the threads that a command measures.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Measuring {
+    /// CPU to measure on [default: the last one that this process may use]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) cpu: Option<u32>,
+    /// Priority of the measured threads under SCHED_FIFO, 1 to 99
+    #[arg(long, value_name = "P", default_value_t = 80, allow_negative_numbers = true)]
+    #[arg(value_parser = number::<u8>(1, 99))]
+    pub(crate) priority: u8,
 }
 
 impl Placement {

@@ -95,50 +95,35 @@ impl CulpritKind {
 
     /// Its name in ids and in JSON.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Timer => "timer",
-            Self::Interrupt => "interrupt",
-            Self::FunctionCall => "function_call",
-            Self::Reschedule => "reschedule",
-            Self::OtherVector => "other_vector",
-            Self::Softirq => "softirq",
-            Self::Task => "task",
-            Self::Worker => "worker",
-            Self::PageFault => "page_fault",
-            Self::OwnCall => "own_call",
-            Self::Throttling => "throttling",
-            Self::Migration => "migration",
-            Self::IdleExit => "idle_exit",
-            Self::Frequency => "frequency",
-            Self::Hypervisor => "hypervisor",
-            Self::Firmware => "firmware",
-            Self::Unexplained => "unexplained",
-        }
+        KINDS[self as usize].0
     }
 
     /// Its description, for people.
     pub fn people(self) -> &'static str {
-        match self {
-            Self::Timer => "timer interrupt",
-            Self::Interrupt => "device interrupt",
-            Self::FunctionCall => "function call of another CPU",
-            Self::Reschedule => "reschedule interrupt",
-            Self::OtherVector => "other interrupt",
-            Self::Softirq => "softirq",
-            Self::Task => "another task",
-            Self::Worker => "kernel worker",
-            Self::PageFault => "page fault",
-            Self::OwnCall => "the thread's own call",
-            Self::Throttling => "throttling",
-            Self::Migration => "migration",
-            Self::IdleExit => "idle exit",
-            Self::Frequency => "frequency change",
-            Self::Hypervisor => "hypervisor",
-            Self::Firmware => "firmware or hardware",
-            Self::Unexplained => "unexplained",
-        }
+        KINDS[self as usize].1
     }
 }
+
+/// Name and description of each kind, in the order of [`CulpritKind::ALL`].
+const KINDS: [(&str, &str); CulpritKind::ALL.len()] = [
+    ("timer", "timer interrupt"),
+    ("interrupt", "device interrupt"),
+    ("function_call", "function call of another CPU"),
+    ("reschedule", "reschedule interrupt"),
+    ("other_vector", "other interrupt"),
+    ("softirq", "softirq"),
+    ("task", "another task"),
+    ("worker", "kernel worker"),
+    ("page_fault", "page fault"),
+    ("own_call", "the thread's own call"),
+    ("throttling", "throttling"),
+    ("migration", "migration"),
+    ("idle_exit", "idle exit"),
+    ("frequency", "frequency change"),
+    ("hypervisor", "hypervisor"),
+    ("firmware", "firmware or hardware"),
+    ("unexplained", "unexplained"),
+];
 
 impl Culprit {
     /// Its kind.

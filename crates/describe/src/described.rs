@@ -136,12 +136,7 @@ impl<'t> Described<'t> {
 
     /// Its non-empty parts, in order.
     pub fn parts(&self) -> impl Iterator<Item = Part<'t>> {
-        self.parts.iter().filter_map(move |PartAt { all, key, value }| {
-            let all = Snippet::new(self.text, all.clone(), all.clone());
-            let all = all.within(all);
-            let piece = |at: &Range<usize>| Snippet::new(self.text, at.clone(), at.clone()).within(all);
-            (!all.is_empty()).then(|| Part { all, key: key.as_ref().map(piece), value: piece(value) })
-        })
+        parts_of(self.text, &self.parts)
     }
 
     /// Refuses parts, for kinds that have none.
@@ -156,7 +151,57 @@ impl<'t> Described<'t> {
     }
 }
 
-/// A part of a description: `key=value`, or a word.
+/// The non-empty parts of a text.
+fn parts_of<'t>(text: &'t str, parts: &[PartAt]) -> impl Iterator<Item = Part<'t>> {
+    parts.iter().filter_map(move |PartAt { all, key, value }| {
+        let all = Snippet::new(text, all.clone(), all.clone());
+        let all = all.within(all);
+        let piece = |at: &Range<usize>| Snippet::new(text, at.clone(), at.clone()).within(all);
+        (!all.is_empty()).then(|| Part { all, key: key.as_ref().map(piece), value: piece(value) })
+    })
+}
+
+/// What is said of one of several things: `0=name:pressure,unit:kPa`.
+#[derive(Debug)]
+pub struct Assignment<'t> {
+    text: &'t str,
+    subject: Snippet<'t>,
+    parts: Vec<PartAt>,
+}
+
+impl<'t> Assignment<'t> {
+    /// Parses what is said: the subject, an equals sign, and parts `key:value` with commas between them. A value may contain colons.
+    ///
+    /// # Errors
+    /// There is no equals sign, or nothing before or after it. `example` is shown.
+    pub fn read(text: &'t str, example: &str) -> Result<Self, DescriptionError> {
+        let (subject, parts) = grammar::assignment(&mut LocatingSlice::new(text)).unwrap_or((0..text.len(), None));
+        let subject = Snippet::new(text, 0..text.len(), subject);
+        let said = Self { text, subject, parts: parts.unwrap_or_default() };
+        if subject.is_empty() || said.parts().next().is_none() {
+            let at = if subject.is_empty() { subject } else { Snippet::of(text).end() };
+            return Err(at.wrong(format!("write what is said of it, as in {example}")));
+        }
+        Ok(said)
+    }
+
+    /// What is before the equals sign.
+    pub fn subject(&self) -> Snippet<'t> {
+        self.subject
+    }
+
+    /// The whole text, for errors about parts that do not fit together.
+    pub fn whole(&self) -> Snippet<'t> {
+        Snippet::of(self.text)
+    }
+
+    /// Its non-empty parts, in order.
+    pub fn parts(&self) -> impl Iterator<Item = Part<'t>> {
+        parts_of(self.text, &self.parts)
+    }
+}
+
+/// A part of a description: `key=value`, or a word; in an [`Assignment`] `key:value`.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'t> {
     all: Snippet<'t>,
@@ -165,7 +210,7 @@ pub struct Part<'t> {
 }
 
 impl<'t> Part<'t> {
-    /// The text before the equals sign; `None` for a word.
+    /// The text before the equals sign, or in an [`Assignment`] before the colon; `None` for a word.
     pub fn key(&self) -> Option<&'t str> {
         self.key.map(Snippet::text)
     }

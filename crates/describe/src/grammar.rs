@@ -51,6 +51,20 @@ fn part(text: &mut Text<'_>) -> Result<PartAt, EmptyError> {
     })
 }
 
+/// What comes before the equals sign, and parts `key:value` or words with commas between them, to the end.
+pub(crate) fn assignment(text: &mut Text<'_>) -> Result<(Range<usize>, Option<Vec<PartAt>>), EmptyError> {
+    (take_till(0.., '=').span(), opt(preceded('=', separated(1.., said, ',')))).parse_next(text)
+}
+
+fn said(text: &mut Text<'_>) -> Result<PartAt, EmptyError> {
+    let written = (take_till(0.., [':', ',']).span(), opt(preceded(':', take_till(0.., ',').span())));
+    let ((first, value), all) = written.with_span().parse_next(text)?;
+    Ok(match value {
+        Some(value) => PartAt { all, key: Some(first), value },
+        None => PartAt { all, key: None, value: first },
+    })
+}
+
 /// A number, decimal or with `0x` before it.
 ///
 /// # Errors

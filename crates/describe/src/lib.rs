@@ -17,6 +17,8 @@
 //! * A place ends at the first comma ([`PlaceForm::UpToComma`]). For a few kinds the place is the rest of the text
 //!   ([`PlaceForm::Rest`]). Others have no place: only parts follow the colon ([`PlaceForm::Absent`]).
 //!
+//! What is said of one of several things, as of a channel of a card, is an [`Assignment`]: `subject "=" key ":" value {"," …}`.
+//!
 //! # Errors
 //! A [`DescriptionError`] names the part that is wrong, says what to write instead, and points at the character:
 //!
@@ -52,7 +54,7 @@ pub mod grammar;
 mod snippet;
 mod span;
 
-pub use described::{Catalogue, Described, Part, PlaceForm, Syntax};
+pub use described::{Assignment, Catalogue, Described, Part, PlaceForm, Syntax};
 pub use error::DescriptionError;
 pub use snippet::Snippet;
 pub use span::exact_span;

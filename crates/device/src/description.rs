@@ -224,7 +224,7 @@ impl DeviceDescription {
         Err(DeviceError {
             attempted: format!("open {self}"),
             said: format!("the board was made with {}", has.join(",")),
-            remedy: "leave out what is not so; or end all its users, and remove its file",
+            remedy: "leave out the options that differ; or end all its users, and remove its file",
         })
     }
 

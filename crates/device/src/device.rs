@@ -136,7 +136,7 @@ pub(crate) fn check_outputs(outputs: Lines, lines: Lines, name: impl FnOnce() ->
             1 => format!("its output is {}", Listed(outputs)),
             _ => format!("its outputs are {}", Listed(outputs)),
         },
-        remedy: "name outputs that it has; a device's lines are numbered from 0, whatever the hardware calls them",
+        remedy: "name outputs that it has; a device's lines are numbered from 0, whatever names the hardware has",
     })
 }
 

@@ -181,8 +181,8 @@ impl std::fmt::Display for ExposureError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Device(error) => error.fmt(f),
-            Self::Delay(error) => write!(f, "failed to wait out an exposure: {error}"),
-            Self::Time(time) => write!(f, "an exposure of {time} is none: write a time like 10s"),
+            Self::Delay(error) => write!(f, "failed to time an exposure: {error}"),
+            Self::Time(time) => write!(f, "an exposure cannot last {time}: write a time like 10s"),
             Self::NoLines => f.write_str("an exposure needs a line for its shutter: name one"),
         }
     }

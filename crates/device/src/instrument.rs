@@ -214,8 +214,8 @@ impl<'t> Instrument<'t> {
             Ok(came) => Ok((came as u64, room[..came].contains(&b'\n'))),
             Err(Trouble::TimedOut) => Err(DeviceError {
                 attempted: format!("ask {}", self.address),
-                said: "it still owes the answer to an earlier question".to_owned(),
-                remedy: "allow it more time, or open it anew when it is certain to say nothing more",
+                said: "the answer to an earlier question is still outstanding".to_owned(),
+                remedy: "allow it more time, or reopen it once it cannot send anything more",
             }),
             Err(trouble) => Err(self.refused(trouble, "the next question")),
         }
@@ -232,8 +232,10 @@ impl<'t> Instrument<'t> {
     fn unopened(&self, trouble: Trouble) -> DeviceError {
         let (attempted, remedy) = match &self.address {
             Address::Tcp { .. } => ("connect to", "check that the instrument is on and that host and port are right"),
-            Address::Serial { .. } => ("open", "check the line's name, its speed, and who may use it (group dialout)"),
-            Address::Usbtmc { .. } => ("open", "check that the usbtmc driver is loaded and who may use its device"),
+            Address::Serial { .. } => ("open", "check the line's name, its speed, and its permissions (group dialout)"),
+            Address::Usbtmc { .. } => {
+                ("open", "check that the usbtmc driver is loaded, and the permissions of its device")
+            }
         };
         let said = match trouble {
             Trouble::TimedOut => "no answer in time".to_owned(),
@@ -261,8 +263,8 @@ impl<'t> Instrument<'t> {
                 self.is_owed = rest.is_none();
                 return Err(DeviceError {
                     attempted: self.asking(question),
-                    said: format!("a line of more than {ANSWER_MOST} bytes came"),
-                    remedy: "ask for less at a time, and check that this is an instrument with answers in lines",
+                    said: format!("it sent a line of more than {ANSWER_MOST} bytes"),
+                    remedy: "ask for less at a time, and check that the instrument answers in lines",
                 });
             }
             self.received.extend_from_slice(line);
@@ -280,8 +282,8 @@ impl<'t> Instrument<'t> {
     fn text(&self, question: &str) -> Result<String, DeviceError> {
         text_of(&self.received).map(str::to_owned).ok_or_else(|| DeviceError {
             attempted: self.asking(question),
-            said: format!("what came is no text: \"{}\"", shortened(&self.received)),
-            remedy: "check the speed of a serial line, and that this is an instrument with answers in text",
+            said: format!("the answer is not text: \"{}\"", shortened(&self.received)),
+            remedy: "check the speed of a serial line, and that the instrument answers in text",
         })
     }
 
@@ -297,7 +299,7 @@ impl<'t> Instrument<'t> {
             ),
             Trouble::Stopped => ("stopped".to_owned(), "ask again"),
             Trouble::Closed => {
-                ("it hung up".to_owned(), "check that the instrument is on and that nobody else uses it")
+                ("it hung up".to_owned(), "check that the instrument is on and that no other program uses it")
             }
             Trouble::System(error) => (error.to_string(), "check the cable, and that the instrument is on"),
         };

@@ -22,7 +22,6 @@
 //! * Somebody truncates the file of a board or a lock: the next access is an error that says so, and no user dies of it.
 //! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
 
-pub mod calls;
 pub mod description;
 pub mod device;
 pub mod driver;
@@ -33,6 +32,7 @@ pub mod memory;
 pub mod pulse;
 pub mod refusal;
 pub mod scope;
+pub mod system;
 
 pub use description::DeviceDescription;
 pub use device::{Device, DeviceError, Lines};

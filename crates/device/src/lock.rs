@@ -365,8 +365,8 @@ impl Drop for Guard<'_> {
 
 fn refused(attempted: &str, error: i32) -> DeviceError {
     let remedy = match error {
-        libc::EDEADLK => "it has the lock already: give it back first",
-        libc::ENOTRECOVERABLE => "remove the file of the board, and start all its users again",
+        libc::EDEADLK => "the thread already holds the lock: release it first",
+        libc::ENOTRECOVERABLE => "remove the file of the board, and restart all its users",
         _ => "see the manual page of pthread_mutex_lock",
     };
     DeviceError { attempted: attempted.to_owned(), said: std::io::Error::from_raw_os_error(error).to_string(), remedy }

@@ -80,8 +80,10 @@ impl std::fmt::Display for PulseError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Device(error) => error.fmt(f),
-            Self::Delay(error) => write!(f, "failed to wait out a pulse: {error}"),
-            Self::Period(period) => write!(f, "a period of {period} is no longer than the pulses: choose a longer one"),
+            Self::Delay(error) => write!(f, "failed to time a pulse: {error}"),
+            Self::Period(period) => {
+                write!(f, "a period of {period} is not longer than the pulses: choose a longer one")
+            }
             Self::CutShort(CutPulse { width, at_most, .. }) => {
                 write!(
                     f,

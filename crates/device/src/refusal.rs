@@ -7,8 +7,8 @@ use crate::device::DeviceError;
 /// A refusal with what to do about it; `usual` is the remedy where the number says nothing in particular.
 pub fn refusal(attempted: impl Into<String>, error: &io::Error, usual: &'static str) -> DeviceError {
     let remedy = match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => "join the group that the device's file belongs to, or run as root",
-        Some(libc::EBUSY | libc::EADDRINUSE) => "somebody else uses it: end that program, or choose another one",
+        Some(libc::EACCES | libc::EPERM) => "join the group of the device's file, or run as root",
+        Some(libc::EBUSY | libc::EADDRINUSE) => "another program uses it: end that program, or choose another one",
         Some(libc::ENODEV | libc::EIO | libc::ENXIO) => "the device is gone or unplugged: connect it and open it again",
         Some(libc::EMFILE | libc::ENFILE) => "allow more open files (ulimit -n)",
         _ => usual,
@@ -24,8 +24,8 @@ mod tests {
     fn a_number_has_one_remedy_and_others_have_the_usual_one() {
         for (number, hint) in [
             (libc::EACCES, "group"),
-            (libc::EBUSY, "else uses it"),
-            (libc::EADDRINUSE, "else uses it"),
+            (libc::EBUSY, "program uses it"),
+            (libc::EADDRINUSE, "program uses it"),
             (libc::ENODEV, "unplugged"),
             (libc::EMFILE, "open files"),
             (libc::ENOTTY, "look elsewhere"),

@@ -113,6 +113,10 @@ pub enum Call {
     Kill { task: TaskId },
     /// Removes a task that is idle or dead; its id is refused from then on.
     DeleteTask { task: TaskId },
+    /// Breaks off the wait of a task, whatever it waits for. Value: 1 if it waited.
+    Cancel { task: TaskId },
+    /// Waits until the present run of another task is over. Value: how it ended, as the number of its [`Ending`]; 0 if the task was idle.
+    Join { task: TaskId, until: Until },
     /// Yields to the other ready tasks of the same priority.
     Yield,
     /// Waits for a wake.
@@ -186,7 +190,8 @@ impl Call {
             | Self::Fetch { until, .. }
             | Self::WaitSemaphore { until, .. }
             | Self::Reserve { until, .. }
-            | Self::WaitEvents { until, .. } => until,
+            | Self::WaitEvents { until, .. }
+            | Self::Join { until, .. } => until,
             Self::StartTimer { at, .. } => return Some(at),
             _ => return None,
         };
@@ -231,6 +236,8 @@ pub enum CallStatus {
     Running,
     /// The task has been killed and is to unwind; it neither waits nor can be suspended.
     Killed,
+    /// The wait was broken off by another.
+    Cancelled,
     /// The task is suspended already.
     AlreadySuspended,
     /// The task is not suspended.
@@ -280,6 +287,7 @@ impl CallStatus {
             Self::Dead => "the task panicked and cannot be started again",
             Self::Running => "the task is in the middle of a run; kill it or wait for its end",
             Self::Killed => "the task has been killed",
+            Self::Cancelled => "the wait was broken off",
             Self::AlreadySuspended => "the task is suspended already",
             Self::NotSuspended => "the task is not suspended",
             Self::NotOwner => "the resource belongs to another task or to none",

@@ -51,11 +51,19 @@ impl<O: Observer> Core<O> {
                 t.waiting == Waiting::Exchange(slot as u16)
             })?;
         }
+        self.check_line(self.objects.joiners.line(&self.tasks), &mut seen, |task| {
+            let Waiting::End(slot) = task.waiting else { return false };
+            matches!(self.tasks[usize::from(slot)].state, TaskState::Ready | TaskState::Waiting)
+        })?;
         for (index, task) in self.tasks.iter().enumerate() {
             let listed = task.is_ready()
                 || matches!(
                     task.waiting,
-                    Waiting::Semaphore(_) | Waiting::Resource(_) | Waiting::Events(..) | Waiting::Exchange(_)
+                    Waiting::Semaphore(_)
+                        | Waiting::Resource(_)
+                        | Waiting::Events(..)
+                        | Waiting::Exchange(_)
+                        | Waiting::End(_)
                 );
             if u8::from(listed) != seen[index] {
                 return Err(Broken(format!("task {index} is in {} lists, not {}", seen[index], u8::from(listed))));

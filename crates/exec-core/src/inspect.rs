@@ -68,6 +68,7 @@ impl<O: Observer> Core<O> {
             Waiting::Resource(slot) => objects.resources.get(usize::from(slot)).map(|found| &found.waiters),
             Waiting::Events(slot, ..) => objects.events.get(usize::from(slot)).map(|found| &found.waiters),
             Waiting::Exchange(slot) => objects.exchanges.get(usize::from(slot)).map(|found| &found.waiters),
+            Waiting::End(_) => Some(&objects.joiners),
             _ => None,
         };
         queue.map_or_else(Vec::new, |queue| self.names(queue.line(&self.tasks)))

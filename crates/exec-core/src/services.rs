@@ -36,6 +36,7 @@ impl<O: Observer> Core<O> {
             Call::SetPriority { task, priority } => self.set_priority(task, priority),
             Call::Kill { task } => self.kill(by, task),
             Call::DeleteTask { task } => self.delete_task(task),
+            Call::Cancel { task } => self.cancel(task),
             Call::Wake { task } => self.wake(task),
             Call::Signal { task, bits } => self.signal(task, bits),
             Call::Send { task, urgency } => self.send(task, urgency),
@@ -80,6 +81,7 @@ impl<O: Observer> Core<O> {
             Call::Reserve { resource, until, at } => self.reserve(me, resource, until, at),
             Call::Release { resource } => self.release(me, resource),
             Call::WaitEvents { events, bits, take, until, at } => self.wait_events(me, events, bits, take, until, at),
+            Call::Join { task, until } => self.join(me, task, until),
             _ => CallStatus::NoSuchObject.into(),
         }
     }

@@ -5,8 +5,10 @@ mod create;
 mod procedures;
 mod services;
 mod task;
+mod ticker;
 
 pub use create::Create;
 pub use procedures::{Expiry, IspCtx, TimerCtx};
 pub use services::{CallSite, Caller, Services, WakeOutcome};
 pub use task::{Limit, Reserved, TaskCtx};
+pub use ticker::{Tick, Ticker};

@@ -4,12 +4,17 @@
 //! [`Call`]s. The back-end lets the core decide and makes sure that the right task runs when the call returns. It does not know contexts: a
 //! procedure gets the back-end and makes its own context.
 
+use std::sync::Arc;
+
 use hairspring_exec_core::{By, Call, CallStatus, Ending, Expired, Moment, Observer, Priority, Reply, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
+use crate::inspect::CoreView;
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::message::Bytes;
+use crate::objects::guarded::{Calls, ExclusiveStep};
 use crate::report::{Finish, RunLimit};
+use crate::stopper::Halt;
 use crate::trace::Trace;
 
 /// How a run of a task ended: usually its procedure returned. In one word, because a fiber keeps it across its end.
@@ -63,6 +68,17 @@ pub(crate) trait Engine {
     fn call(&self, by: By, call: Call) -> Reply;
     /// The same for `Send`, `SendWait` and `Post`; copies the message into the envelope before anybody can read it.
     fn send(&self, by: By, call: Call, message: Bytes<'_>) -> Reply;
+    /// Lets `decide` change state that the executive guards, and makes the calls that it returns in the same step: nobody else makes one
+    /// between. Returns the reply to the last. A signal of a semaphore that no task waits for is not made.
+    fn step(&self, by: By, decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>) -> Option<Reply>;
+    /// Lets `see` look at the core.
+    fn inspect(&self, see: &mut dyn FnMut(&dyn CoreView));
+    /// The name of a task that is not deleted.
+    fn task_name(&self, task: TaskId) -> String;
+    /// Whether the stack of this task unwinds.
+    fn is_unwinding(&self, me: TaskId) -> bool;
+    /// Ends a run from any thread.
+    fn halt(&self) -> Arc<dyn Halt>;
     /// Copies the message that `me` was handed in this envelope out to `to`, and makes the call [`Call::Take`].
     ///
     /// # Safety

@@ -158,6 +158,8 @@ errors! {
         Deadlock,
         /// The sender is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
     }
 
     /// Why no message was received.
@@ -170,6 +172,8 @@ errors! {
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
     }
 
     /// Why no message was acknowledged.
@@ -186,12 +190,16 @@ errors! {
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
     }
 
     /// Why a delay was cut short.
     DelayError {
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
+        /// Another task broke off the delay: its time has not come.
+        Cancelled,
     }
 
     /// Why a wait for signals or events ended without them.
@@ -204,6 +212,8 @@ errors! {
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
     }
 
     /// Why a semaphore took no unit back.
@@ -235,6 +245,8 @@ errors! {
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
     }
 
     /// Why a resource was not released.
@@ -311,6 +323,46 @@ errors! {
         NoSuchObject,
         /// The task killed itself and unwinds already. Only a destructor can see this.
         Killed,
+    }
+
+    /// Why a wait was not broken off.
+    CancelError {
+        /// The task is idle and waits for nothing. Nothing is to be done.
+        NotStarted,
+        /// The task panicked. Delete it and create another.
+        Dead,
+        /// The task was deleted. Keep no ids of deleted tasks.
+        NoSuchObject,
+    }
+
+    /// Why the end of a task's run brought no result.
+    JoinError {
+        /// The limit passed first. Wait longer, or do without.
+        TimedOut,
+        /// The run was killed or panicked, or its result was taken before. [`Finish::mishaps`](crate::Finish::mishaps) tells which.
+        Empty,
+        /// The task would wait for its own end.
+        Deadlock,
+        /// The task was deleted, or belongs to another executive. Use a handle that this executive returned.
+        NoSuchObject,
+        /// The task is being killed and waits for nothing any more. Only a destructor can see this.
+        Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
+    }
+
+    /// Why no object of a selection became ready.
+    SelectError {
+        /// The limit passed first. Wait longer, or do without.
+        TimedOut,
+        /// Another selector waits for one of these objects. Give each object to one selector.
+        NotOwner,
+        /// An object belongs to another executive. Use what this executive returned.
+        NoSuchObject,
+        /// The task is being killed and waits for nothing any more. Only a destructor can see this.
+        Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
     }
 
     /// Why a task was not deleted.

@@ -12,6 +12,7 @@ use crate::fiber::Fibers;
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::kernel::Kernel;
 use crate::report::{Finish, RunLimit};
+use crate::stopper::Stopper;
 use crate::thread::Threads;
 use crate::trace::Trace;
 
@@ -144,6 +145,11 @@ impl Executive {
         procedure: impl FnMut(Arrival) + Send + 'static,
     ) -> Result<Isp, ExecError> {
         Ok(self.kernel().cold().attach(name, &source, InterruptProcedure::Raw(Box::new(procedure)))?)
+    }
+
+    /// What ends a run of this executive from any thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.kernel().cold().halt())
     }
 
     /// In virtual time, fires an interrupt at a future instant. False on a back-end with real time, where interrupts come from their

@@ -71,6 +71,24 @@
 //!     it is. On fibers the watchdog and the sources' threads have real-time priority only if the carrier has. The carrier of fibers runs with
 //!     a timer slack of 1 ns.
 //!
+//! # What tasks share
+//!
+//! | object | what waits | what it carries |
+//! | --- | --- | --- |
+//! | [`Mailbox`], [`Exchange`] | the receiver | `Copy` messages in envelopes of the executive, by urgency |
+//! | [`MessageQueue`] | receiver and sender | messages of any `Send` type, moved |
+//! | [`BytePipe`] | reader and writer | bytes |
+//! | [`Broadcast`] | each subscriber | the newest `Copy` values; a slow subscriber is told what it missed |
+//! | [`Mutex`], [`Condition`] | who wants the data | data of any `Send` type; the protocols are those of resources |
+//! | [`Pool`] | nobody | buffers that are all made in advance |
+//! | [`Join`] | [`Join::wait`] | the result of a task that [`Create::spawn`] started |
+//!
+//! [`Selector`] waits for the first of several. Queues, pipes and broadcasts let waiting tasks go in the order of their priority, but do not hand
+//! over: a more urgent task that comes before the other runs takes the message, and the other waits on. To keep other tasks off the CPU for a
+//! moment (a scheduler lock, a preemption threshold), reserve a resource with [`ResourceProtocol::Ceiling`]: while a task owns it, only tasks above the
+//! ceiling preempt it. [`TaskCtx::cancel_wait`] breaks off another task's wait, whatever it waits for. [`Inspect`] answers questions about tasks and
+//! objects.
+//!
 //! # Differences from AMX
 //!
 //! * With threads, suspending or killing *another* task takes effect at that task's next call. Stopping a thread anywhere would need a
@@ -100,25 +118,34 @@ mod executive;
 mod fiber;
 mod hooks;
 mod host;
+mod inspect;
 mod interrupt;
 mod kernel;
 mod message;
 mod objects;
 pub mod programs;
 mod report;
+mod stopper;
 mod system;
 mod thread;
 pub mod trace;
 mod unwind;
 
-pub use calls::{CallSite, Caller, Create, Expiry, IspCtx, Limit, Reserved, Services, TaskCtx, TimerCtx, WakeOutcome};
+pub use calls::{
+    CallSite, Caller, Create, Expiry, IspCtx, Limit, Reserved, Services, TaskCtx, Tick, Ticker, TimerCtx, WakeOutcome,
+};
 pub use config::{ExecConfig, ExecError, ThreadProfile};
 pub use executive::{Backend, Executive};
 pub use hairspring_exec_core::{
     Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, ExchangeId, Observer, Priority, Reply, ResourceId,
-    ResourceProtocol, SemaphoreId, TaskId, TimerId, Urgency, Waiting,
+    ResourceProtocol, SemaphoreId, TaskId, TaskState, TimerId, Urgency, Waiting,
 };
 pub use hairspring_machine::{Cpu, CpuSet, Instant, Nanos, Policy, Refused, Sim};
+pub use inspect::{Inspect, TaskInfo};
 pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};
-pub use objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
+pub use objects::{
+    Broadcast, Buffer, BytePipe, Condition, Exchange, Heard, Join, Locked, Mailbox, MessageQueue, Mutex, Parcel, Pool,
+    Selectable, Selector, Subscriber, Unsent,
+};
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};
+pub use stopper::Stopper;

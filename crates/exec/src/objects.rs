@@ -1,8 +1,23 @@
-//! Handles of typed objects: what a task, timer or procedure captures to use them. All small, copied, and good for the
-//! executive that made them.
+//! Handles of typed objects: what a task, timer or procedure captures to use them. All small, and good for the executive that made them.
+//!
+//! Mailboxes, exchanges and pools are the core's. The others keep their data in a [`guarded`] cell and let tasks wait by the core's
+//! semaphores and event groups ([`waiting`]), so they behave alike on all back-ends and their traces replay.
 
+mod broadcast;
+mod byte_pipe;
+pub(crate) mod guarded;
+mod join;
 mod mailbox;
+mod message_queue;
+mod mutex;
 mod pool;
+mod waiting;
 
+pub use broadcast::{Broadcast, Heard, Subscriber};
+pub use byte_pipe::BytePipe;
+pub use join::Join;
 pub use mailbox::{Exchange, Mailbox};
+pub use message_queue::{MessageQueue, Unsent};
+pub use mutex::{Condition, Locked, Mutex};
 pub use pool::{Buffer, Parcel, Pool};
+pub use waiting::{Selectable, Selector};

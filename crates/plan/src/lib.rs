@@ -5,14 +5,10 @@
 //! reasons. It does not measure: the caller supplies the rates that the machine sustains, as [`Sustainable`].
 
 mod amounts;
-pub mod file;
 pub mod flows;
-mod json_position;
-pub mod link;
 pub mod maxrate;
 mod reasons;
 pub mod sizes;
-pub mod system;
 pub mod topology;
 
 use hairspring_machine::Nanos;

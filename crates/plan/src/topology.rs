@@ -13,11 +13,16 @@
 //! It comes from a file ([`Topology::parse`]), from the system ([`Topology::read`]) or from the built-in list
 //! ([`Topology::named`]). A capacity that the system does not state is [`Capacity::Unknown`] with the reason, never a guess.
 
+pub mod file;
+mod json_position;
+pub mod link;
+pub mod system;
+
 use std::fmt;
 use std::str::FromStr;
 
-use super::link::{Bus, Link, LinkState, PAYLOAD_LEAST_BYTES, PAYLOAD_MOST_BYTES, available};
 use hairspring_ring::units::{ByteRate, Bytes};
+use link::{Bus, Link, LinkState, PAYLOAD_LEAST_BYTES, PAYLOAD_MOST_BYTES, available};
 
 /// The name of the root: the memory with the processor.
 pub const MEMORY: &str = "memory";

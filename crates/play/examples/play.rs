@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let base = folder.path().join("first");
     let card: Card = "virtual:4ch,14bit,10MS/s,frames=100000,data=counter".parse()?;
-    let input = Input { source: card.open(None)?, targets: vec![base.clone()] };
+    let input = Input { source: card.open(None)?, targets: vec![base.clone()], channels: Vec::new() };
     record(vec![input], &session::RecordConfig::default(), &AtomicBool::new(false), &mut |_| ())?;
 
     let track = Track::of(&Recording::open(&[base])?);

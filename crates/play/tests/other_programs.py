@@ -76,6 +76,12 @@ for place in sorted(folder.iterdir()):
         shown = []
         with h5py.File(place / "view.h5") as view:
             assert view.attrs["sample_rate_hz"] == 1e6 and view.attrs["hardware"] == b"virtual"
+            if place.name == "described":
+                assert [name.decode() for name in view.attrs["channel_names"]] == ['a, "b"', ""], view.attrs["channel_names"]
+                assert [unit.decode() for unit in view.attrs["channel_units"]] == ["kPa", "V"]
+                assert view.attrs["channel_scales"][0] == 0.02 and numpy.isnan(view.attrs["channel_scales"][1])
+                assert view.attrs["channel_offsets"].tolist()[0] == -1
+                assert view.attrs["frame0_latest_ns"] - view.attrs["frame0_earliest_ns"] == 70
             for dataset in view.values():
                 first = int(dataset.attrs["first_frame"])
                 values = documented["unpack"](dataset[:], layout)

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let target = arguments.next().map_or_else(|| folder.path().join("x"), Into::into);
     let card: Card = text.parse()?;
-    let input = Input { source: card.open(None)?, targets: vec![target] };
+    let input = Input { source: card.open(None)?, targets: vec![target], channels: Vec::new() };
     let stop = AtomicBool::new(false);
     for card in record(vec![input], &RecordConfig::default(), &stop, &mut |_| ())? {
         let outcome = &card.outcome;

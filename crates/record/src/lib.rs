@@ -19,6 +19,8 @@
 //! a power cut it is whole up to its last sync, on disks that keep what they have acknowledged.
 
 mod account;
+pub mod channels;
+pub mod clock;
 mod format;
 pub mod recorder;
 pub mod recording;

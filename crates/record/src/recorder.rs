@@ -37,6 +37,7 @@ mod ends;
 mod error;
 mod feed;
 mod member;
+mod notes;
 mod settled;
 mod writes;
 
@@ -46,6 +47,8 @@ use std::path::PathBuf;
 use hairspring_machine::{Instant, Nanos};
 
 use crate::beginning::Beginning;
+use crate::channels::ChannelDescription;
+use crate::clock::ClockRecord;
 use crate::journal::{Record, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::MOST_BLOCK;
@@ -111,6 +114,10 @@ pub struct Setup {
     pub opened: Beginning,
     /// The program that records, for the metadata.
     pub software: String,
+    /// What the channels measure: all of them, or none.
+    pub channels: Vec<ChannelDescription>,
+    /// What is known of time before the start.
+    pub clock: ClockRecord,
     /// Reads a clock, to measure the time that the checksums take.
     pub stopwatch: fn() -> Instant,
 }
@@ -251,6 +258,7 @@ pub struct Recorder {
     worst_stall: Nanos,
     checksum_time: Nanos,
     beginning: Option<Beginning>,
+    clock: ClockRecord,
     completions: Vec<Completion>,
 }
 
@@ -330,6 +338,7 @@ impl Recorder {
             worst_stall: Nanos::ZERO,
             checksum_time: Nanos::ZERO,
             beginning: None,
+            clock: setup.clock.clone(),
             completions: Vec::with_capacity(setup.depth * 2),
             store,
             consumer,
@@ -351,22 +360,20 @@ impl Recorder {
         ends::remove_files(&mut *self.store, &self.members);
     }
 
-    /// Tells the recorder when the first frame was taken, for the journals, the metadata and external triggers.
+    /// Tells the recorder when the first frame was taken, for the journals and the metadata; the last call counts. External triggers go by the
+    /// first call, because shots may have been taken by it.
     pub fn begins(&mut self, beginning: Beginning) {
-        self.beginning = Some(beginning);
+        let is_first = self.beginning.replace(beginning).is_none();
         let Beginning { realtime, monotonic, within } = beginning;
-        // No record may follow the end.
-        for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
-            member.append(&Record::Begun { realtime, monotonic, within });
-        }
-        if let (Some(gate), Some(rate)) = (&mut self.setup.gate, self.description.rate) {
+        self.enter_note(&Record::Begun { realtime, monotonic, within });
+        if let (true, Some(gate), Some(rate)) = (is_first, &mut self.setup.gate, self.description.rate) {
             gate.starts(beginning.monotonic, rate);
         }
     }
 
-    /// Whether [`begins`](Self::begins) was called.
-    pub fn has_begun(&self) -> bool {
-        self.beginning.is_some()
+    /// When the first frame was taken, as [`begins`](Self::begins) was told last.
+    pub fn beginning(&self) -> Option<Beginning> {
+        self.beginning
     }
 
     /// Does what can be done now. `counters` are recent counts of the source.
@@ -476,6 +483,7 @@ impl Recorder {
             in_fifo_bytes: counters.fifo_bytes,
             lost_bytes: counters.lost_bytes + self.lost_bytes,
             left_out_bytes: self.left_out_bytes,
+            earlier_bytes: 0,
         }
     }
 

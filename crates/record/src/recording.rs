@@ -8,7 +8,8 @@
 //! Opening reads metadata and journals only. It takes memory in proportion to their size, never to the sizes that they state.
 
 mod account;
-pub(crate) mod disk;
+pub(crate) mod blocking;
+mod excerpt;
 mod members;
 mod reader;
 mod reads;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
 
-use crate::journal::{FailedOperation, JournalContents};
+use crate::journal::{FailedOperation, GapBounds, JournalContents};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf::{About, Closing, SigmfError, StoredSegment};
 use crate::store::{Store, StoreError, Ways};
@@ -28,6 +29,7 @@ use crate::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 
+pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, ExcerptRun};
 pub(crate) use members::frames_agree;
 pub use reader::BlockReader;
 pub use reads::{BlockRead, BlockReads, Unproven, proven};
@@ -188,6 +190,7 @@ pub struct Recording {
     blocks: Vec<Block>,
     timeline: Timeline,
     gaps: Vec<(u64, Gap)>,
+    bounds: Vec<GapBounds>,
     skips: Vec<(u64, Skip)>,
     triggers: Vec<(u64, Frames)>,
     failures: Vec<Failure>,
@@ -334,6 +337,11 @@ impl Recording {
         &self.gaps
     }
 
+    /// The true lengths of those gaps that are only known as an interval.
+    pub fn bounds(&self) -> &[GapBounds] {
+        &self.bounds
+    }
+
     /// The skips, by position in the stored stream.
     pub fn skips(&self) -> &[(u64, Skip)] {
         &self.skips
@@ -375,6 +383,12 @@ impl Recording {
         self.foreign
     }
 
+    /// Bytes of the frames before the first one, if this is a segment of a series.
+    pub(crate) fn earlier_bytes(&self) -> u64 {
+        let first = self.about.series.as_ref().and_then(|of| of.first);
+        self.about.layout.bytes_of(first.unwrap_or_default()).0
+    }
+
     /// The account from the journals alone, without the parts under way.
     pub fn ledger(&self) -> Ledger {
         let layout = self.about.layout;
@@ -389,6 +403,7 @@ impl Recording {
             durable_bytes: self.blocks.iter().filter(|block| block.durable).map(|block| u64::from(block.length)).sum(),
             lost_bytes: lost,
             left_out_bytes: left_out,
+            earlier_bytes: self.earlier_bytes(),
             ..Ledger::default()
         }
     }

@@ -9,11 +9,13 @@
 //!
 //! A stop drains: all data that the source has produced by then are recorded.
 
-mod parts;
+mod guards;
+mod serving;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -21,6 +23,9 @@ use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
 use hairspring_time::{CalibrationError, Timebase};
 
 use crate::beginning::Beginning;
+use crate::channels::ChannelDescription;
+use crate::clock::watch::ClockWatch;
+use crate::clock::{BootId, ClockNote, ClockPair, ClockRecord};
 use crate::journal::RecordingId;
 use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, Setup, Status, Step};
 use crate::store::{Ways, best};
@@ -29,9 +34,10 @@ use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames};
 use hairspring_ring::{Consumer, Producer, RingError, Tap, ring};
 use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
-use hairspring_source::{Ignored, Next, Source, SourceCounters, SourceDescription};
+use hairspring_source::{Ignored, Source, SourceCounters, SourceDescription};
 
-use parts::{Leaves, SpaceWatch, said, watch_space};
+use guards::{Leaves, SpaceWatch, said, watch_space};
+use serving::serve;
 
 /// The settings of a recording.
 #[derive(Clone, Debug)]
@@ -90,6 +96,8 @@ const SYNC_BYTES: Bytes = Bytes::gib(1);
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Stands for a file system that does not state its free space.
 const NOT_SAID: u64 = u64::MAX;
+/// Notes about time that wait for the recorder. It takes them at each step; a dozen come with the first data.
+const MOST_NOTES: usize = 256;
 /// How often a source that waits for room looks even if nothing has woken it.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
 /// A shorter time is not slept for, because the sleep would take longer.
@@ -101,6 +109,8 @@ pub struct Input {
     pub source: Box<dyn Source>,
     /// The recording's name in each target directory, without an ending.
     pub targets: Vec<PathBuf>,
+    /// What its channels measure: all of them, or none if nothing is known.
+    pub channels: Vec<ChannelDescription>,
 }
 
 /// Why nothing was recorded, or which defect ended the recording.
@@ -223,8 +233,10 @@ struct Board {
     fifo_bytes: AtomicU64,
     fifo_high_water_bytes: AtomicU64,
     ignored: [AtomicU64; 5],
-    /// When the first frame was taken.
-    began: OnceLock<Beginning>,
+    /// When a source that begins at the start call was started.
+    started: OnceLock<Beginning>,
+    /// When the first frame was taken, once it has come.
+    frame0: OnceLock<Beginning>,
     /// The recorder wants no more.
     enough: AtomicBool,
     /// The recorder is gone or done.
@@ -236,6 +248,11 @@ struct Board {
 }
 
 impl Board {
+    /// When the recording began: the one value for limits, report, journals and metadata.
+    fn began(&self) -> Option<Beginning> {
+        self.frame0.get().or_else(|| self.started.get()).copied()
+    }
+
     fn put(&self, counters: SourceCounters) {
         // Relaxed: figures; the last ones are published by the ring's end, which comes after them.
         self.produced_bytes.store(counters.produced_bytes, Ordering::Relaxed);
@@ -270,6 +287,7 @@ struct Ready {
     external: Option<ExternalTrigger>,
     board: Arc<Board>,
     folders: Vec<PathBuf>,
+    notes: (SyncSender<ClockNote>, Receiver<ClockNote>),
 }
 
 /// The parts of a running card that the caller sees.
@@ -308,12 +326,16 @@ pub fn record(
         }
     }
     let start = now();
+    let mut watches = Vec::new();
     for card in &mut cards {
+        let pair = ClockPair::take(timebase.machine());
+        card.recorder.note(ClockNote::Pair(pair));
+        watches.push(ClockWatch::new(&*card.source, pair));
         let beginning = Beginning::now(timebase.machine());
         card.source.start(beginning.monotonic);
         if !card.source.begins_with_data() {
             card.recorder.begins(beginning);
-            let _ = card.board.began.set(beginning);
+            let _ = card.board.started.set(beginning);
         }
     }
     let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -324,8 +346,11 @@ pub fn record(
         let space = space.spawn_scoped(scope, || watch_space(&spaces, &over)).ok();
         let _watch = SpaceWatch { over: &over, thread: space.map(|thread| thread.thread().clone()) };
         let mut running = Vec::new();
-        for card in cards {
-            let Ready { mut source, description, mut producer, mut recorder, granted, tap, external, board, .. } = card;
+        for (card, watch) in cards.into_iter().zip(watches) {
+            let Ready {
+                mut source, description, mut producer, mut recorder, granted, tap, external, board, notes, ..
+            } = card;
+            let (to_recorder, notes) = notes;
             let shown = Shown { description, tap, external, board: Arc::clone(&board) };
             let (ours, theirs) = (Arc::clone(&board), board);
             let (ending, now) = (&ending, &now);
@@ -333,12 +358,21 @@ pub fn record(
                 .name("source".to_owned())
                 .spawn_scoped(scope, move || {
                     let _leaves = Leaves { board: None, ending };
-                    serve(&mut *source, &mut producer, &ours, ending, now)
+                    let mut hand_on = |note| match note {
+                        ClockNote::Frame0(beginning, _) => {
+                            let _ = ours.frame0.set(beginning);
+                        }
+                        // A note that finds the queue full is left out: bounds become wider, never wrong.
+                        note => {
+                            let _ = to_recorder.try_send(note);
+                        }
+                    };
+                    serve(&mut *source, &mut producer, &ours, ending, now, watch, &mut hand_on)
                 })
                 .map_err(RecordError::Thread);
             let recording = std::thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, move || {
                 let _leaves = Leaves { board: Some(&theirs), ending };
-                let finished = drive(&mut recorder, &theirs, now);
+                let finished = drive(&mut recorder, &theirs, now, &notes);
                 let outcome = recorder.finish(now(), theirs.counters());
                 (outcome, finished, thread_cpu())
             });
@@ -358,7 +392,7 @@ pub fn record(
             // Acquire: pairs with the Release when a recorder is done.
             let done = running.iter().all(|(shown, ..)| shown.board.done.load(Ordering::Acquire));
             let moment = now();
-            let began = running.iter().map(|(shown, ..)| shown.board.began.get().map(|began| began.monotonic));
+            let began = running.iter().map(|(shown, ..)| shown.board.began().map(|began| began.monotonic));
             let all_began = began.clone().collect::<Option<Vec<Instant>>>().and_then(|began| began.into_iter().max());
             let limit = match all_began {
                 Some(began) => config.length.map(|length| began + length),
@@ -400,7 +434,7 @@ pub fn record(
                 }
             };
             let ended = board.ended.get().copied().unwrap_or(finished);
-            let began = board.began.get().copied();
+            let began = board.began();
             let since = |moment: Instant| began.map_or(Nanos::ZERO, |began| moment - began.monotonic);
             results.push(Recorded {
                 description,
@@ -433,7 +467,7 @@ fn shown_progress(shown: &Shown, start: Instant, now: Instant) -> RecordProgress
     let status = board.status.lock().map_or_else(|poisoned| poisoned.into_inner().clone(), |status| status.clone());
     let wanted = description.rate.map(|rate| description.layout.byte_rate(rate));
     let (description, tap, external) = (description.clone(), tap.clone(), external.clone());
-    let began = board.began.get();
+    let began = board.began();
     let elapsed = began.map_or(Nanos::ZERO, |began| now - began.monotonic);
     let waits = began.is_none().then(|| now - start);
     RecordProgress { description, status, elapsed, waits, wanted, tap, external }
@@ -472,77 +506,22 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
         gate,
         opened: Beginning::now(machine),
         software: config.software.clone(),
+        channels: input.channels,
+        clock: ClockRecord::begin(machine, BootId::read()),
         stopwatch: monotonic,
     };
     let recorder = Recorder::open(best(config.depth + 8, config.ways), consumer, description.clone(), setup)?;
     let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
-    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board, folders })
-}
-
-/// Serves a source until it has ended. Returns the CPU time that took.
-fn serve(
-    source: &mut dyn Source,
-    producer: &mut Producer,
-    board: &Board,
-    ending: &AtomicBool,
-    now: &dyn Fn() -> Instant,
-) -> Nanos {
-    // The last look at which there were no data.
-    let mut empty_at = now();
-    loop {
-        // Acquire: as in the caller's loop. A recorder that is done before its source has ended has panicked.
-        if board.done.load(Ordering::Acquire) {
-            return thread_cpu();
-        }
-        let moment = now();
-        // Relaxed: plain flags.
-        let stop = ending.load(Ordering::Relaxed) || board.enough.load(Ordering::Relaxed);
-        let next = if stop { source.stop(moment, producer) } else { source.service(moment, producer) };
-        let counters = source.counters();
-        if board.began.get().is_none() {
-            if counters.produced_bytes > 0 {
-                let _ = board.began.set(Beginning::now(&Host).after(empty_at));
-            }
-            empty_at = moment;
-        }
-        board.put(counters);
-        match next {
-            Next::Ended(end) => {
-                let _ = board.ended.set(now());
-                producer.close(end);
-                return thread_cpu();
-            }
-            Next::At(when) => {
-                let span = when - now();
-                if span > TOO_SHORT_TO_SLEEP {
-                    std::thread::sleep(duration(span.min(LOOK_AT_LEAST)));
-                }
-            }
-            Next::Readable(when) => {
-                let span = when.min(now() + LOOK_AT_LEAST) - now();
-                producer.notifier().clear();
-                producer.notifier().wait(source.descriptor(), span);
-            }
-            Next::Room => {
-                producer.flush();
-                producer.notifier().wait(None, LOOK_AT_LEAST);
-                producer.notifier().clear();
-            }
-        }
-    }
+    let notes = sync_channel(MOST_NOTES);
+    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board, folders, notes })
 }
 
 /// Drives a recorder to its end. Returns when that was.
-fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant) -> Instant {
+fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant, notes: &Receiver<ClockNote>) -> Instant {
     let mut shown = Instant::BOOT;
     loop {
         let moment = now();
-        // The source may have begun before this thread did.
-        if !recorder.has_begun()
-            && let Some(beginning) = board.began.get()
-        {
-            recorder.begins(*beginning);
-        }
+        hand_over(recorder, board, notes);
         let step = recorder.step(moment, board.counters());
         if moment - shown > Nanos::from_millis(50) {
             shown = moment;
@@ -553,6 +532,7 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant) -> I
         }
         match step {
             Step::Done => {
+                hand_over(recorder, board, notes);
                 if let Ok(mut status) = board.status.lock() {
                     *status = status_of(recorder, board);
                 }
@@ -566,6 +546,14 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant) -> I
             Step::Wait(until) => recorder.wait(until),
         }
     }
+}
+
+/// Gives the recorder what the source's thread has learnt of time.
+fn hand_over(recorder: &mut Recorder, board: &Board, notes: &Receiver<ClockNote>) {
+    if let Some(beginning) = board.began().filter(|began| recorder.beginning() != Some(*began)) {
+        recorder.begins(beginning);
+    }
+    notes.try_iter().for_each(|note| recorder.note(note));
 }
 
 fn status_of(recorder: &Recorder, board: &Board) -> Status {

@@ -154,6 +154,27 @@ impl Memory {
         Self::descend(size, least, pages, false)
     }
 
+    /// Memory mapped once, private to the process, whose pages come with the first access: for data that a disk reads into it once.
+    /// [`Granted::pages`] are the requested ones, not read back.
+    ///
+    /// # Errors
+    /// The kernel did not grant it, or it is more than three quarters of the free memory.
+    pub fn unfilled(size: Bytes, pages: Pages) -> Result<Self, MemoryError> {
+        let size = size.round_up(pages.size());
+        let mapped = enough(size).and_then(|()| {
+            let length = usize::try_from(size.0).map_err(|_| Errno::NOMEM)?;
+            let at = if pages == Pages::Transparent { Some(aligned(length, pages)?) } else { None };
+            Ok((reserve(at, length, MapFlags::PRIVATE, None, pages)?, length))
+        });
+        match mapped {
+            Ok((address, reach)) => {
+                let granted = Granted { size, pages, refused: Vec::new() };
+                Ok(Self { address, reach, granted, file: None, lent: AtomicBool::new(false) })
+            }
+            Err(error) => Err(MemoryError { least: size, refused: vec![format!("{size} on {pages}: {error}")] }),
+        }
+    }
+
     /// Halves the size until it fits, then falls back to smaller pages.
     fn descend(size: Bytes, least: Bytes, asked: Pages, mirrored: bool) -> Result<Self, MemoryError> {
         let mut refused = Vec::new();
@@ -191,13 +212,8 @@ impl Memory {
             Pages::Huge1G => (MapFlags::HUGETLB | MapFlags::HUGE_1GB, MemfdFlags::HUGETLB | MemfdFlags::HUGE_1GB),
             Pages::Small | Pages::Transparent => (MapFlags::empty(), MemfdFlags::empty()),
         };
-        if hugetlb.is_empty()
-            && let Some(free) = free_memory()
-            && size.0 as f64 > free.0 as f64 * MOST_OF_FREE
-        {
-            return Err(io::Error::other(format!(
-                "only {free} of memory is free, and a buffer may take three quarters of it"
-            )));
+        if hugetlb.is_empty() {
+            enough(size)?;
         }
         let length = usize::try_from(size.0).map_err(|_| Errno::NOMEM)?;
         if !mirrored {
@@ -343,6 +359,16 @@ impl Drop for View {
     }
 }
 
+/// Refuses a size that is too large a share of the free memory.
+fn enough(size: Bytes) -> io::Result<()> {
+    match free_memory() {
+        Some(free) if size.0 as f64 > free.0 as f64 * MOST_OF_FREE => {
+            Err(io::Error::other(format!("only {free} of memory is free, and a buffer may take three quarters of it")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reserves addresses that begin at a multiple of the page size.
 fn aligned(length: usize, pages: Pages) -> io::Result<NonNull<u8>> {
     let alignment = usize::try_from(pages.size().0).unwrap_or(usize::MAX);
@@ -364,9 +390,9 @@ fn aligned(length: usize, pages: Pages) -> io::Result<NonNull<u8>> {
     Ok(address)
 }
 
-/// Maps a file or anonymous memory over a reservation, or at an address of the kernel's choice, and makes the pages present. If that fails,
-/// the mapping and that part of the reservation are gone.
-fn place(
+/// Maps a file or anonymous memory over a reservation, or at an address of the kernel's choice. If that fails, that part of the reservation
+/// is gone.
+fn reserve(
     at: Option<NonNull<u8>>,
     length: usize,
     flags: MapFlags,
@@ -390,9 +416,21 @@ fn place(
         // SAFETY: advice about the mapping that was made above. A refusal shows when the pages are read back.
         let _ = unsafe { madvise(mapped, length, Advice::LinuxHugepage) };
     }
+    Ok(address)
+}
+
+/// Maps like [`reserve`], and makes the pages present. If that fails, the mapping is gone, too.
+fn place(
+    at: Option<NonNull<u8>>,
+    length: usize,
+    flags: MapFlags,
+    file: Option<BorrowedFd<'_>>,
+    pages: Pages,
+) -> io::Result<NonNull<u8>> {
+    let address = reserve(at, length, flags, file, pages)?;
     // SAFETY: brings in the pages of the mapping that was made above, as writing to them would, but fails instead of
     // killing the process where there are none (hugetlb).
-    match unsafe { madvise(mapped, length, Advice::LinuxPopulateWrite) } {
+    match unsafe { madvise(address.as_ptr().cast(), length, Advice::LinuxPopulateWrite) } {
         // A kernel before 5.14 does not know the advice; its pages come with the first access.
         Ok(()) | Err(Errno::INVAL) => Ok(address),
         Err(error) => {

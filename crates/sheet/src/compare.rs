@@ -1,13 +1,16 @@
 //! Comparing sheets: what differs in the conditions, then a verdict for every figure.
 //!
-//! Problem: two medians are never equal, and most differences between two sheets mean nothing. Samples of one run depend on each other,
-//! whole chapters shift between runs, and two sheets of one build that were taken 20 s apart differ in half of their figures by more
+//! Problem: two medians are never equal, and most differences between two sheets mean nothing. Samples of one run depend on each
+//! other, whole chapters shift between runs, and two sheets of one build taken 20 s apart differ in half of their figures by more
 //! than their samples explain.
-//! Solution: three verdicts. A figure *differs*, is *the same within* a margin, or nothing can be said, and then the comparison says
-//! which difference it could have seen. The unit of every test is what varies between two measurements: a sheet, or a pair of rounds
-//! of an [`Interleaved`] comparison. Over all rows at most 5 % of the figures that are declared different are expected to be false.
-//! Conditions: the rounds of one sheet do not show how much the machine drifts until the next sheet, so two single sheets decide nothing.
-//! Three sheets a side do, or a [`SheetLedger`] of what varies between sheets of this machine.
+//!
+//! Solution: three verdicts. A figure *differs*, is *the same within* a margin, or is undecided; then the comparison says which
+//! difference it could have seen. The unit of every test is the level that varies between two measurements: a sheet, or a pair of
+//! rounds of an [`Interleaved`] comparison. Over all rows, at most 5 % of the figures that are declared different are expected to
+//! be false.
+//!
+//! Conditions: the rounds of one sheet do not show how much the machine drifts until the next sheet, so two single sheets decide
+//! nothing. Three sheets a side do, or a [`SheetLedger`] of the variation between sheets of this machine.
 //!
 //! Counts, largest values and documents without medians have ratios and no verdicts.
 
@@ -31,7 +34,7 @@ use crate::statistics::{Difference, Margins, Scale, Units, middle};
 use crate::{Centre, Figure, Method, Row, RowPattern, Sheet, Unit, Value};
 pub(crate) use shift::chapter;
 
-/// So many sheets a side make a sheet the unit of the comparison.
+/// The number of sheets a side from which on a sheet is the unit of the comparison.
 pub const SHEETS_MIN: usize = 3;
 
 /// The version of the JSON form of a [`Comparison`].
@@ -40,20 +43,20 @@ pub const VERDICTS_SCHEMA: &str = "hairspring.verdicts/1";
 /// One side of a comparison: sheets of one build on one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedSheets {
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Its sheets; at least one.
     pub sheets: Vec<Sheet>,
 }
 
-/// What a comparison is asked for beside the sheets.
+/// Options of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct CompareTerms {
     /// The margin of *same*, as a fraction, in place of 5 %.
     pub same: Option<f64>,
     /// How much sheets of this machine vary.
     pub ledger: Option<SheetLedger>,
-    /// Only the rows that one of these covers; all rows without any.
+    /// Only rows that one of these covers; all rows if empty.
     pub only: Vec<RowPattern>,
 }
 
@@ -64,45 +67,45 @@ pub struct Comparison {
     pub schema: String,
     /// The sides, the baseline first.
     pub sides: Vec<SideSummary>,
-    /// What allows verdicts on each of the other sides, in their order.
+    /// The basis of verdicts on each of the other sides, in their order.
     pub grounds: Vec<Grounds>,
-    /// The facts that are not the same on all sides.
+    /// The facts that differ between sides.
     pub conditions: Vec<DifferingFact>,
     /// Chapters that moved as a whole.
     pub shifts: Vec<ChapterShift>,
     /// One entry for each id, in the order of the baseline, then those that only others have.
     pub rows: Vec<ComparedRow>,
-    /// What a reader must know first: builds that are the same program, pairs that were void.
+    /// Notes to read first: builds that are the same program, void pairs.
     pub remarks: Vec<String>,
 }
 
 /// One side, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SideSummary {
-    /// What people call it.
+    /// Its name, for people.
     pub name: String,
     /// Machine and time of each of its sheets; or its build.
     pub taken: Vec<String>,
 }
 
-/// What allows a verdict.
+/// The basis of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Grounds {
-    /// Rounds of both sides were taken in turns: so many pairs.
+    /// Rounds of both sides, taken in turns: the number of pairs.
     Turns(usize),
-    /// Several builds of both sides were taken in turns: so many pairs of builds.
+    /// Several builds of both sides, taken in turns: the number of pairs of builds.
     Builds(usize),
     /// There are at least three sheets on both sides; the number is that of the side with fewer.
     Sheets(usize),
-    /// A ledger says how much sheets of this machine vary: so many sheets.
+    /// A ledger of the variation between sheets of this machine: the number of its sheets.
     Ledger(usize),
-    /// There are too few sheets, so no figure has a verdict.
+    /// Too few sheets, so no figure has a verdict.
     SingleSheets,
 }
 
 impl Grounds {
-    /// What more of would say more, for people.
+    /// The unit of which more would decide more, for people.
     pub(crate) fn units(self) -> &'static str {
         match self {
             Self::Turns(_) => "rounds",
@@ -117,17 +120,17 @@ impl Grounds {
 pub struct ComparedRow {
     /// Id of the row.
     pub id: String,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: String,
     /// Which statistic is compared: the first that all figures have of median, mean and maximum.
     pub centre: Centre,
-    /// What the baseline has.
+    /// The baseline's entry.
     pub baseline: ComparedSide,
     /// Each of the other sides against the baseline, in their order.
     pub others: Vec<Against>,
 }
 
-/// What one side has for an id.
+/// The entry of one side for an id.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedSide {
@@ -135,43 +138,43 @@ pub enum ComparedSide {
     Measured {
         /// The unit of the number.
         unit: Unit,
-        /// The median, or the statistic that the row compares; over several sheets or rounds the one in the middle.
+        /// The median, or the compared statistic of the row; over several sheets or rounds their median.
         value: f64,
-        /// The values of the units: of every sheet, or of every round that counts.
+        /// The values of the units: of every sheet, or of every valid round.
         values: Vec<f64>,
     },
-    /// The row is there, but without a figure, for this reason.
+    /// The side has the row, but no figure, for this reason.
     Absent(String),
     /// The side has no such row.
     Missing,
 }
 
-/// Another side's figure against the baseline's.
+/// Another side's figure compared with the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Against {
-    /// What the other side has.
+    /// The other side's entry.
     pub side: ComparedSide,
     /// Its value over the baseline's; `None` unless both are positive.
     pub ratio: Option<f64>,
-    /// An interval that holds the true ratio with 95 %, or the true difference where one of the values is not positive. Between single
-    /// sheets it says what their rounds say, which leaves out how the machine drifts; `None` where not even rounds are known.
+    /// An interval that holds the true ratio with 95 %, or the true difference if one of the values is not positive. Between
+    /// single sheets it comes from their rounds, without the drift of the machine; `None` if rounds are unknown.
     pub interval: Option<[f64; 2]>,
-    /// The difference on which a verdict rests; `None` where there is none.
+    /// The difference on which a verdict rests; `None` if there is none.
     pub difference: Option<Difference>,
-    /// What counts as nothing, and what as the same; `None` where there is no verdict by its kind.
+    /// The null region and the margin of *same*; `None` for kinds of rows without verdicts.
     pub margins: Option<Margins>,
-    /// What may be said.
+    /// The verdict.
     pub verdict: RowVerdict,
 }
 
-/// What may be said of a figure on two sides. Changes are fractions of the baseline (0.12 is 12 % more), or differences in the unit of
-/// the row where one of its values is not positive.
+/// The verdict on a figure of two sides. Changes are fractions of the baseline (0.12 is 12 % more), or differences in the unit of
+/// the row if one of its values is not positive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowVerdict {
     /// The true change is at least this one, negative for less.
     Differs {
-        /// The end of the interval that is nearer to no change, at the level at which the row was declared.
+        /// The end of the interval nearer to zero, at the level at which the row was declared.
         at_least: f64,
         /// The margin within which it is the same for most purposes, although it differs.
         within: Option<f64>,
@@ -181,24 +184,25 @@ pub enum RowVerdict {
         /// The margin.
         within: f64,
     },
-    /// Neither was shown.
+    /// Neither a difference nor equality was shown.
     CannotTell(Doubt),
-    /// There are no two figures to compare.
+    /// There are not two figures to compare.
     Unmatched(Unmatched),
 }
 
-/// Why nothing can be said of two figures.
+/// Why two figures are undecided.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Doubt {
     /// The figure varies too much.
     Varies {
-        /// The smallest change that a comparison such as this one would show in four of five cases.
+        /// The smallest change that such a comparison would show in four of five cases.
         smallest: f64,
-        /// So many rounds, or sheets, a side would show a change of the size of the margin of *same*; null if more than 1,000.
+        /// The number of rounds, or sheets, a side that would show a change as large as the margin of *same*; null if more than
+        /// 1,000.
         needed: Option<usize>,
     },
-    /// The sheets are too few, and what varies between sheets of this machine is not known.
+    /// The sheets are too few, and the variation between sheets of this machine is unknown.
     SingleSheets,
     /// This row is in fewer than three sheets of a side, in too few of the ledger, or in fewer than two pairs of rounds.
     TooFew,
@@ -208,7 +212,7 @@ pub enum Doubt {
     Void,
 }
 
-/// Why there are no two figures to compare.
+/// Why there are not two figures to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unmatched {
@@ -233,7 +237,7 @@ fn by_id(sheet: &Sheet) -> Rows<'_> {
     sheet.rows().map(|row| (row.id.as_str(), row)).collect()
 }
 
-/// Compares sides with the first of them. Never fails: what cannot be compared says so in its verdict.
+/// Compares sides with the first of them. Never fails: the verdict says if rows cannot be compared.
 pub fn compare(sides: &[ComparedSheets], terms: &CompareTerms) -> Comparison {
     let index: Vec<Vec<Rows<'_>>> = sides.iter().map(|side| side.sheets.iter().map(by_id).collect()).collect();
     let mut seen = HashSet::new();
@@ -263,7 +267,7 @@ pub fn compare(sides: &[ComparedSheets], terms: &CompareTerms) -> Comparison {
     }
 }
 
-/// What one side has for an id: how many sheets it has, the figures in them, and the side as it is shown.
+/// The entry of one side for an id: the number of its sheets, the figures in them, and the side for display.
 struct OneSide<'a> {
     sheets: usize,
     figures: Vec<&'a Figure>,
@@ -310,7 +314,7 @@ impl<'a> OneSide<'a> {
     }
 }
 
-/// One row of another side against the baseline's, but for the verdict, which depends on all rows together.
+/// One row of another side compared with the baseline's, without the verdict, which depends on all rows together.
 fn against(id: &str, baseline: &OneSide<'_>, other: &OneSide<'_>, centre: Centre, terms: &CompareTerms) -> Against {
     let (values, mut against) = match matched(&baseline.shown, &other.shown) {
         Ok(values) => (values, Against::doubted(other.shown.clone(), Doubt::NotJudged)),
@@ -340,7 +344,7 @@ fn against(id: &str, baseline: &OneSide<'_>, other: &OneSide<'_>, centre: Centre
         None => (None, Doubt::SingleSheets),
     };
     against.verdict = RowVerdict::CannotTell(doubt);
-    // What the rounds of two single sheets say is shown, and decides nothing.
+    // The interval from the rounds of two single sheets is shown, but decides nothing.
     let rounds = || Difference::between_groups(&baseline.rounds(scale, quantum)?, &other.rounds(scale, quantum)?);
     if let Some(shown) = difference.or_else(rounds) {
         against.show(&shown);
@@ -349,7 +353,7 @@ fn against(id: &str, baseline: &OneSide<'_>, other: &OneSide<'_>, centre: Centre
     against
 }
 
-/// The values of both sides, or why there are none on both.
+/// The values of both sides, or why a side has none.
 fn matched(baseline: &ComparedSide, other: &ComparedSide) -> Result<[Vec<f64>; 2], Unmatched> {
     use ComparedSide::{Absent, Measured, Missing};
     match (baseline, other) {
@@ -378,7 +382,7 @@ impl Against {
         Self { verdict: RowVerdict::Unmatched(unmatched), ..Self::doubted(side, Doubt::NotJudged) }
     }
 
-    /// Shows a difference: its ratio, where there is one, and its 95 % interval.
+    /// Formats a difference: its ratio, if there is one, and its 95 % interval.
     fn show(&mut self, difference: &Difference) {
         let place = |end: f64| if difference.scale == Scale::Log { end.exp() } else { end };
         self.interval = Some(difference.interval(0.05).map(place));
@@ -387,7 +391,7 @@ impl Against {
 }
 
 impl ComparedSide {
-    /// The value that is compared, where there is one.
+    /// The compared value, if there is one.
     pub fn value(&self) -> Option<f64> {
         match self {
             ComparedSide::Measured { value, .. } => Some(*value),

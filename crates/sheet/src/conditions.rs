@@ -1,18 +1,18 @@
-//! Under what conditions a sheet was taken: what the machine is, how it is set up, who else was running.
+//! The conditions of a sheet: the machine, its settings, and the other running threads.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Absent;
 
-/// Everything known of the machine when the sheet was taken.
+/// All known facts of the machine when the sheet was taken.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// Facts in the order in which they are printed; ids are `group.name`, unique.
     pub facts: Vec<SheetFact>,
     /// The threads of the machine when the measurement began.
     pub threads: Vec<ThreadRow>,
-    /// Why the thread table is missing or cut short; null when it is whole.
+    /// Why the thread table is missing or incomplete; null if it is complete.
     pub threads_absent: Option<Absent>,
 }
 
@@ -22,9 +22,9 @@ pub struct Conditions {
 pub struct SheetFact {
     /// Stable id, `group.name`, for instance `cpu.model`.
     pub id: String,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: String,
-    /// What was read, or why it could not be.
+    /// The value, or why it could not be read.
     #[serde(flatten)]
     pub value: FactValue,
 }
@@ -33,7 +33,7 @@ pub struct SheetFact {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FactValue {
-    /// What was read, as people write it, with its unit.
+    /// The value, formatted for people, with its unit.
     Value(String),
     /// It could not be read, or was left out on request.
     Absent(Absent),
@@ -57,7 +57,7 @@ pub struct ThreadRow {
 }
 
 impl Conditions {
-    /// What was read for the fact with this id, if it could be read.
+    /// The value of the fact with this id, if it could be read.
     pub fn value(&self, id: &str) -> Option<&str> {
         match &self.facts.iter().find(|f| f.id == id)?.value {
             FactValue::Value(value) => Some(value),

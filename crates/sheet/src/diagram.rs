@@ -1,8 +1,7 @@
-//! A timing diagram: the thread of execution on its way between lanes, and the spans that the rows of a table measure.
+//! A timing diagram: the thread of execution moving between lanes, and the spans that the rows of a table measure.
 //!
-//! It is plain data in abstract time: only the order of events counts, nothing is to scale. [`Diagram::checked`] holds it
-//! against its limits; renderers do the same and say what is wrong instead of drawing it, because a document may come
-//! from anywhere.
+//! It is plain data in abstract time: only the order of events counts, not the scale. [`Diagram::checked`] checks it against its
+//! limits. Renderers check it, too, and report an error instead of drawing it, because a document may come from any source.
 
 use std::fmt;
 
@@ -13,27 +12,27 @@ use unicode_width::UnicodeWidthStr;
 /// A timing diagram. Times are abstract units from 0: their order is drawn, and roughly their distances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagram {
-    /// What happens, in a sentence.
+    /// A sentence that describes the events.
     pub caption: String,
-    /// Who defined the spans.
+    /// The origin of the spans.
     pub origin: Origin,
     /// The names of the lanes, 1 to 4, the most urgent first.
     pub lanes: Vec<String>,
-    /// When which lane runs, 1 to 12. Between the end of one and the beginning of the next the executive is at work.
+    /// The runs of the lanes, 1 to 12. Between the end of one and the beginning of the next the executive works.
     pub runs: Vec<DiagramRun>,
-    /// What is called, or happens, where; 0 to 12.
+    /// The calls and events on the lanes; 0 to 12.
     pub calls: Vec<DiagramCall>,
-    /// What the rows of the table measure, 1 to 6.
+    /// The spans that the rows of the table measure, 1 to 6.
     pub spans: Vec<DiagramSpan>,
 }
 
-/// Who defined the spans of a diagram.
+/// The origin of a diagram's spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// KADAK's AMX timing guide.
     Guide,
-    /// This project, where the guide leaves it open.
+    /// This project, for spans that the guide does not define.
     Ours,
 }
 
@@ -57,11 +56,11 @@ pub struct DiagramCall {
     pub lane: u32,
     /// When; usually the end of a run.
     pub at: u32,
-    /// What it is, for instance `wake(A)`: at most 24 columns.
+    /// Its text, for instance `wake(A)`: at most 24 columns.
     pub text: String,
 }
 
-/// What a row measures: from one event to another.
+/// The span that a row measures: from one event to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Span")]
 pub struct DiagramSpan {
@@ -71,11 +70,11 @@ pub struct DiagramSpan {
     pub from: u32,
     /// Its end, after its beginning.
     pub to: u32,
-    /// From what until what, for instance `B calls trigger(A) until the first instruction of A`.
+    /// A description from event to event, for instance `B calls trigger(A) until the first instruction of A`.
     pub meaning: String,
 }
 
-/// More would not be read at a glance, nor fit a terminal of 60 columns.
+/// The most lanes, for a glance and for a terminal of 60 columns.
 pub const LANES_MAX: usize = 4;
 /// The most runs of a diagram.
 pub const RUNS_MAX: usize = 12;
@@ -92,7 +91,7 @@ const NAME_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DiagramError {
-    /// There are none of these, or more than the limit.
+    /// There are none, or more than the limit.
     Number {
         /// Lanes, runs, calls or spans.
         of: &'static str,
@@ -101,7 +100,7 @@ pub enum DiagramError {
         /// The limit.
         most: usize,
     },
-    /// A run or a call is on a lane that there is not.
+    /// A run or a call is on a lane that does not exist.
     NoSuchLane {
         /// The index of the lane.
         lane: u32,
@@ -146,7 +145,7 @@ impl fmt::Display for DiagramError {
 impl std::error::Error for DiagramError {}
 
 impl Diagram {
-    /// A diagram with its lanes, the most urgent first, on which nothing happens yet.
+    /// A diagram with its lanes, the most urgent first, without runs and calls.
     ///
     /// ```
     /// use hairspring_sheet::{Diagram, Origin};
@@ -165,28 +164,28 @@ impl Diagram {
         Self { caption: caption.to_owned(), origin, lanes, runs: Vec::new(), calls: Vec::new(), spans: Vec::new() }
     }
 
-    /// The same with one more run of a lane.
+    /// Adds a run of a lane.
     #[must_use]
     pub fn run(mut self, lane: u32, from: u32, to: u32) -> Self {
         self.runs.push(DiagramRun { lane, from, to });
         self
     }
 
-    /// The same with one more call or event.
+    /// Adds a call or an event.
     #[must_use]
     pub fn call(mut self, lane: u32, at: u32, text: &str) -> Self {
         self.calls.push(DiagramCall { lane, at, text: text.to_owned() });
         self
     }
 
-    /// The same with one more span.
+    /// Adds a span.
     #[must_use]
     pub fn span(mut self, name: &str, from: u32, to: u32, meaning: &str) -> Self {
         self.spans.push(DiagramSpan { name: name.to_owned(), from, to, meaning: meaning.to_owned() });
         self
     }
 
-    /// The diagram, if it makes sense.
+    /// The diagram, if it is valid.
     ///
     /// # Errors
     /// When a number is beyond its limit, a lane does not exist, something ends before it begins, or a label is missing or
@@ -195,7 +194,7 @@ impl Diagram {
         self.check().map(|()| self)
     }
 
-    /// Whether the diagram makes sense.
+    /// Whether the diagram is valid.
     ///
     /// # Errors
     /// As [`Diagram::checked`].
@@ -226,7 +225,7 @@ impl Diagram {
 }
 
 impl Origin {
-    /// Who defined the spans, as a sentence.
+    /// The origin of the spans, as a sentence.
     pub(crate) fn sentence(self) -> &'static str {
         match self {
             Origin::Guide => "The spans are those of KADAK's AMX timing guide.",

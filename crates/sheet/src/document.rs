@@ -17,11 +17,11 @@ pub struct Sheet {
     pub hairspring: Build,
     /// When and how it was taken.
     pub taken: Taken,
-    /// What the machine was like.
+    /// The state of the machine.
     pub conditions: Conditions,
-    /// What must be read before the figures: missing permissions, an untrusted counter, an interruption.
+    /// Notes to read before the figures: missing permissions, an untrusted counter, an interruption.
     pub notes: Vec<Note>,
-    /// The first page: what the figures come to. Missing in sheets of other programs and of older versions.
+    /// The first page: a summary of the figures. Missing in sheets of other programs and of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<SheetSummary>,
     /// The chapters, in reading order.
@@ -37,7 +37,7 @@ pub struct Build {
     pub commit: Option<String>,
     /// The compiler, as it names itself.
     pub compiler: String,
-    /// The flags that matter to speed: profile, optimisation, target features.
+    /// The flags that affect speed: profile, optimisation, target features.
     pub flags: String,
 }
 
@@ -70,7 +70,7 @@ pub struct Chapter {
     pub id: String,
     /// Its heading.
     pub title: String,
-    /// What it answers, in a sentence or two.
+    /// The question that it answers, in a sentence or two.
     pub intro: String,
     /// Its tables.
     pub tables: Vec<Table>,
@@ -93,7 +93,7 @@ pub struct Table {
     pub title: String,
     /// Its rows, in reading order.
     pub rows: Vec<Row>,
-    /// What its rows measure, drawn on a line of time; missing where no drawing is needed.
+    /// A timing diagram of its rows; missing if none is needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagram: Option<Diagram>,
 }
@@ -103,9 +103,9 @@ pub struct Table {
 pub struct Row {
     /// Stable id.
     pub id: String,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: String,
-    /// The figure, or why there is none.
+    /// The figure, or the reason for its absence.
     #[serde(flatten)]
     pub value: Value,
 }
@@ -131,7 +131,7 @@ pub struct Note {
     pub kind: NoteKind,
     /// The remark, one or two sentences.
     pub text: String,
-    /// What to do about it; the very command where there is one.
+    /// The remedy; the exact command if there is one.
     pub remedy: Option<String>,
 }
 
@@ -141,7 +141,7 @@ pub struct Note {
 pub enum NoteKind {
     /// Good to know.
     Remark,
-    /// Limits what the figures mean.
+    /// Limits the meaning of the figures.
     Warning,
 }
 
@@ -155,7 +155,7 @@ impl Taken {
         }
     }
 
-    /// The start as people read it; the time as it is when it is not RFC 3339 in UTC.
+    /// The start formatted for people; unchanged if it is not RFC 3339 in UTC.
     pub fn when(&self) -> String {
         let utc = self.start.strip_suffix('Z').and_then(|start| start.split_once('T'));
         utc.map_or(self.start.clone(), |(date, time)| format!("{date} {time} UTC"))
@@ -163,7 +163,7 @@ impl Taken {
 }
 
 impl Sheet {
-    /// What stands above it: a sheet that was made under Wine says so first of all, for it is no sheet of Windows.
+    /// The title. A sheet made under Wine says so first, because it does not describe Windows.
     pub fn title(&self) -> String {
         let wine = self.conditions.value("host.wine").map(|wine| format!(", made under {wine}"));
         format!("Timing data sheet{}", wine.unwrap_or_default())

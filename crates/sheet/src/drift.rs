@@ -1,4 +1,4 @@
-//! The sheets of one machine over time: which figures changed for good, when, and what changed with them.
+//! The sheets of one machine over time: which figures changed permanently, when, and which conditions changed with them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use serde::Serialize;
 use crate::statistics::{SEGMENT_MIN, Scale, change_points, middle};
 use crate::{RowPattern, Sheet, Unit};
 
-/// The level of a single change: of a hundred rows that do not change, one shows a change by chance.
+/// The level of a single change: of a hundred constant rows, one shows a change by chance.
 pub const DRIFT_LEVEL: f64 = 0.01;
 
-/// Fewer sheets than this show no change.
+/// The least number of sheets that can show a change.
 pub const DRIFT_SHEETS_MIN: usize = 10;
 
 /// How the figures of one machine changed over time.
@@ -31,7 +31,7 @@ pub struct Drift {
 pub struct DriftRow {
     /// Id of the row.
     pub id: String,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: String,
     /// The unit of all numbers.
     pub unit: Unit,
@@ -46,9 +46,9 @@ pub struct DriftRow {
 pub struct DriftChange {
     /// The first sheet after the change, counted from 0.
     pub sheet: usize,
-    /// The value in the middle since the change before, or since the first sheet.
+    /// The median since the previous change, or since the first sheet.
     pub before: f64,
-    /// The value in the middle until the next change, or until the last sheet.
+    /// The median until the next change, or until the last sheet.
     pub after: f64,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for DriftError {
             DriftError::TooFew(found) => {
                 write!(
                     f,
-                    "there are {found} sheets, and it takes at least {DRIFT_SHEETS_MIN} to tell a change from chance"
+                    "there are {found} sheets, and at least {DRIFT_SHEETS_MIN} are needed to distinguish a change from chance"
                 )
             }
             DriftError::Machines([a, b]) => {
@@ -91,7 +91,8 @@ impl fmt::Display for DriftError {
 
 impl std::error::Error for DriftError {}
 
-/// Finds the changes in the sheets of one machine, given in any order, in the rows that one of `only` covers; in all rows without any.
+/// Finds the changes in the sheets of one machine, given in any order, in the rows that one of `only` covers; in all rows if
+/// empty.
 ///
 /// # Errors
 /// Below ten sheets, and if they are of more than one processor.
@@ -148,7 +149,7 @@ impl DriftRow {
     }
 }
 
-/// The moments at which rows changed, with what changed in the conditions.
+/// The moments at which rows changed, with changes of the conditions.
 fn moments(rows: &[DriftRow], sheets: &[&Sheet]) -> Vec<DriftMoment> {
     let mut at: Vec<usize> = rows.iter().flat_map(|row| &row.changes).map(|change| change.sheet).collect();
     at.sort_unstable();
@@ -163,7 +164,7 @@ fn moments(rows: &[DriftRow], sheets: &[&Sheet]) -> Vec<DriftMoment> {
             let value = |sheet: &Sheet| sheet.conditions.value(&fact.id).map(str::to_owned);
             let changes = sheets.windows(2).filter(|pair| value(pair[0]) != value(pair[1])).count();
             let (old, new) = (value(before)?, value(after)?);
-            // What differs between most sheets, such as the load, did not cause a change that stayed.
+            // A condition that differs between most sheets, such as the load, did not cause a permanent change.
             (old != new && 2 * changes < sheets.len()).then(|| (fact.label.clone(), old, new))
         });
         let own =

@@ -1,4 +1,4 @@
-//! A figure: one measured quantity with everything that makes it believable, or the reason why there is none.
+//! A figure: one measured quantity with unit, count, spread and method, or the reason for its absence.
 
 use std::collections::BTreeMap;
 
@@ -44,6 +44,13 @@ impl Unit {
             Unit::BytesPerS => "bytes_per_s",
         }
     }
+
+    /// The unit of this name, as in JSON.
+    pub fn named(name: &str) -> Option<Self> {
+        let all =
+            [Unit::Ns, Unit::Ppm, Unit::Hz, Unit::PerSecond, Unit::Ratio, Unit::Count, Unit::Bytes, Unit::BytesPerS];
+        all.into_iter().find(|unit| unit.name() == name)
+    }
 }
 
 /// How the samples of a figure were taken.
@@ -77,7 +84,7 @@ impl Method {
         }
     }
 
-    /// How a table says it, below its rows; `None` where the figures speak for themselves.
+    /// A note below the rows of a table; `None` if none is needed.
     pub(crate) fn sentence(self) -> Option<&'static str> {
         match self {
             Method::Stamp => Some("stamped one by one"),
@@ -88,8 +95,8 @@ impl Method {
     }
 }
 
-/// What one round of a sheet found for a figure. A round is a fresh process that measures every row of the sheet once, so what varies
-/// between rounds is what varies between two runs: placement, pages, layout, and the machine's mood.
+/// The result of one round of a sheet for a figure. A round is a fresh process that measures every row of the sheet once. So
+/// rounds vary as two runs vary: in placement, pages, layout, and the state of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureRound {
     /// The median of the round's samples, in the figure's unit.
@@ -102,7 +109,7 @@ pub struct FigureRound {
     pub process: u32,
 }
 
-/// A measured quantity with its spread. All numbers are in `unit`; a statistic that `n` does not support is null.
+/// A measured quantity with its spread. All numbers are in `unit`; a statistic for which `n` is too small is null.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// The unit of every number here.
@@ -136,45 +143,45 @@ pub struct Figure {
     /// The limits of a 95 % interval for the median: from order statistics, null below 6 samples; for a derived figure by
     /// the method that its row names.
     pub median_interval: Option<[f64; 2]>,
-    /// What each round found, in the order in which they were taken; empty where the sheet was taken in one go.
+    /// The result of each round, in the order of time; empty if the sheet was taken without rounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<FigureRound>,
     /// How much the rounds vary: the standard deviation of the logarithms of their medians (0.02 is 2 %), or of the medians themselves,
     /// in `unit`, where one is not positive. Null below 2 rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<f64>,
-    /// The standard error that the samples inside a round give its median, as the mean over the rounds and in the same scale as
-    /// `between`; null where it is not known.
+    /// The standard error of a round's median from its samples, as the mean over the rounds and on the same scale as `between`;
+    /// null if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
-    /// What one step of the counter is worth in this figure, in `unit`: no smaller difference means anything. Null where it is not known.
+    /// The size of one step of the counter in this figure, in `unit`: smaller differences mean nothing. Null if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<f64>,
-    /// As many independent samples would say as much as these do; null where the order of the samples is not known.
+    /// The equivalent number of independent samples; null if the order of the samples is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_effective: Option<f64>,
-    /// The quantity is not more than this, and that is all that is known of it: then there is no median. Null where there is one.
+    /// An upper limit, if only that is known of the quantity: then there is no median. Null otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
     /// The distribution of the samples; null for counts and derived figures.
     pub histogram: Option<Histogram>,
-    /// What a reader must know to read this figure rightly; empty most of the time.
+    /// Notes for reading this figure correctly; usually empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caveats: Vec<String>,
-    /// What disturbed the samples, by name, and how many; empty where it is not watched.
+    /// The number of samples with each verdict; empty if disturbances were not watched.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub verdicts: BTreeMap<String, u64>,
 }
 
-/// Which statistic says where the samples of a figure lie: the median, unless whoever took them kept less.
+/// The statistic for the centre of a figure: the median, unless its source kept less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Centre {
     /// The median.
     Median,
-    /// The mean, where there is no median.
+    /// The mean, if there is no median.
     Mean,
-    /// The greatest sample, where there is neither.
+    /// The greatest sample, if there is neither.
     Max,
 }
 
@@ -210,16 +217,16 @@ impl Centre {
     }
 }
 
-/// Why there is no figure, and what would bring one.
+/// Why there is no figure, and how to get one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Absent {
-    /// Why it could not be taken honestly.
+    /// Why it could not be measured correctly.
     pub reason: String,
-    /// What to do to get it; the very command where there is one. Null where nothing helps.
+    /// How to get it; the exact command if there is one. Null if there is no remedy.
     pub remedy: Option<String>,
 }
 
-/// The largest magnitude of a sample, in any unit. Far beyond anything measured, and sums of samples stay finite.
+/// The largest magnitude of a sample, in any unit: far beyond any measurement, while sums of samples stay finite.
 pub const LARGEST: f64 = 1e200;
 
 /// Whether a number can be a sample.
@@ -227,7 +234,7 @@ fn usable(sample: f64) -> bool {
     sample.abs() <= LARGEST
 }
 
-/// The caveat about samples that were no numbers.
+/// The caveat about samples that were not finite numbers.
 fn left_out(count: usize) -> Vec<String> {
     match count {
         0 => Vec::new(),
@@ -242,25 +249,25 @@ impl Absent {
         Self { reason: reason.into(), remedy: Some(remedy.into()) }
     }
 
-    /// An absence that nothing on this machine can mend.
+    /// An absence without a remedy on this machine.
     pub fn final_(reason: impl Into<String>) -> Self {
         Self { reason: reason.into(), remedy: None }
     }
 }
 
 impl Figure {
-    /// Reduces samples (in `unit`, in the order in which they were taken) to a figure with its histogram.
+    /// Reduces samples (in `unit`, in the order of time) to a figure with its histogram.
     ///
-    /// Percentiles are the nearest-rank ones: each is a value that was really seen. Those of the tails need independent samples enough for
-    /// three beyond them, so that the greatest sample lies above with 95 % ([`n_effective`]). The slice is sorted in place.
-    /// With no samples every statistic is null; prefer an [`Absent`] then. Samples that are not finite, or beyond
-    /// [`LARGEST`], are no measurements: they are left out, and a caveat says how many.
+    /// Percentiles are by nearest rank: each is an observed value. Percentiles of the tails need enough independent samples for
+    /// three beyond them, so that the greatest sample lies above with 95 % ([`n_effective`]). The slice is sorted in place. With
+    /// no samples every statistic is null; prefer an [`Absent`] then. Samples that are not finite, or beyond [`LARGEST`], are not
+    /// measurements: they are left out, and a caveat gives their number.
     pub fn from_samples(unit: Unit, method: Method, samples: &mut [f64]) -> Self {
         let order: Vec<f64> = samples.iter().copied().filter(|sample| usable(*sample)).collect();
         let independent = n_effective(&order);
         samples.sort_unstable_by(f64::total_cmp);
         let all = samples.len();
-        // In the total order the usable samples lie together, between the infinities.
+        // In the total order the usable samples are contiguous, between the infinities.
         let first = samples.iter().position(|s| usable(*s)).unwrap_or(all);
         let last = samples.iter().rposition(|s| usable(*s)).map_or(first, |i| i + 1);
         let samples = &samples[first..last];
@@ -268,7 +275,7 @@ impl Figure {
         let rank = |q: f64, least: usize| {
             (n >= least && n > 0).then(|| samples[((q * n as f64).ceil() as usize).clamp(1, n) - 1])
         };
-        // A batch says nothing of single events.
+        // A batch has no single events.
         let tail = |q: f64, least: f64| rank(q, 1).filter(|_| independent >= least && method != Method::Mean);
         let median = rank(0.5, 1);
         let mad = median.filter(|_| n >= 4).map(|m| {
@@ -310,7 +317,7 @@ impl Figure {
         }
     }
 
-    /// Whether it was computed with an interval: one number that has no spread of its own, but limits.
+    /// Whether it was computed with an interval: one number without a spread, but with limits.
     pub fn is_interval(&self) -> bool {
         self.method == Method::Derived && self.median_interval.is_some() && self.histogram.is_none()
     }
@@ -322,7 +329,7 @@ impl Figure {
         Self { n, min: None, max: None, mean: None, median_interval: Some(limits), n_effective, ..single }
     }
 
-    /// Whether there is one value only, so that no statistic of spread means anything.
+    /// Whether there is only one value, so that statistics of spread mean nothing.
     pub fn is_single(&self) -> bool {
         self.n == 1 && self.median.is_some()
     }
@@ -347,7 +354,7 @@ impl Figure {
         (!named.is_empty()).then(|| named.join(", "))
     }
 
-    /// The same figure with the cost of the measurement stated (in `unit`). One that is not finite becomes a caveat.
+    /// Adds the cost of the measurement (in `unit`). A cost that is not finite becomes a caveat.
     #[must_use]
     pub fn with_overhead(mut self, overhead: f64) -> Self {
         if usable(overhead) {
@@ -358,7 +365,7 @@ impl Figure {
         self.with_caveat("the cost of the measurement is not known")
     }
 
-    /// The same figure with one more thing a reader must know.
+    /// Adds a note for the reader.
     #[must_use]
     pub fn with_caveat(mut self, caveat: impl Into<String>) -> Self {
         self.caveats.push(caveat.into());

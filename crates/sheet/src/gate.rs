@@ -1,8 +1,7 @@
-//! A limit on a comparison, such as `delays.minimum.*>1.2`: for scripts that must fail when a machine got worse.
+//! A limit on a comparison, such as `delays.minimum.*>1.2`, for scripts that must fail if a machine became worse.
 //!
-//! A gate fails, holds, or stays undecided; the point estimate of a ratio decides nothing. A gate never passes in silence: if its id matches
-//! no row, if nothing it matches can be compared, or if a figure of the baseline has vanished from another sheet, that
-//! is a failure too.
+//! A gate fails, holds, or stays undecided; the point estimate of a ratio decides nothing. A gate never passes silently: it also
+//! fails if its id matches no row, if no matched row can be compared, or if a figure of the baseline is missing in another sheet.
 
 use std::fmt;
 
@@ -18,7 +17,7 @@ const LEVEL: f64 = 0.05;
 pub struct ComparisonGate {
     /// The ids it covers.
     pattern: RowPattern,
-    /// Which side of the limit fails.
+    /// The side of the limit that fails.
     fails: Fails,
     /// The limit; positive and finite.
     limit: f64,
@@ -40,31 +39,31 @@ pub struct GateError {
 
 impl fmt::Display for GateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no gate: {}; write {}", self.text, self.problem, self.instead)
+        write!(f, "{:?} is not a gate: {}; write {}", self.text, self.problem, self.instead)
     }
 }
 
 impl std::error::Error for GateError {}
 
-/// What a comparison says of a gate, from the best to the worst.
+/// The outcome of a gate, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GateOutcome {
     /// All ratios are within the limit, with 95 % each.
     Holds,
     /// A ratio may be within the limit or beyond.
     Undecided,
-    /// A ratio is beyond the limit, a figure has vanished, or nothing could be judged.
+    /// A ratio is beyond the limit, a figure is missing, or no row could be judged.
     Fails,
 }
 
-/// What a comparison says of a gate.
+/// The result of a gate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateReport {
-    /// The gate, as it was written.
+    /// The gate, as written.
     pub gate: String,
     /// The worst of all rows.
     pub outcome: GateOutcome,
-    /// Every row that does not hold, and what is wrong with the gate as a whole.
+    /// Every row that does not hold, and failures of the gate as a whole.
     pub findings: Vec<GateFinding>,
 }
 
@@ -73,9 +72,9 @@ pub struct GateReport {
 pub struct GateFinding {
     /// Whether it fails or is undecided.
     pub outcome: GateOutcome,
-    /// The row; `None` where the gate as a whole failed.
+    /// The row; `None` if the gate as a whole failed.
     pub id: Option<String>,
-    /// What happened, as a sentence without a full stop.
+    /// A description, as a sentence without a full stop.
     pub text: String,
 }
 
@@ -103,7 +102,7 @@ impl ComparisonGate {
     /// `*` at its end. Spaces around the parts are accepted.
     ///
     /// # Errors
-    /// When a part is missing or makes no sense; the error says what to write instead.
+    /// A part is missing or invalid; the error says what to write instead.
     ///
     /// ```
     /// use hairspring_sheet::ComparisonGate;
@@ -175,9 +174,9 @@ impl ComparisonGate {
 
     /// Whether the comparison fails the gate, holds it, or decides neither.
     ///
-    /// A row fails if its ratio lies beyond the limit with 95 %, by Holm's procedure over all rows that the gate covers, so that a gate on
-    /// many rows fails no more often for nothing than a gate on one. A row holds if its ratio lies within the limit with
-    /// 95 %. A figure of the baseline that has vanished fails. Counts and largest values are not judged.
+    /// A row fails if its ratio lies beyond the limit with 95 %, by Holm's procedure over all rows that the gate covers, so that a
+    /// gate on many rows has no more false failures than a gate on one. A row holds if its ratio lies within the limit with 95 %.
+    /// A missing figure of the baseline fails. Counts and largest values are not judged.
     pub fn check(&self, comparison: &Comparison) -> GateReport {
         let covered: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| self.pattern.covers(&row.id)).collect();
         let pairs = || covered.iter().flat_map(|row| row.others.iter().enumerate().map(|(other, a)| (*row, other, a)));
@@ -208,7 +207,7 @@ impl ComparisonGate {
                 let needed =
                     needed.map_or(format!("more than 1,000 {what}"), |needed| format!("about {needed} {what}"));
                 let [near, far] = difference.one_sided(LEVEL).map(f64::exp);
-                let text = format!("{ratio}, from {near:.3} to {far:.3}: to decide takes {needed}");
+                let text = format!("{ratio}, from {near:.3} to {far:.3}: a decision needs {needed}");
                 report.add(GateOutcome::Undecided, row, *other, comparison, text);
             }
         }
@@ -218,7 +217,7 @@ impl ComparisonGate {
         {
             use Unmatched::{AbsentInBaseline, AbsentInBoth, OnlyInOther};
             let (outcome, text) = match against.verdict {
-                // It was never measured in the baseline, so nothing can have become worse.
+                // The baseline never measured it, so it cannot have become worse.
                 RowVerdict::Unmatched(AbsentInBaseline | AbsentInBoth | OnlyInOther) => continue,
                 RowVerdict::Unmatched(unmatched) => (GateOutcome::Fails, format!("cannot be compared ({unmatched})")),
                 RowVerdict::CannotTell(Doubt::NotJudged) => {
@@ -244,14 +243,14 @@ impl ComparisonGate {
         report
     }
 
-    /// How far a difference lies beyond the limit: positive on the side that fails.
+    /// The distance of a difference from the limit: positive on the side that fails.
     fn beyond(&self, difference: &Difference) -> Difference {
         let beyond = difference.estimate - self.limit.ln();
         let estimate = if self.fails == Fails::Above { beyond } else { -beyond };
         Difference { estimate, ..*difference }
     }
 
-    /// The ratio that lies so far beyond the limit.
+    /// The ratio at a distance from the limit.
     fn ratio(&self, beyond: f64) -> f64 {
         self.limit * if self.fails == Fails::Above { beyond.exp() } else { (-beyond).exp() }
     }

@@ -21,7 +21,7 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// The low bits of a double that do not decide its bucket: all but the sign, the exponent and the first four bits of the
+/// The low bits of a double that do not select its bucket: all except the sign, the exponent and the first four bits of the
 /// mantissa. So there are 16 equal buckets in each octave, and no bucket is wider than 1/16 of its lower bound.
 const WITHIN_BUCKET: u64 = (1 << 48) - 1;
 
@@ -42,7 +42,7 @@ impl Histogram {
         Self { buckets }
     }
 
-    /// Adds the samples of another: buckets with the same lower bound become one.
+    /// Adds the samples of another histogram: buckets with the same lower bound are merged.
     pub fn merge(&mut self, other: &Self) {
         let mut all = std::mem::take(&mut self.buckets);
         all.extend_from_slice(&other.buckets);
@@ -55,7 +55,7 @@ impl Histogram {
         }
     }
 
-    /// Cuts the bucket around a value in two: samples up to it, and those beyond it, of which `beyond` are in that bucket.
+    /// Splits the bucket around a value in two: samples up to the value, and those beyond it, of which the bucket has `beyond`.
     pub fn cut(&mut self, at: f64, beyond: u64) {
         let edge = at.next_up();
         let Some(place) = self.buckets.iter().position(|bucket| bucket.from < edge && edge < bucket.to) else { return };
@@ -66,7 +66,7 @@ impl Histogram {
         self.buckets.splice(place..=place, parts.into_iter().filter(|part| part.count > 0));
     }
 
-    /// A value that at least this share of the samples is no greater than: the upper bound of a bucket. None without samples.
+    /// The quantile, as the upper bound of a bucket. None without samples.
     pub fn at_most(&self, share: f64) -> Option<f64> {
         let rank = (share * self.count() as f64).ceil();
         let mut up_to = 0;
@@ -83,13 +83,13 @@ impl Histogram {
     }
 }
 
-/// The bucket that holds `sample`, by cutting its binary form: exact at every power of two, where a logarithm is not.
+/// The bucket of `sample`, by truncating its binary form: exact at every power of two, unlike a logarithm.
 fn bounds(sample: f64) -> (f64, f64) {
     let magnitude = sample.abs().to_bits();
     let edge = magnitude & !WITHIN_BUCKET;
     if sample < 0.0 {
-        // Mirrored, but still with the lower bound inside and the upper one outside: an edge belongs to the bucket above
-        // it, which is the one nearer to zero.
+        // Mirrored, but still with the lower bound inside and the upper one outside: an edge belongs to the bucket above it,
+        // which is nearer to zero.
         let inner = if magnitude == edge { edge - (WITHIN_BUCKET + 1) } else { edge };
         let outer = inner + (WITHIN_BUCKET + 1);
         return (-f64::from_bits(outer).min(f64::MAX), 0.0 - f64::from_bits(inner));

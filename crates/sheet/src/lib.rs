@@ -26,6 +26,7 @@ mod series;
 mod stamp;
 pub mod statistics;
 mod summary;
+mod trend;
 
 pub use compare::{
     Against, COMPARISON_SCHEMA, ChapterShift, CompareTerms, ComparedBuild, ComparedRow, ComparedSheets, ComparedSide,
@@ -48,3 +49,4 @@ pub use row_pattern::RowPattern;
 pub use series::{Axis, Point, Series, SeriesLine};
 pub use stamp::{STEPS_EXACT, STEPS_LEAST, Stamps};
 pub use summary::{Characteristic, Finding, NotMeasured, SheetSummary};
+pub use trend::{CutVerdict, History, HistoryRow, TREND_SHEETS_MIN, Trend, TrendChange, TrendCut, trends};

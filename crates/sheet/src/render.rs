@@ -5,6 +5,7 @@
 mod absences;
 mod axes;
 mod bins;
+mod clean;
 mod comparison;
 mod drift;
 mod html;
@@ -15,6 +16,7 @@ mod quantity;
 mod svg;
 mod text;
 mod timeline;
+mod trend;
 
 pub use comparison::{comparison, comparison_html, comparison_json, comparison_markdown};
 pub use drift::{drift_html, drift_json, drift_text};
@@ -24,3 +26,4 @@ pub use markdown::markdown;
 pub use quantity::{Quantity, quantity, quantity_with_digits};
 pub use svg::overlays;
 pub use text::{TextStyle, first_page, text};
+pub use trend::{trend_html, trend_json, trend_plot, trend_text};

@@ -1,4 +1,4 @@
-//! Something to draw: lines over two axes.
+//! A plot: lines over two axes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::Unit;
 pub struct Series {
     /// Stable id, `chapter.subject`.
     pub id: String,
-    /// What the plot shows, as its heading.
+    /// The heading of the plot.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -23,7 +23,7 @@ pub struct Series {
 /// One axis of a plot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
-    /// What it measures, without the unit.
+    /// The quantity, without the unit.
     pub label: String,
     /// Its unit.
     pub unit: Unit,
@@ -39,17 +39,17 @@ pub struct SeriesLine {
     pub name: String,
     /// Its points, ascending in `x`.
     pub points: Vec<Point>,
-    /// Whether it was computed from the line before it: then it is drawn without marks, in the other's colour.
+    /// Whether it was fitted to the line before it: then it is drawn without marks, in the other's colour.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fitted: bool,
 }
 
-/// One point, with the range that it stands for where there is one.
+/// One point, with its range if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
     /// Position on the horizontal axis.
     pub x: f64,
-    /// Position on the vertical axis (a median where there is a range).
+    /// Position on the vertical axis (a median if there is a range).
     pub y: f64,
     /// The least value seen at this `x`; null for a single sample.
     pub low: Option<f64>,

@@ -1,43 +1,43 @@
-//! How samples become a figure by the way they were taken: between two stamps, as the mean of a batch, or as the difference of two loops.
+//! Makes figures from samples by their method: between two stamps, as the mean of a batch, or as the difference of two loops.
 //!
-//! A pair of stamps knows nothing below the counter's step and contains its own cost, so it says little about an event of the same size.
-//! The rule is here, where such figures are made, and not with those who measure.
+//! A pair of stamps resolves nothing below the counter's step and contains its own cost, so it says little about an event of the
+//! same size. This file, which makes such figures, applies the rule, so that probes cannot forget it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::grouped_median;
 use crate::{Absent, Figure, LARGEST, Method, Unit};
 
-/// Below so many steps of the counter a pair of stamps says nothing about one event.
+/// The least length of an event, in steps of the counter, for a pair of stamps.
 pub const STEPS_LEAST: f64 = 10.0;
-/// Below so many steps the median is interpolated between them.
+/// Below this many steps the median is interpolated between them.
 pub const STEPS_EXACT: f64 = 100.0;
-/// From this share of the median on, the cost of the stamps is said beside the figure.
+/// From this share of the median on, a caveat states the cost of the stamps.
 const OVERHEAD_MARKED: f64 = 0.2;
 /// Above this share of the median there is no figure.
 const OVERHEAD_MOST: f64 = 0.5;
-/// A difference is told from nothing from so many standard errors on.
+/// The least number of standard errors by which a difference must exceed zero.
 const ERRORS_LEAST: f64 = 3.0;
 
-/// What is known of the stamps around the samples, in the unit of the samples.
+/// Cost and resolution of the stamps around the samples, in the unit of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stamps {
-    /// The step of the counter; `None` where it is not known.
+    /// The step of the counter; `None` if unknown.
     pub step: Option<f64>,
-    /// What the stamps show with nothing between them, on the same CPU and with caches in the same state.
+    /// The difference of two consecutive stamps, on the same CPU and with caches in the same state.
     pub overhead: f64,
-    /// What lay between the stamps beside a sample: the request of a delay whose sample is its lateness.
+    /// The time between the stamps beside a sample: the request of a delay whose sample is its lateness.
     pub beside: f64,
 }
 
 impl Figure {
-    /// A figure of single events, each between two stamps, in the order in which they were taken.
+    /// A figure of single events, each between two stamps, in the order of time.
     ///
-    /// Its quantum is the counter's step. Where events take less than 100 steps the median is interpolated between steps and its
-    /// interval half a step wider. A cost of the stamps of more than a fifth of the median is a caveat.
+    /// Its quantum is the counter's step. If events take less than 100 steps, the median is interpolated between steps and its
+    /// interval is half a step wider. A cost of the stamps of more than a fifth of the median is a caveat.
     ///
     /// # Errors
-    /// What lay between the stamps is too short for them: less than 10 steps of the counter, or less than twice their own cost.
+    /// The events are too short for stamps: less than 10 steps of the counter, or less than twice the cost of the stamps.
     pub fn stamped(unit: Unit, samples: &mut [f64], stamps: &Stamps) -> Result<Self, Absent> {
         let mut figure = Self::from_samples(unit, Method::Stamp, samples);
         figure.quantum = stamps.step;
@@ -60,7 +60,7 @@ impl Figure {
         }
         let share = stamps.overhead / span;
         if share > OVERHEAD_MOST {
-            let reason = "too short for a pair of stamps: their own cost is more than half of what they show";
+            let reason = "too short for a pair of stamps: their own cost is more than half of the measured time";
             return Err(Absent::new(reason, batch));
         }
         let figure = figure.with_overhead(stamps.overhead);
@@ -69,11 +69,11 @@ impl Figure {
         Ok(if marked { figure.with_caveat(caveat()) } else { figure })
     }
 
-    /// A figure of batches: each sample is the time between two stamps divided by the `events` between them, so it is a mean and says
-    /// nothing of single events. Step and overhead are those of the stamps; a batch has its share of them.
+    /// A figure of batches: each sample is the time between two stamps divided by the `events` between them, so it is a mean
+    /// without information on single events. Step and overhead are those of the stamps; a batch has its share of them.
     ///
     /// # Errors
-    /// As [`Self::stamped`], of whole batches.
+    /// As [`Self::stamped`], for whole batches.
     pub fn batched(unit: Unit, samples: &mut [f64], stamps: &Stamps, events: f64) -> Result<Self, Absent> {
         let mut whole: Vec<f64> = samples.iter().map(|mean| mean * events).collect();
         let whole = Self::stamped(unit, &mut whole, stamps)?;
@@ -89,15 +89,16 @@ impl Figure {
 
     /// The figure of a difference between two loops: each sample is the slope of one pair of them, time by event.
     ///
-    /// Below 4 samples nothing is known of their spread, and they are shown as they are. A slope that is not three standard errors above or below 0 is not told from nothing: the figure has no statistics but its number of
-    /// samples and [`Figure::at_most`]. One below 0 is shown, with a caveat.
+    /// Below 4 samples the spread is unknown, and they are shown unchanged. A slope within three standard errors of 0 is
+    /// indistinguishable from zero: the figure has no statistics except its number of samples and [`Figure::at_most`]. A negative
+    /// slope is shown with a caveat.
     pub fn difference(unit: Unit, slopes: &mut [f64], quantum: Option<f64>) -> Self {
         let figure = Self { quantum, ..Self::from_samples(unit, Method::Diff, slopes) };
         let (Some(median), Some(mad)) = (figure.median, figure.mad) else { return figure };
         let independent = figure.n_effective.unwrap_or(figure.n as f64).max(1.0);
         // The standard error of a median is 1.2533 times that of a mean; 1.4826 times the median absolute deviation is a standard
-        // deviation (normal samples). Neither is below that of a value that was rounded to a step, nor does it leave out what lies between
-        // two values that the samples have in turns.
+        // deviation (normal samples). Both are at least the error of rounding to a step, and at least the distance between two
+        // values that alternate in the samples.
         let deviation = 1.4826 * mad;
         let rounding = quantum.unwrap_or(0.0) / 12_f64.sqrt();
         let limits = figure.median_interval.map_or(0.0, |[low, high]| (high - low) / 2.0 / 1.96);
@@ -114,7 +115,7 @@ impl Figure {
                 ..Self::from_samples(unit, Method::Diff, &mut [])
             };
         }
-        let caveat = "below zero: the loop with more events was the faster one, so this is no cost of an event";
+        let caveat = "below zero: the loop with more events was faster, so this is not the cost of an event";
         if median < 0.0 { figure.with_caveat(caveat) } else { figure }
     }
 }

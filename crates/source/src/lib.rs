@@ -11,4 +11,6 @@ pub mod trigger;
 
 pub use card::{Card, CardError};
 pub use pattern::Pattern;
-pub use source::{Ignored, Next, Source, SourceCounters, SourceDescription, reader, udp, virtual_card};
+pub use source::{
+    FrameStamp, Ignored, Next, Source, SourceCounters, SourceDescription, StampTime, reader, udp, virtual_card,
+};

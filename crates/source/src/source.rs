@@ -6,21 +6,21 @@
 //! tests. The driver of a vendor's card implements this trait: if it fills a buffer itself, `service` publishes what has arrived.
 
 pub(crate) mod descriptor;
-#[cfg(test)]
-mod listener;
 pub mod reader;
+#[cfg(test)]
+mod test_consumer;
 pub mod udp;
 pub mod virtual_card;
 
 use std::os::fd::BorrowedFd;
 
-use hairspring_machine::Instant;
+use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::{End, OnOverrun};
 
 use crate::pattern::Pattern;
 use hairspring_ring::Producer;
 use hairspring_ring::layout::Layout;
-use hairspring_ring::units::{Bytes, SampleRate};
+use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
 /// The properties of a stream, known before it begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +109,24 @@ pub struct SourceCounters {
     pub ignored: Ignored,
 }
 
+/// When a source or the kernel says that a frame was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameStamp {
+    /// The global index of the frame.
+    pub frame: Frames,
+    /// When.
+    pub taken: StampTime,
+}
+
+/// The clock of a stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampTime {
+    /// `CLOCK_MONOTONIC`.
+    Monotonic(Instant),
+    /// The time of day (`CLOCK_REALTIME`), by which the kernel stamps datagrams.
+    Realtime(Nanos),
+}
+
 /// When a source must be called again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -156,6 +174,16 @@ pub trait Source: Send {
 
     /// The descriptor for which [`Next::Readable`] waits.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// When frame 0 was taken, if the source or the kernel has stamped it.
+    fn first_stamp(&self) -> Option<FrameStamp> {
+        None
+    }
+
+    /// The newest frame that the source or the kernel has stamped.
+    fn newest_stamp(&self) -> Option<FrameStamp> {
         None
     }
 

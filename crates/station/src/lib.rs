@@ -11,12 +11,12 @@
 //! * Somebody truncates the file of a signal: the next access is an error that says so, and no user dies of it.
 //! * The process is killed (SIGKILL): the lines stay as they are.
 
-mod calls;
 pub mod event;
 pub mod signal;
 pub mod source;
 mod station;
 mod stop;
+mod system;
 pub mod unit;
 
 pub use event::{Event, Stamped};

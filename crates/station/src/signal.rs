@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use hairspring_device::memory::page::{Page, Zeroed};
-use hairspring_device::{DeviceError, calls};
+use hairspring_device::{DeviceError, system};
 use hairspring_machine::{Machine, Nanos, Policy, Ticks};
 use hairspring_time::{HeldTimebase, Timebase};
 
@@ -93,7 +93,7 @@ impl Signal {
         // SeqCst, as is the count of sleepers: either the sleeper sees the new bell, or this sees the sleeper.
         words.bell.fetch_add(1, Ordering::SeqCst);
         if words.sleepers.load(Ordering::SeqCst) > 0 {
-            calls::wake_all(&words.bell);
+            system::wake_all(&words.bell);
         }
         self.page.kept("fire the signal").map(|()| sequence)
     }
@@ -170,7 +170,7 @@ impl<M: Machine + Send + Sync> EventSource<M> for Sleeper<'_, M> {
             let bell = words.bell.load(Ordering::SeqCst);
             // What was fired before the bell was read is in its place.
             if !words.is_past(self.follower.last) {
-                calls::wait_while(&words.bell, bell, LOOK);
+                system::wait_while(&words.bell, bell, LOOK);
             }
             words.sleepers.fetch_sub(1, Ordering::SeqCst);
         }
@@ -194,8 +194,8 @@ impl<'t, M: Machine> Poller<'t, M> {
         if timebase.machine().affinity().0.len() < 2 {
             return Err(DeviceError {
                 attempted: format!("poll the signal {}", signal.path.display()),
-                said: "there is one CPU only, which polling would keep from everybody else".to_owned(),
-                remedy: "wait for it asleep (kind software)",
+                said: "there is only one CPU, and polling would occupy it".to_owned(),
+                remedy: "use the kind software, which sleeps",
             });
         }
         Ok(Self { follower: Follower::new(signal, timebase), stop, allowed: false })
@@ -208,9 +208,8 @@ impl<'t, M: Machine> Poller<'t, M> {
         if matches!(machine.policy(), Policy::Fifo(_) | Policy::RoundRobin(_)) && is_throttled {
             return Err(DeviceError {
                 attempted: format!("poll the signal {}", self.follower.signal.path.display()),
-                said: "a polling thread with a real-time priority is stopped by the kernel for part of each second"
-                    .to_owned(),
-                remedy: "poll without a priority, on a CPU that nobody else uses; or wait asleep (kind software)",
+                said: "the kernel stops a polling thread with a real-time priority for part of each second".to_owned(),
+                remedy: "poll without a priority, on an otherwise idle CPU; or use the kind software, which sleeps",
             });
         }
         self.allowed = true;

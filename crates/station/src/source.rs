@@ -38,7 +38,7 @@ pub use timer::{PERIOD_LEAST, PreciseTimer, Timer};
 use std::os::fd::BorrowedFd;
 
 use hairspring_device::refusal::refusal;
-use hairspring_device::{DeviceError, calls};
+use hairspring_device::{DeviceError, system};
 use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_time::{Instant, Timebase};
 
@@ -66,7 +66,7 @@ pub trait EventSource<M: Machine>: Send {
 
 /// Whether there is something to read already.
 fn has_come(from: BorrowedFd<'_>) -> Result<bool, DeviceError> {
-    calls::wait_readable(from, Nanos::ZERO).map_err(|error| failed("look for events", &error))
+    system::wait_readable(from, Nanos::ZERO).map_err(|error| failed("look for events", &error))
 }
 
 /// When the kernel took something that it has stamped by its clock of the day, on our scale: as long ago as it is by that clock.

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::calls;
+use crate::system;
 use hairspring_device::DeviceError;
 
 /// A flag for those who look, and a descriptor for those who sleep. Set once; it stays set.
@@ -22,7 +22,7 @@ impl Stop {
     /// # Errors
     /// No descriptor is left.
     pub fn new() -> Result<Self, DeviceError> {
-        let bell = calls::eventfd().map_err(|error| DeviceError {
+        let bell = system::eventfd().map_err(|error| DeviceError {
             attempted: "make a descriptor for stopping".to_owned(),
             said: error.to_string(),
             remedy: "allow more open files (ulimit -n)",
@@ -39,9 +39,9 @@ impl Stop {
         }
         let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         // Fails only if it has been rung for ever.
-        let _ = calls::add_to_counter(self.bell.as_fd(), 1);
+        let _ = system::add_to_counter(self.bell.as_fd(), 1);
         for counter in counters.iter().filter_map(Weak::upgrade) {
-            let _ = calls::add_to_counter((*counter).as_fd(), 1);
+            let _ = system::add_to_counter((*counter).as_fd(), 1);
         }
     }
 
@@ -49,7 +49,7 @@ impl Stop {
     pub(crate) fn rings(&self, counter: &Arc<OwnedFd>) {
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_set() {
-            let _ = calls::add_to_counter((**counter).as_fd(), 1);
+            let _ = system::add_to_counter((**counter).as_fd(), 1);
         }
         counters.push(Arc::downgrade(counter));
     }

@@ -22,11 +22,11 @@ use hairspring_machine::{Cpu, Host, Machine, Nanos};
 use hairspring_sheet::{Build, COMPARISON_SCHEMA, ComparedBuild, Interleaved, SCHEMA, Sheet, Taken};
 
 use crate::conditions;
+use crate::interleaving::Random;
 use crate::merge::{self, Taking};
 use crate::probe::{ChapterDeclaration, Effort, SheetProgress, UnknownProbe, among};
 use crate::request::choose_cpu;
 use crate::round::RoundPart;
-use crate::rounds::Random;
 use crate::sheet_run::{calibrated, timestamp};
 use builds::Builds;
 pub use error::AbError;
@@ -64,7 +64,8 @@ pub struct AbRequest {
     pub confirm: bool,
     /// Whether to measure a copy of the baseline as a third arm.
     pub null: bool,
-    /// For tests of the comparison itself: by how many nanoseconds the other build lengthens each event of these rows.
+    /// For tests of the comparison itself: by how many nanoseconds more than the baseline the other build lengthens each event of
+    /// these rows.
     pub spin: Vec<(String, f64)>,
 }
 
@@ -504,7 +505,7 @@ mod tests {
         assert!(told(&turns, 2) <= 0.05, "{}", told(&turns, 2));
         for row in rows(&declared(20), &turns, 1) {
             let ratios: Vec<f64> = row.pairs.iter().filter_map(|pair| Some(pair.other? / pair.baseline?)).collect();
-            let ratio = crate::rounds::median(&ratios);
+            let ratio = crate::interleaving::median(&ratios);
             assert!((ratio / 1.2 - 1.0).abs() < 0.08, "{}: {ratio}", row.id);
         }
     }

@@ -8,7 +8,7 @@ use hairspring_device::{DeviceError, Window};
 use hairspring_machine::{Host, Machine, Nanos};
 use hairspring_time::{CalibrationError, DelayError, Timebase};
 
-use crate::rounds::median;
+use crate::interleaving::median;
 
 /// Calls in a block, for calls that cost less than a stamp.
 const BLOCK: usize = 100;

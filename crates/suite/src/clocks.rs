@@ -26,7 +26,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "clocks",
         "Clocks",
-        "Cost, resolution and accuracy of each clock. Of later calls it is what each adds to a loop. Calls after flushing are timed one \
+        "Cost, resolution and accuracy of each clock. The cost of a later call is what it adds to a loop. Calls after flushing are timed one \
          by one, after 16 MiB of other data went through the caches. First calls are made by fresh processes.",
     );
     probes.needs_core();

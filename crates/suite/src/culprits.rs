@@ -19,7 +19,7 @@ use hairspring_time::{RealTime, Timebase};
 
 use incident::incident;
 
-use crate::losses::{polled, slept};
+use crate::lost_time::{polled, slept};
 use crate::probe::{
     Class, Context, Probes, Reading, Row, SAMPLES_MOST, Setting, Slot, TableSlot, Taken, policy_refused,
 };

@@ -51,7 +51,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
             "one round of the polling loop",
             Unit::Ns,
             Method::Mean,
-            "pause, counter read and watch for gaps, as the mean of 500 rounds: the grain of a guaranteed minimum",
+            "pause, counter read and watch for gaps, as the mean of 500 rounds: the resolution of a guaranteed minimum",
         ),
     );
     let long = Class::ALL.map(|class| long_rows(&mut probes, class));
@@ -146,7 +146,7 @@ fn early(request: &str) -> Row {
         format!("{request} early"),
         Unit::Count,
         Method::Count,
-        "delays that were shorter than requested, by their own account or by stamps around the call",
+        "delays that were shorter than requested, by their own report or by stamps around the call",
     )
 }
 
@@ -156,7 +156,7 @@ fn reported(request: &str) -> Row {
         format!("{request} late, by its own report"),
         Unit::Ns,
         Method::Stamp,
-        "the same by the delay's report, from its first read to its last: entry and return are not in it",
+        "the same by the delay's report, from its first read to its last, without entry and return",
     )
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "disturbance",
         "Disturbance",
-        "What the machine does to a program that wants to run, and to one that wants to be woken every millisecond. \
+        "How the machine disturbs a program that wants to run, and one that wants to be woken every millisecond. \
          On a guest an interrupt and time stolen by the hypervisor look alike, and are named so.",
     );
     gaps(&mut probes);
@@ -106,7 +106,7 @@ fn wakeup<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, class: Cl
         format!("missed periods, {policy}"),
         Unit::Count,
         Method::Count,
-        "periods that had passed altogether before the wake-up; their lateness is counted, not skipped",
+        "periods that had passed completely before the wake-up; their lateness is counted, not skipped",
     );
     let (late, missed) = (probes.row(table, late), probes.row(table, missed));
     probes.several(Setting::Punctual(class), [late, missed], move |context| {
@@ -131,10 +131,10 @@ fn people(cause: Cause) -> &'static str {
 
 fn meaning(cause: Cause) -> &'static str {
     match cause {
-        Cause::Interrupted => "an interrupt or the firmware, for there is no hypervisor",
-        Cause::InterruptedOrStolen => "an interrupt or the hypervisor, which nobody inside a guest can tell apart",
-        Cause::Stolen => "the hypervisor, for this CPU handled no interrupt during the run",
-        Cause::Unknown => "anything, for this machine has no sentinel",
+        Cause::Interrupted => "an interrupt or the firmware, because there is no hypervisor",
+        Cause::InterruptedOrStolen => "an interrupt or the hypervisor, which a guest cannot distinguish",
+        Cause::Stolen => "the hypervisor, because this CPU handled no interrupt during the run",
+        Cause::Unknown => "any cause, because this machine has no sentinel",
         Cause::Preempted => "the thread was taken off its CPU, or handled a signal",
     }
 }
@@ -180,7 +180,7 @@ fn measure_gaps<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, rows: &
         };
         let mut reading = Reading::single(f64::from(count));
         if samples.is_full() {
-            reading = reading.with_caveat(format!("lengths were kept of the first {} only", samples.len()));
+            reading = reading.with_caveat(format!("only the lengths of the first {} were kept", samples.len()));
         }
         context.put(rows.count, reading);
         context.put(rows.length, Reading::watched(samples.into_values(), watched));

@@ -14,16 +14,18 @@ pub(crate) fn remark<M: Machine + Clone + Sync + 'static>(context: &mut Context<
 
 fn sentence(states: Option<&str>, guest: bool) -> String {
     match (states, guest) {
-        (Some(states), false) => format!("Idle states of the CPU: {states}. The way out of them is in every wake-up."),
+        (Some(states), false) => {
+            format!("Idle states of the CPU: {states}. Every wake-up includes the exit from them.")
+        }
         (Some(states), true) => format!(
-            "Idle states of the CPU: {states}; what the host's CPU does below them is the host's. The way out of both is in every wake-up."
+            "Idle states of the CPU: {states}; the host's CPU has its own idle states below them. Every wake-up includes the exit from both."
         ),
         (None, true) => {
-            "Idle states: the host's, which this guest does not see. The way out of them is in every wake-up."
+            "Idle states: the host's, which this guest does not see. Every wake-up includes the exit from them."
                 .to_owned()
         }
         (None, false) => {
-            "Idle states of the CPU: not told by this system. The way out of them is in every wake-up.".to_owned()
+            "Idle states of the CPU: unknown on this system. Every wake-up includes the exit from them.".to_owned()
         }
     }
 }
@@ -37,7 +39,7 @@ pub(crate) fn evidence(usual_ns: Option<f64>, held_ns: Option<f64>) -> String {
             held / 1e3,
             usual / 1e3
         ),
-        _ => "What the idle states add to a wake-up is not verified: /dev/cpu_dma_latency may not be held, or the policy is refused.".to_owned(),
+        _ => "The share of the idle states in a wake-up is not verified: no permission to hold /dev/cpu_dma_latency, or the policy was refused.".to_owned(),
     }
 }
 
@@ -54,7 +56,7 @@ mod tests {
                 && sentence(Some("haltpoll"), true).contains("host's")
         );
         assert!(sentence(None, true).starts_with("Idle states: the host's"));
-        assert!(sentence(None, false).contains("not told"));
+        assert!(sentence(None, false).contains("unknown on this system"));
         assert!(evidence(Some(50_000.0), Some(4_000.0)).contains("4.0 µs in the median, without by 50.0 µs"));
         assert!(evidence(Some(50_000.0), None).contains("not verified"));
     }

@@ -34,10 +34,11 @@ mod disturbance;
 pub mod executive;
 mod host;
 mod idle;
+pub mod interleaving;
 #[cfg(target_os = "linux")]
 pub mod load;
 #[cfg(target_os = "linux")]
-pub mod losses;
+pub mod lost_time;
 mod merge;
 mod probe;
 #[cfg(target_os = "linux")]
@@ -46,7 +47,6 @@ pub mod reaction;
 mod remedies;
 mod request;
 mod round;
-pub mod rounds;
 mod sheet_run;
 mod sleeps;
 #[cfg(target_os = "linux")]

@@ -94,7 +94,7 @@ impl std::str::FromStr for SoakLoad {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, rate) = text.split_once('=').map_or((text, None), |(name, rate)| (name, Some(rate)));
         let kind = LoadKind::ALL.into_iter().find(|kind| kind.name() == name.trim());
-        let kind = kind.ok_or_else(|| format!("'{name}' is no load: write cpu, memory, disk or net"))?;
+        let kind = kind.ok_or_else(|| format!("'{name}' is not a load: write cpu, memory, disk or net"))?;
         let usual = match kind {
             LoadKind::Cpu | LoadKind::Memory => None,
             LoadKind::Disk => ByteRate::new(DISK_RATE),
@@ -102,7 +102,9 @@ impl std::str::FromStr for SoakLoad {
         };
         let rate = rate.map(|rate| rate.parse::<ByteRate>().map_err(|error| error.to_string())).transpose()?;
         match rate {
-            Some(rate) if rate.bytes_per_s() <= 0.0 => Err("a load of nothing is none: leave it out".to_owned()),
+            Some(rate) if rate.bytes_per_s() <= 0.0 => {
+                Err("a load needs a rate above zero: leave it out, or write a rate".to_owned())
+            }
             rate => Ok(Self { kind, rate: rate.or(usual) }),
         }
     }

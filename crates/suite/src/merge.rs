@@ -12,11 +12,11 @@ use hairspring_sheet::{
     Table, Unit, Value,
 };
 
+use crate::interleaving::median;
 use crate::probe::{
     CROWDED, ChapterDeclaration, Found, Numbers, Reading, RowDeclaration, TableDeclaration, peaks_named,
 };
 use crate::round::RoundPart;
-use crate::rounds::median;
 
 /// When and for how long a sheet was taken.
 #[derive(Clone, Copy, Debug)]
@@ -370,7 +370,7 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rounds::Random;
+    use crate::interleaving::Random;
 
     pub(super) fn part(round: u32, rows: Vec<(String, Found)>) -> RoundPart {
         RoundPart {

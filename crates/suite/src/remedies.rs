@@ -7,8 +7,8 @@ use hairspring_machine::{Machine, Nanos};
 use hairspring_settings::IdleLatency;
 use hairspring_sheet::{Absent, Method, Unit};
 
+use crate::interleaving::{in_blocks, median, mirrored};
 use crate::probe::{Context, Probes, Reading, Row, Setting, Taken};
-use crate::rounds::{in_blocks, median, mirrored};
 use crate::workload::{Observed, ReactionSource, Workload, WorkloadPlace, WorkloadRun};
 
 /// Pairs of blocks, one with the remedy and one without; in every second pair the remedy comes first.
@@ -30,7 +30,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "remedies",
         "Remedies",
-        "What a change of settings brings on this machine: a median with the remedy over the median without it, measured in turns. \
+        "The gain from a change of settings on this machine: a median with the remedy over the median without it, measured in turns. \
          Below 1 the remedy helps, about 1 it does nothing here.",
     );
     probes.needs_host("settings are those of a real machine");
@@ -41,7 +41,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     ];
     for (suffix, label, workload, share) in idle {
         let measures = format!(
-            "{label} under SCHED_FIFO, or as an ordinary thread where that is refused; /dev/cpu_dma_latency held at 0"
+            "{label} under SCHED_FIFO, or as an ordinary thread if that is refused; /dev/cpu_dma_latency held at 0"
         );
         let slot = probes.row(table, Row::new(suffix, label, Unit::Ratio, Method::Derived, measures));
         probes.several_on_host(Setting::AsStarted, [slot], move |context, timebase| {
@@ -94,8 +94,8 @@ fn ratios<M: Machine + Clone + Sync>(
 fn can_fall_asleep() -> Result<(), Absent> {
     match IdleLatency::in_force() {
         Ok(Some(0)) => Err(Absent::new(
-            "another program keeps the idle states off already, so there is nothing to compare with",
-            "end what holds /dev/cpu_dma_latency: `fuser -v /dev/cpu_dma_latency` names it",
+            "another program already keeps the idle states off, so no comparison is possible",
+            "end the program that holds /dev/cpu_dma_latency: `fuser -v /dev/cpu_dma_latency` names it",
         )),
         _ => Ok(()),
     }

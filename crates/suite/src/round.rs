@@ -15,9 +15,9 @@ use hairspring_time::Timebase;
 use serde::{Deserialize, Serialize};
 
 use crate::host::system::{Means, SentDisks};
+use crate::interleaving::Random;
 use crate::probe::{CROWDED, Context, Effort, Found, Rows, SheetProgress, StampCosts, company};
 use crate::request::{SheetError, SheetRequest, choose_cpu, selected};
-use crate::rounds::Random;
 
 /// The version of what the two programs say to each other.
 pub(crate) const PROTOCOL: u32 = 1;

@@ -10,12 +10,12 @@ use hairspring_time::{RealTime, Timebase};
 
 use crate::conditions;
 use crate::host::system;
+use crate::interleaving::Random;
 use crate::merge::{self, Taking};
 use crate::probe::{ChapterDeclaration, SheetProgress, policy_refused};
 use crate::request::{SheetError, SheetRequest, choose_cpu, selected};
 use crate::round::process::{self, Ask, Failed};
 use crate::round::{Measuring, RoundPart, RoundRequest, take_round};
-use crate::rounds::Random;
 
 /// How well the rate must be known before the first measurement, and how long that may take.
 const BOUND_PPM: f64 = 0.5;

@@ -38,7 +38,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "sleeps",
         "Sleeps",
-        "How much longer than asked the operating system's sleeps take for an ordinary program (SCHED_OTHER, default \
+        "How much longer than requested the operating system's sleeps take for an ordinary program (SCHED_OTHER, default \
          timer slack), and ours, by stamps around the call.",
     );
     let rows: Vec<[Slot; REQUESTS.len()]> = METHODS.iter().map(|method| rows(&mut probes, *method)).collect();

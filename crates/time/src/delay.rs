@@ -150,7 +150,6 @@ impl<M: Machine> Timebase<M> {
                 self.machine().fence();
                 return;
             }
-            std::hint::black_box(&mut *report);
             rehearsal = std::hint::black_box(false);
             // Fetching cold code is no gap, unless it took until after the deadline.
             let now = self.stamp();

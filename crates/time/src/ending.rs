@@ -75,7 +75,6 @@ impl<'t, M: Machine> Ending<'t, M> {
             machine.fence();
             return;
         }
-        black_box(told);
         // Fetching cold code is no gap, unless it took until after the goal.
         let now = machine.monotonic();
         if now < self.goal.reading() {

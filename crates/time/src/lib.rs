@@ -50,12 +50,12 @@ mod learned;
 mod long_delay;
 mod poll;
 mod profile;
-mod quiet;
 mod real_time;
 mod report;
 mod scale;
 mod skew;
 mod timebase;
+mod timer_slack;
 mod trust;
 mod verdict;
 

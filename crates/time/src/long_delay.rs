@@ -37,6 +37,7 @@
 //! the release returns, a final poll, a tuning argument), with absolute deadlines and a learned window in place of a fixed
 //! one.
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Instant, Machine, Nanos, Policy, Woken};
@@ -46,9 +47,9 @@ use crate::goal::Goal;
 use crate::held::HeldTimebase;
 use crate::learned::Learned;
 use crate::poll::Watch;
-use crate::quiet::Quiet;
 use crate::report::{DelayError, POLL_MOST, Report, check};
 use crate::timebase::Timebase;
+use crate::timer_slack::LeastSlack;
 
 /// The first sleep ends at least this long before the deadline: enough for its own lateness and a second sleep.
 const COARSE_LEAST: Nanos = Nanos::from_micros(400);
@@ -112,7 +113,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         let timebase = timebase.into();
         let mut sleeper = Sleeper { learned: Learned::new(), lead: Nanos::ZERO, budget: None, cancel: None };
         let machine = timebase.machine();
-        let quiet = Quiet::begin(machine);
+        let quiet = LeastSlack::begin(machine);
         for _ in 0..LESSONS {
             let until = machine.monotonic() + LESSON;
             machine.sleep_until(until);
@@ -188,7 +189,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     /// Negative and absurd requests; cancelled by its flag.
     #[inline(always)]
     pub fn delay(&mut self, request: Nanos) -> Result<Report, DelayError> {
-        self.delay_since(self.timebase.machine().monotonic(), request, |_| ())
+        self.wait(Wanted::Span { began: None, request }, &mut |_| ())
     }
 
     /// The same, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took earlier. A binding
@@ -204,13 +205,7 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         request: Nanos,
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
-        let span = (request - self.sleeper.lead).max(Nanos::ZERO);
-        let timebase = &*self.timebase;
-        // One variable and one return: so it is the caller's variable, and no copy is made after the end.
-        let mut told = Ok(Report::NONE);
-        let goal = Goal::after(timebase, began, span);
-        self.sleeper.run(timebase, goal, began, (request, span - request), &mut prepare, &mut told);
-        told
+        self.wait(Wanted::Span { began: Some(began), request }, &mut prepare)
     }
 
     /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` is afterwards not before the
@@ -237,29 +232,70 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         deadline: Instant,
         mut prepare: impl FnMut(Nanos),
     ) -> Result<Report, DelayError> {
-        let (timebase, lead) = (&*self.timebase, self.sleeper.lead);
-        let began = timebase.machine().monotonic();
-        let deadline = timebase.deadline(deadline);
-        let ahead = deadline.since(timebase.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
-        let request = check(ahead.max(Nanos::ZERO))?;
-        let goal = Goal::until(timebase, began, deadline - lead, ahead - lead);
-        if goal.left(timebase, began) <= Nanos::ZERO {
-            return Ok(Report { requested: request, ..Report::of_none(goal.lateness(timebase) - lead) });
-        }
-        let mut told = Ok(Report::NONE);
-        self.sleeper.run(timebase, goal, began, (request, -lead), &mut prepare, &mut told);
+        self.wait(Wanted::Deadline(deadline), &mut prepare)
+    }
+
+    /// The delay: two calls of [`Sleeper::advance`]. Only their loop is inlined into the caller's code. The first call returns after the
+    /// rehearsal, so the code to which the delay returns is in the caches before the goal; and the second call enters as the first did, so the
+    /// way in is in the caches when the caller's next delay begins.
+    #[inline(always)]
+    fn wait(&mut self, wanted: Wanted, prepare: &mut dyn FnMut(Nanos)) -> Result<Report, DelayError> {
+        // One variable and one return: so it is the caller's variable, and no copy is made after the end. The first call writes it; this is
+        // what takes the fewest instructions.
+        let mut told = Err(DelayError::OtherEpoch);
+        let mut near = None;
+        while !self.sleeper.advance(&self.timebase, wanted, prepare, &mut near, &mut told) {}
         told
     }
 }
 
 impl Sleeper<'_> {
+    /// Brings a delay further. The first call sleeps, polls until just before the goal and rehearses the end; the second ends the delay.
+    /// Returns whether the delay is over.
+    #[inline(never)]
+    fn advance<'h, M: Machine>(
+        &mut self,
+        timebase: &'h HeldTimebase<'_, M>,
+        wanted: Wanted,
+        prepare: &mut dyn FnMut(Nanos),
+        near: &mut Option<Near<'h, M>>,
+        told: &mut Result<Report, DelayError>,
+    ) -> bool {
+        // First of all, before anything is fetched from memory: the time that passes before this reading is not in the delay.
+        let now = timebase.machine().monotonic();
+        // The compiler must not know the answer, or it would make two copies of the end.
+        let rehearsal = black_box(near.is_none());
+        if rehearsal {
+            // The compiler must not look up who holds the time base for this before the reading.
+            *near = self.try_come_near(black_box(timebase), now, wanted, prepare, told);
+        }
+        let (Some(near), Ok(report)) = (near, told) else { return true };
+        near.pass(rehearsal, report);
+        !rehearsal
+    }
+
+    /// The goal of a delay that begins now, with the request and the distance of the goal from it.
+    fn aim<M: Machine>(&self, timebase: &Timebase<M>, now: Instant, wanted: Wanted) -> Result<Aim, DelayError> {
+        match wanted {
+            Wanted::Span { began, request } => {
+                let (request, began) = (check(request)?, began.unwrap_or(now));
+                let span = (request - self.lead).max(Nanos::ZERO);
+                Ok(Aim { goal: Goal::after(timebase, began, span), began, request, shift: span - request })
+            }
+            Wanted::Deadline(deadline) => {
+                let deadline = timebase.deadline(deadline);
+                let ahead = deadline.since(timebase.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
+                let goal = Goal::until(timebase, now, deadline - self.lead, ahead - self.lead);
+                Ok(Aim { goal, began: now, request: check(ahead.max(Nanos::ZERO))?, shift: -self.lead })
+            }
+        }
+    }
+
     /// The delay without its end: sleeps, and polls until just before the goal.
     fn come_near<'t, M: Machine>(
         &mut self,
         timebase: &'t Timebase<M>,
-        goal: Goal,
-        began: Instant,
-        (request, shift): (Nanos, Nanos),
+        Aim { goal, began, request, shift }: Aim,
         prepare: &mut dyn FnMut(Nanos),
     ) -> Result<Near<'t, M>, DelayError> {
         let machine = timebase.machine();
@@ -267,7 +303,7 @@ impl Sleeper<'_> {
         let mut left = goal.left(timebase, now);
         let (mut asleep_from, mut window) = (now, Nanos::ZERO);
         if left > Nanos::ZERO {
-            let quiet = Quiet::begin(machine);
+            let quiet = LeastSlack::begin(machine);
             now = machine.monotonic();
             asleep_from = now;
             left = goal.left(timebase, now);
@@ -295,39 +331,27 @@ impl Sleeper<'_> {
         Ok(Near { ending, request, shift, slept, awake_from, window })
     }
 
-    /// The delay. The loop of its two last passes is inlined into the caller's code: so the rehearsal returns there, too, and the code to
-    /// which the delay returns is in the caches before the goal. `shift` is the distance of the goal from the request.
-    #[inline(always)]
-    fn run<M: Machine>(
-        &mut self,
-        timebase: &Timebase<M>,
-        goal: Goal,
-        began: Instant,
-        (request, shift): (Nanos, Nanos),
-        prepare: &mut dyn FnMut(Nanos),
-        told: &mut Result<Report, DelayError>,
-    ) {
-        let near = self.try_come_near(timebase, goal, began, (request, shift), prepare, told);
-        if let (Some(mut near), Ok(report)) = (near, told) {
-            Ending::<M>::in_two_passes(|rehearsal| near.pass(rehearsal, report));
-        }
-    }
-
-    /// [`come_near`](Self::come_near), with its error in the report. All this is not inlined: if the caller's code wrote parts of the
-    /// report, the compiler would copy it.
+    /// [`come_near`](Self::come_near), with its error in the report; none also if the deadline has passed already, and the report says how long
+    /// ago.
     #[inline(never)]
     fn try_come_near<'t, M: Machine>(
         &mut self,
         timebase: &'t Timebase<M>,
-        goal: Goal,
-        began: Instant,
-        (request, shift): (Nanos, Nanos),
+        now: Instant,
+        wanted: Wanted,
         prepare: &mut dyn FnMut(Nanos),
         told: &mut Result<Report, DelayError>,
     ) -> Option<Near<'t, M>> {
-        match check(request).and_then(|_| self.come_near(timebase, goal, began, (request, shift), prepare)) {
+        let aim = self.aim(timebase, now, wanted);
+        if let (Wanted::Deadline(_), Ok(Aim { goal, request, .. })) = (wanted, aim)
+            && goal.left(timebase, now) <= Nanos::ZERO
+        {
+            *told = Ok(Report { requested: request, ..Report::of_none(goal.lateness(timebase) - self.lead) });
+            return None;
+        }
+        match aim.and_then(|aim| self.come_near(timebase, aim, prepare)) {
             Ok(near) => {
-                *told = Ok(Report { requested: request, window: near.window, ..Report::NONE });
+                *told = Ok(Report { requested: near.request, window: near.window, ..Report::NONE });
                 Some(near)
             }
             Err(error) => {
@@ -341,7 +365,7 @@ impl Sleeper<'_> {
     fn sleep<M: Machine>(
         &mut self,
         machine: &M,
-        quiet: &Quiet<'_, M>,
+        quiet: &LeastSlack<'_, M>,
         from: Instant,
         until: Instant,
         began: Instant,
@@ -431,6 +455,25 @@ fn free(request: Nanos) -> Nanos {
     Nanos::new(request.count() / FREE_PART).min(FREE_MOST)
 }
 
+/// What a delay waits for.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// A time from this reading of the kernel's clock on, or from the beginning of the call.
+    Span { began: Option<Instant>, request: Nanos },
+    /// An instant of the time base.
+    Deadline(Instant),
+}
+
+/// Where a delay is to end.
+#[derive(Clone, Copy)]
+struct Aim {
+    goal: Goal,
+    began: Instant,
+    request: Nanos,
+    /// The distance of the goal from the request.
+    shift: Nanos,
+}
+
 /// A delay just before its goal.
 struct Near<'t, M: Machine> {
     ending: Ending<'t, M>,
@@ -443,8 +486,8 @@ struct Near<'t, M: Machine> {
 }
 
 impl<M: Machine> Near<'_, M> {
-    /// One pass of the end. It is not inlined, so that its return is rehearsed, too.
-    #[inline(never)]
+    /// One pass of the end.
+    #[inline(always)]
     fn pass(&mut self, rehearsal: bool, told: &mut Report) {
         let Self { ending, request, shift, slept, awake_from, .. } = self;
         ending.pass(rehearsal, told, |report, reached, waited| {

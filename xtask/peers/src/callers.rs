@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hairspring_sheet::Unit;
-use hairspring_suite::rounds::median;
+use hairspring_suite::interleaving::median;
 use hairspring_time::{Cpu, Host, LongDelay, Machine, Nanos, RealTime, Timebase};
 use serde_json::Value;
 

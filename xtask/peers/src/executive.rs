@@ -22,7 +22,7 @@ use hairspring_time::{Nanos, Timebase};
 
 use hairspring_suite::executive::ours::{Ours, ThreadUp};
 use hairspring_suite::executive::{Bench, Compared};
-use hairspring_suite::rounds::median;
+use hairspring_suite::interleaving::median;
 
 /// Rounds between two stamps.
 const ROUNDS: u64 = 512;

@@ -9,7 +9,7 @@ use std::process::Command;
 use hairspring_ring::{Bytes, Pages};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Method, Unit};
-use hairspring_suite::rounds::{interleave, median};
+use hairspring_suite::interleaving::{interleave, median};
 use hairspring_suite::transfer::{Arena, Operation, non_temporal_stores};
 use hairspring_time::{Cpu, Host, Machine, RealTime, Timebase};
 
@@ -166,7 +166,7 @@ fn unread(program: &str, output: &str) -> String {
 fn print(results: &[Rates; CANDIDATES.len()], array: Bytes, rounds: usize, cpu: Cpu) {
     println!("## Copies of memory\n");
     println!(
-        "Bytes copied in a second from one array of {array} to another, on CPU {}; {rounds} rounds, in an order of each round's own, of which each \
+        "Bytes copied in a second from one array of {array} to another, on CPU {}; {rounds} rounds, each in its own random order; each \
          candidate has its turn. Ours uses {}. The peers' pages are the kernel's choice.\n",
         cpu.0,
         non_temporal_stores()

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use hairspring_machine::{Host, Machine};
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Figure, Method, Unit};
-use hairspring_suite::rounds::{interleave, median};
+use hairspring_suite::interleaving::{interleave, median};
 use hairspring_time::{Ordering, Profile, Timebase};
 
 use crate::report::statistics;

@@ -1,13 +1,17 @@
 //! The recorder beside fio: the same disk, block and depth, each writing to a new file whose space was reserved, each in its
-//! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read the files back, and the last table
+//! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read the files back; so does a plain loop of
+//! reads, beside the excerpts that Python gets, all through the page cache, which is emptied of the file before. The last table
 //! counts the CPU time of recording a gigabyte per second.
 
+use std::fs::File;
+use std::ops::ControlFlow;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::{Files, Recording};
+use hairspring_record::recording::{Excerpt, ExcerptCheck, ExcerptPart, Files, Recording};
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_record::store::{Ways, best};
 use hairspring_record::verify::{VerifyOptions, verify};
@@ -17,7 +21,7 @@ use hairspring_sheet::{Method, Unit};
 use hairspring_source::Source;
 use hairspring_source::pattern::Pattern;
 use hairspring_source::virtual_card::{Settings, UnpacedCard, VirtualCard};
-use hairspring_suite::rounds::median;
+use hairspring_suite::interleaving::median;
 use hairspring_time::Nanos;
 
 use crate::report;
@@ -44,7 +48,16 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
          of them, and is not verified.\n",
         folder.display()
     );
-    let lines = ["fio, write", "recorder, unpaced", "fio, read", "verify", "verify, checksums alone"];
+    let lines = [
+        "fio, write",
+        "recorder, unpaced",
+        "fio, read",
+        "verify",
+        "verify, checksums alone",
+        "plain read",
+        "excerpts, checked",
+        "excerpts, unchecked",
+    ];
     let mut lines = lines.map(|name| Line { name, rates: Vec::new() });
     let mut notes = Vec::new();
     let fio_file = folder.join("peers-fio.data");
@@ -73,11 +86,20 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
                 }
             }
         }
+        let mut turns = [5, 6, 7];
+        turns.rotate_left(round % 3);
+        for turn in turns {
+            lines[turn].rates.push(match turn {
+                5 => plainly_read(&base)?,
+                6 => excerpted(&base, ExcerptCheck::Checksums)?,
+                _ => excerpted(&base, ExcerptCheck::Unchecked)?,
+            });
+        }
     }
     let medians: Vec<f64> = lines.iter().map(|line| median(&line.rates)).collect();
     println!("| what | n | min | median | max | against |\n| --- | ---: | ---: | ---: | ---: | --- |");
     for (index, line) in lines.iter().enumerate() {
-        let peer = if index < 2 { 0 } else { 2 };
+        let peer = [0, 0, 2, 2, 2, 5, 5, 5][index];
         let figure = hairspring_sheet::Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut line.rates.clone());
         let cells = [figure.min, figure.median, figure.max].map(|value| report::cell(value, Unit::BytesPerS));
         let ratio = medians[index] / medians[peer];
@@ -148,7 +170,7 @@ fn one(base: &Path, source: Box<dyn Source>) -> Result<Recorded, String> {
         volume: Some(VOLUME),
         ..RecordConfig::default()
     };
-    let input = Input { source, targets: vec![base.to_owned()] };
+    let input = Input { source, targets: vec![base.to_owned()], channels: Vec::new() };
     let mut recorded = record(vec![input], &config, &AtomicBool::new(false), &mut |_| ()).map_err(|e| e.to_string())?;
     recorded.pop().ok_or_else(|| "record nothing".to_owned())
 }
@@ -165,6 +187,51 @@ fn verified(base: &Path, counters: bool) -> Result<f64, String> {
         return Err(format!("verify what was recorded: {}", verified.verdict.name()));
     }
     Ok(verified.bytes.count() as f64 / took.as_secs_f64())
+}
+
+/// Bytes of an excerpt, as dask reads them.
+const EXCERPT: u64 = 96 << 20;
+
+/// The rate of reading a recording excerpt by excerpt.
+fn excerpted(base: &Path, check: ExcerptCheck) -> Result<f64, String> {
+    let recording = Recording::open(&[base.to_owned()]).map_err(|error| error.to_string())?;
+    let part = ExcerptPart { recording: &recording, blocks: recording.blocks() };
+    let (layout, bytes) = (recording.about().layout, recording.stored_bytes());
+    let (frames, most) = (layout.frames_in(Bytes(bytes)).0, layout.frames_in(Bytes(EXCERPT)).0);
+    forget(&File::open(Files::of(base).data).map_err(|error| error.to_string())?)?;
+    let before = std::time::Instant::now();
+    let mut first = 0;
+    while first < frames {
+        let mut store = best(Excerpt::DEPTH, Excerpt::WAYS);
+        let range = first..frames.min(first + most);
+        let mut go_on = || ControlFlow::Continue(());
+        let read = Excerpt::read(&mut *store, &[part], range, check, &mut go_on);
+        std::hint::black_box(read.map_err(|error| error.to_string())?.bytes());
+        first += most;
+    }
+    Ok(bytes as f64 / before.elapsed().as_secs_f64())
+}
+
+/// The rate of reading the data file of a recording into one buffer, block by block.
+fn plainly_read(base: &Path) -> Result<f64, String> {
+    let file = File::open(Files::of(base).data).map_err(|error| error.to_string())?;
+    forget(&file)?;
+    let mut buffer = vec![0; BLOCK.count() as usize];
+    let before = std::time::Instant::now();
+    let mut at = 0;
+    loop {
+        match file.read_at(&mut buffer, at).map_err(|error| error.to_string())? {
+            0 => return Ok(at as f64 / before.elapsed().as_secs_f64()),
+            read => at += read as u64,
+        }
+        std::hint::black_box(&buffer);
+    }
+}
+
+/// Takes a file out of the page cache.
+fn forget(file: &File) -> Result<(), String> {
+    file.sync_all().map_err(|error| error.to_string())?;
+    rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(|error| error.to_string())
 }
 
 /// fio's rate; none, with a note, if it is not installed or fails.

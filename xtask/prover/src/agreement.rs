@@ -6,6 +6,8 @@
 //!
 //! It takes hours, so each comparison is kept in a file as soon as it is complete ([`Kept`]), and `--resume` goes on with what is missing.
 
+mod change;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use hairspring_sheet::render::from_json;
 use hairspring_sheet::{
-    CompareTerms, ComparedSheets, Comparison, Doubt, Interleaved, InterleavedRow, RowVerdict, Sheet, Unit, compare,
+    CompareTerms, ComparedSheets, Comparison, Doubt, Interleaved, InterleavedRow, RowVerdict, Sheet, compare,
     compare_interleaved,
 };
 use serde_json::{Map, json};
@@ -35,37 +37,6 @@ const SIGNS_LEAST: f64 = 0.01;
 /// Rows whose rounds vary by no more are quiet, and those whose rounds vary by more are noisy.
 const QUIET: f64 = 0.03;
 const NOISY: f64 = 0.1;
-/// A row is called quiet only if this part of its rounds is counted: few rounds are alike by chance.
-const COUNTED_LEAST: f64 = 0.8;
-/// The changes, and which share of the quiet rows must be found.
-const CHANGES: [(f64, f64); 5] = [(0.02, 0.0), (0.05, 0.0), (0.1, 0.65), (0.2, 0.8), (0.5, 0.8)];
-/// The share of intervals that hold the true change.
-const COVERED_LEAST: f64 = 0.9;
-/// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. After a sweep of the
-/// caches the spinning itself would be cold; first calls are made by other processes; reports and counts are none of the caller's time; and while
-/// a fiber's look at its interrupts waits for the other CPU's line, the processor runs ahead into the spinning.
-const SPINNING: [&str; 7] =
-    ["sleeps.", "clocks.read.", "delays.", "executive.", "transfer.memory.", "transfer.word.", "reaction."];
-const NOT_SPINNING: [&str; 16] = [
-    ".dirty.",
-    ".flushed",
-    ".first",
-    ".reported",
-    ".early",
-    ".cpu_share",
-    ".interrupt_latency.",
-    ".fiber.isp.",
-    ".fiber.interrupt",
-    ".wake",
-    ".start",
-    ".lock",
-    ".io",
-    ".matrix.",
-    ".chain.",
-    ".fit.",
-];
-/// Rows that come from changed ones, and so change with them.
-const DERIVED: [&str; 2] = [".fit.", ".cpu_share"];
 /// What the chapters of a sheet take, in seconds: about so much with `--quick`, and without.
 const CHAPTER_S: [f64; 2] = [4.0, 12.0];
 const CHAPTERS: usize = 7;
@@ -114,7 +85,7 @@ impl Part {
         match self {
             Self::Copies => 2 * runs,
             Self::Singles => 2 * runs.div_ceil(2),
-            Self::Change => 2 * (1 + CHANGES.len() as u32),
+            Self::Change => 2 * (1 + change::CHANGES.len() as u32),
             Self::Load => 2 * 3,
         }
     }
@@ -151,7 +122,7 @@ pub(crate) fn prove(terms: &Terms) -> Verdict {
             let show = match part {
                 Part::Copies => copies,
                 Part::Singles => singles,
-                Part::Change => change,
+                Part::Change => change::change,
                 Part::Load => loads,
             };
             if let Err(why) = show(terms, &kept, &mut findings) {
@@ -221,7 +192,7 @@ impl Kept {
         let (took, measured) = *self.took.borrow();
         let left =
             took.as_secs_f64() / f64::from(measured.max(1)) * f64::from(self.planned.saturating_sub(self.there.get()));
-        println!("agreement: {name} is there; about {:.0} minutes are left", left / 60.0);
+        println!("agreement: {name} is done; about {:.0} minutes remain", left / 60.0);
         Ok(text)
     }
 
@@ -252,7 +223,7 @@ fn ab(
     kept: &Kept,
     name: &str,
     seed: u32,
-    spin: &[(String, f64)],
+    spin: &BTreeMap<String, f64>,
 ) -> Result<(Interleaved, Comparison), String> {
     let program = kept.program.display().to_string();
     let mut arguments: Vec<String> = ["ab", &program, &program, "--format", "json"].map(str::to_owned).into();
@@ -314,9 +285,13 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
+/// A comparison of the build with its copy.
+fn copy(terms: &Terms, kept: &Kept, seed: u32) -> Result<(Interleaved, Comparison), String> {
+    ab(terms, kept, &format!("copies-{seed}"), seed, &BTreeMap::new())
+}
+
 fn copies(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), String> {
-    let run = |seed: u32| ab(terms, kept, &format!("copies-{seed}"), seed, &[]);
-    let runs = (0..terms.runs).map(run).collect::<Result<Vec<_>, _>>()?;
+    let runs = (0..terms.runs).map(|seed| copy(terms, kept, seed)).collect::<Result<Vec<_>, _>>()?;
     let all: Vec<Told> = runs.iter().map(|(_, comparison)| told(comparison)).collect();
     let counted: Vec<&Told> = all.iter().filter(|told| !told.void).collect();
     let declaring = counted.iter().filter(|told| !told.declared.is_empty()).count();
@@ -366,7 +341,7 @@ fn variances(runs: &[&Interleaved], findings: &mut Findings) {
         findings.say(
             format!("variance of {chapter}"),
             json!(format!(
-                "rounds vary by {:.1} % in the middle row; {:.0} % of that variance is the process', the rest the time's; {noisy} of \
+                "rounds vary by {:.1} % in the median row; {:.0} % of that variance is between processes, the rest over time; {noisy} of \
                  {} rows vary by more than 10 %",
                 sd * 100.0,
                 share.min(1.0) * 100.0,
@@ -427,97 +402,6 @@ fn sheet(terms: &Terms, kept: &Kept, name: &str) -> Result<Sheet, String> {
     from_json(&kept.get(name, 1, &arguments)?).map_err(|error| format!("failed to {error}"))
 }
 
-/// Whether the other build can spin inside what this row measures.
-fn spins(row: &InterleavedRow) -> bool {
-    SPINNING.iter().any(|beginning| row.id.starts_with(beginning))
-        && !NOT_SPINNING.iter().any(|part| row.id.contains(part))
-        && (row.unit == Unit::Ns || is_rate(row))
-}
-
-/// Whether it counts per second, so that what takes longer has less.
-fn is_rate(row: &InterleavedRow) -> bool {
-    matches!(row.unit, Unit::PerSecond | Unit::BytesPerS)
-}
-
-fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), String> {
-    let (before, _) = ab(terms, kept, "change-none", 1000, &[])?;
-    let medians: BTreeMap<String, f64> = before
-        .rows
-        .iter()
-        .filter(|row| spins(row))
-        .filter_map(|row| {
-            let values: Vec<f64> = row.pairs.iter().filter_map(|pair| pair.baseline).collect();
-            let median = (values.len() >= 2).then(|| middle(values)).filter(|median| *median > 0.0)?;
-            // The time of one event, or of one of what is counted.
-            Some((row.id.clone(), if is_rate(row) { 1e9 / median } else { median }))
-        })
-        .collect();
-    findings.say("change: rows that are changed", json!(format!("{} of {}", medians.len(), before.rows.len())));
-    for (change, least) in CHANGES {
-        let spin: Vec<(String, f64)> = medians.iter().map(|(id, median)| (id.clone(), median * change)).collect();
-        let percent = format!("change of {:2.0} %", change * 100.0);
-        let (measured, comparison) = ab(terms, kept, &format!("change-{:.0}", change * 100.0), 2000, &spin)?;
-        let mut of = Changed::default();
-        for (row, compared) in measured.rows.iter().zip(&comparison.rows) {
-            let Some(against) = compared.others.first().filter(|against| against.difference.is_some()) else {
-                continue;
-            };
-            let differs = against.verdict.differs();
-            if DERIVED.iter().any(|part| row.id.contains(part)) {
-                continue;
-            }
-            if !medians.contains_key(&row.id) {
-                of.others += 1;
-                of.others_declared += usize::from(differs);
-                continue;
-            }
-            let truth = if is_rate(row) { 1.0 / (1.0 + change) } else { 1.0 + change };
-            let counted: Vec<f64> = row.pairs.iter().filter(|p| !p.void).filter_map(|pair| pair.baseline).collect();
-            let is_quiet = counted.len() as f64 >= f64::from(terms.rounds) * COUNTED_LEAST && varies(counted) <= QUIET;
-            of.judged += 1;
-            of.quiet += usize::from(is_quiet);
-            of.found += usize::from(is_quiet && differs);
-            of.wrong += usize::from(differs && against.ratio.is_some_and(|ratio| (ratio > 1.0) != (truth > 1.0)));
-            let holds = against.interval.is_some_and(|[low, high]| low <= truth && truth <= high);
-            of.held += usize::from(holds);
-            if !holds {
-                of.missed.push(format!("{} {:.3}", row.id, against.ratio.unwrap_or(0.0)));
-            }
-        }
-        let Changed { judged, quiet, found, wrong, held, others, others_declared, missed } = of;
-        findings.say(
-            percent.clone(),
-            json!(format!(
-                "{found} of {quiet} quiet rows found, {wrong} of {judged} with the wrong sign, {held} of {judged} intervals hold it, \
-                 {others_declared} of {others} unchanged rows declared"
-            )),
-        );
-        findings.say(format!("{percent}: intervals without it"), json!(missed.join(", ")));
-        findings.require(judged > 0, format!("{percent}: no row has a result"));
-        findings
-            .require(found as f64 >= least * quiet as f64, format!("{percent}: {found} of {quiet} quiet rows found"));
-        findings.require(wrong == 0, format!("{percent}: {wrong} rows have the wrong sign"));
-        let covered = held as f64 >= COVERED_LEAST * judged as f64;
-        findings.require(covered, format!("{percent}: {held} of {judged} intervals hold it"));
-        let few = others_declared as f64 <= (ROWS_MOST * others as f64).max(1.0);
-        findings.require(few, format!("{percent}: {others_declared} of {others} unchanged rows are declared"));
-    }
-    Ok(())
-}
-
-/// What a change of one size did.
-#[derive(Default)]
-struct Changed {
-    judged: usize,
-    quiet: usize,
-    found: usize,
-    wrong: usize,
-    held: usize,
-    others: usize,
-    others_declared: usize,
-    missed: Vec<String>,
-}
-
 /// The standard deviation of the logarithms of values; infinite where one has none.
 fn varies(values: Vec<f64>) -> f64 {
     let variance = variance(values.iter().map(|value| value.ln()));
@@ -525,7 +409,7 @@ fn varies(values: Vec<f64>) -> f64 {
 }
 
 fn loads(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), String> {
-    let usual = Duration::from_secs_f64(ab(terms, kept, "load-none", 3000, &[])?.0.taken.duration_s);
+    let usual = Duration::from_secs_f64(ab(terms, kept, "load-none", 3000, &BTreeMap::new())?.0.taken.duration_s);
     let shapes: [(&str, &str, Shape); 2] = [
         ("load-grows", "load that grows", |passed| 0.5 * passed.min(1.0)),
         ("load-begins", "load from the middle on", |passed| if passed < 0.5 { 0.0 } else { 0.5 }),
@@ -534,7 +418,7 @@ fn loads(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), Stri
         let ended = AtomicBool::new(false);
         let told = std::thread::scope(|scope| {
             scope.spawn(|| work(usual, shape, &ended));
-            let told = ab(terms, kept, file, 4000, &[]).map(|(_, comparison)| told(&comparison));
+            let told = ab(terms, kept, file, 4000, &BTreeMap::new()).map(|(_, comparison)| told(&comparison));
             // Relaxed: a plain flag; the scope's end joins the thread.
             ended.store(true, Ordering::Relaxed);
             told

@@ -10,7 +10,7 @@ use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
 
 use super::place::{PAUSE, POLICIES, STRETCH, take};
-use super::{Verdict, summary};
+use super::{Verdict, order_statistics};
 
 /// The requests.
 const REQUESTS: [Nanos; 3] = [Nanos::from_micros(1), Nanos::from_micros(10), Nanos::from_micros(30)];
@@ -44,8 +44,8 @@ pub(crate) fn prove(count: u64) -> Verdict {
                         let label =
                             format!("{name}, {request}, {which}: late by more than {LATE}, of them called clean");
                         figures.insert(label, json!([delays.too_late, delays.clean]));
-                        let label = format!("{name}, {request}, {which}: late as the caller sees it");
-                        figures.insert(label, summary::figures(&mut delays.late));
+                        let label = format!("{name}, {request}, {which}: lateness as the caller sees it");
+                        figures.insert(label, order_statistics::figures(&mut delays.late));
                     }
                     late += repeated.too_late;
                     clean += repeated.clean;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{NOT_RUN, Verdict, sources};
+use super::{NOT_RUN, Verdict, fingerprint};
 
 /// Seeds of a piece.
 const PIECE: u64 = 80;
@@ -63,9 +63,9 @@ fn code() -> Result<u64, String> {
     let mut files = BTreeMap::new();
     for name in CRATES {
         let folder = Path::new("crates").join(name);
-        sources::numbers(&folder, &mut files).map_err(|error| format!("read {}: {error}", folder.display()))?;
+        fingerprint::numbers(&folder, &mut files).map_err(|error| format!("read {}: {error}", folder.display()))?;
     }
-    Ok(sources::number(&files))
+    Ok(fingerprint::number(&files))
 }
 
 /// All pieces, the one with this seed first.

@@ -44,7 +44,7 @@ const CHECKS: [Check; 5] = [
         package: "rt-tests",
         read: cyclictest,
         factor: 2.0,
-        why: "cyclictest tells the mean in whole µs, and the row the median",
+        why: "cyclictest reports the mean in whole µs, and the row the median",
     },
     Check {
         name: "cyclictest, idle states held off",
@@ -54,7 +54,7 @@ const CHECKS: [Check; 5] = [
         package: "rt-tests",
         read: cyclictest,
         factor: 2.0,
-        why: "cyclictest tells the mean in whole µs, and the row the median",
+        why: "cyclictest reports the mean in whole µs, and the row the median",
     },
     Check {
         name: "mbw, memcpy",
@@ -98,7 +98,7 @@ const CHECKS: [Check; 5] = [
         package: "linux-perf",
         read: perf_pipe,
         factor: 3.0,
-        why: "two switches each; beside them perf writes and reads two pipes, and the row wakes and waits on two futexes",
+        why: "two switches each; in addition, perf writes and reads two pipes, and the row wakes and waits on two futexes",
     },
 ];
 

@@ -11,7 +11,7 @@ use hairspring_exec::{
 use hairspring_machine::sim::Script;
 use serde_json::{Map, Value, json};
 
-use super::{Verdict, place, summary};
+use super::{Verdict, order_statistics, place};
 
 /// The proof could not be set up.
 fn defect(what: impl ToString) -> Verdict {
@@ -31,7 +31,7 @@ pub(crate) fn preemption(count: u64) -> Verdict {
         match wakes(backend, count) {
             Ok((proved, finish)) => {
                 figures.insert(
-                    format!("{name}: wakes, of them preempted before the call returned"),
+                    format!("{name}: wakes, and those preempted before the call returned"),
                     json!([count, proved]),
                 );
                 figures.insert(format!("{name}: strict priority"), json!(finish.strict));
@@ -98,8 +98,8 @@ pub(crate) fn periodic_timer(seconds: i64) -> Verdict {
         };
         passed &= (taken.off_the_grid, taken.early) == (0, 0) && taken.late_ns.len() >= 2_000;
         let ends = 1_000.min(taken.late_ns.len() / 2);
-        let last = summary::figures(&mut taken.late_ns.split_off(taken.late_ns.len() - ends));
-        let first = summary::figures(&mut taken.late_ns[..ends]);
+        let last = order_statistics::figures(&mut taken.late_ns.split_off(taken.late_ns.len() - ends));
+        let first = order_statistics::figures(&mut taken.late_ns[..ends]);
         // The phase does not drift by more than a wake-up: the last thousand are as late as the first thousand.
         passed &= last["median_ns"].as_i64() <= first["p99_ns"].as_i64();
         figures.insert(format!("{name}: {seconds} s of 1 ms, off the grid, early, missed"), counts(&taken));
@@ -165,7 +165,7 @@ pub(crate) fn cyclictest(seconds: i64) -> Verdict {
     let mean_ns = ours.late_ns.iter().sum::<i64>() / ours.late_ns.len().max(1) as i64;
     figures.insert("cyclictest: min, average, max in µs".to_owned(), json!([field("Min:"), average_us, field("Max:")]));
     figures.insert("ours, thread_up timer: mean in ns".to_owned(), json!(mean_ns));
-    figures.insert("ours, thread_up timer".to_owned(), summary::figures(&mut ours.late_ns));
+    figures.insert("ours, thread_up timer".to_owned(), order_statistics::figures(&mut ours.late_ns));
     // The machine changes between two programs, so only the same order of magnitude is required.
     let ratio = mean_ns as f64 / (average_us.max(1) as f64 * 1_000.0);
     figures.insert("ours over cyclictest".to_owned(), json!((ratio * 100.0).round() / 100.0));

@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 
 use super::place::take;
 use super::simulator::Simulator;
-use super::{Verdict, summary};
+use super::{Verdict, order_statistics};
 
 /// An exposure is good when its length differs from the requested one by at most this.
 const GOOD_NS: i64 = 10_000;
@@ -210,10 +210,10 @@ fn judge(samples: &[Sample], figures: &mut Map<String, Value>) -> bool {
         "late_without_saying_so": silent,
         "not_read": unread,
         "reading_too_long": too_long,
-        "late": summary::figures(&mut late),
-        "late_by_kernel": summary::figures(&mut late_by_kernel),
-        "waited_for_the_cpu": summary::figures(&mut waited),
-        "window": summary::figures(&mut windows),
+        "late": order_statistics::figures(&mut late),
+        "late_by_kernel": order_statistics::figures(&mut late_by_kernel),
+        "waited_for_the_cpu": order_statistics::figures(&mut waited),
+        "window": order_statistics::figures(&mut windows),
         "beyond_10us": beyond,
         "verdicts": names,
     });

@@ -11,7 +11,7 @@ use hairspring_time::{Cause, Host, LongDelay, Machine, Nanos, Policy, Report, Ti
 use serde_json::{Map, Value, json};
 
 use super::place::{POLICIES, take};
-use super::{Verdict, summary};
+use super::{Verdict, order_statistics};
 
 /// Lengths with their names, and how often each is tried.
 const LENGTHS: [(&str, Nanos, u32); 4] = [
@@ -129,8 +129,8 @@ fn judge(timebase: &Timebase, run: &Run) -> (bool, Value) {
     let excluded = disturbed.len() as f64 / run.samples.len() as f64;
     let is_result = excluded <= EXCLUDED_MOST;
     let value = json!({
-        "inside": summary::figures(&mut inside),
-        "outside": summary::figures(&mut outside),
+        "inside": order_statistics::figures(&mut inside),
+        "outside": order_statistics::figures(&mut outside),
         "verdicts": verdicts,
         "excluded": disturbed.len(),
         "is_result": is_result,
@@ -139,7 +139,7 @@ fn judge(timebase: &Timebase, run: &Run) -> (bool, Value) {
         "within_1us_outside": good_outside,
         "median_of_all_ns": median,
         "longest_of_all_ns": all.last(),
-        "gaps": summary::figures(&mut gaps),
+        "gaps": order_statistics::figures(&mut gaps),
         "cpu_share": run.cpu_share,
     });
     let spread_held = !run.name.starts_with("fifo") || (is_result && good >= GOOD_LEAST);

@@ -118,7 +118,7 @@ pub(crate) struct Mutant {
 pub(crate) fn prove(part: &str, seconds: u32) -> Verdict {
     let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
     let Some(part) = PARTS.iter().find(|known| known.name == part) else {
-        return defect(format!("there is no part {part}; there are {}", names.join(", ")));
+        return defect(format!("there is no part {part}; the parts are {}", names.join(", ")));
     };
     try_part(part, seconds).unwrap_or_else(defect)
 }
@@ -261,7 +261,7 @@ fn judge(every: &[Mutant], mutants: &[Mutant], results: &Results, exceptions: &E
     figure("mutants", json!(every.len()));
     figure("of them excluded for a reason", json!(every.len() - mutants.len()));
     figure("found by a test", json!(count(Outcome::Killed)));
-    figure("found because the tests did not end", json!(count(Outcome::Hangs)));
+    figure("found by tests that did not end", json!(count(Outcome::Hangs)));
     figure("do not compile", json!(count(Outcome::DoesNotCompile)));
     figure("live for a reason", json!(excused.len()));
     figure("live", json!(unexcused.len()));
@@ -274,7 +274,7 @@ fn judge(every: &[Mutant], mutants: &[Mutant], results: &Results, exceptions: &E
         figure(&format!("lives {}", number + 1), json!(format!("{} — {}", mutant.name, mutant.code)));
     }
     for (number, entry) in stale.iter().enumerate() {
-        figure(&format!("an entry of mutants.toml that no mutant needs {}", number + 1), json!(entry));
+        figure(&format!("an entry of mutants.toml matches no mutant {}", number + 1), json!(entry));
     }
     if untried > 0 {
         figure("cargo-mutants said last", json!(said.lines().last().unwrap_or("nothing")));

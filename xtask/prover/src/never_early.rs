@@ -8,7 +8,7 @@ use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
 
 use super::place::{PAUSE, POLICIES, STRETCH, take};
-use super::{Verdict, summary};
+use super::{Verdict, order_statistics};
 
 /// The longest request, in nanoseconds.
 const LONGEST_NS: u64 = 20_000;
@@ -40,7 +40,7 @@ pub(crate) fn prove(count: u64) -> Verdict {
         let mut late: Vec<i64> = samples.iter().map(late).collect();
         early += late.iter().filter(|late| **late < 0).count() as u64;
         total += late.len() as u64;
-        figures.insert(format!("{name}_late"), summary::figures(&mut late));
+        figures.insert(format!("{name}_late"), order_statistics::figures(&mut late));
     }
     let calibration = timebase.calibration();
     figures.insert("delays".to_owned(), json!(total));

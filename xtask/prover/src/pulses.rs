@@ -48,7 +48,7 @@ fn pulses(count: u64, figures: &mut Map<String, serde_json::Value>) -> Result<u6
             all += each;
             let figure = Figure::from_samples(Unit::Ns, Method::Stamp, &mut longer);
             let told = json!({ "median": figure.median, "p99": figure.p99, "max": figure.max });
-            figures.insert(format!("{name}, {width}: longer by at most, ns"), told);
+            figures.insert(format!("{name}, {width}: greatest excess, ns"), told);
         }
         drop(std::fs::remove_file(&path));
     }

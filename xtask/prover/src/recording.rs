@@ -105,7 +105,7 @@ fn power_cut(place: &Path, after: Duration, figures: &mut Figures) -> Result<(),
     figures.add("bytes in the journals after the cut", in_journal);
     figures.add("bytes recovered", mended.bytes.count());
     if mended.bytes.count() < promised {
-        return Err(format!("{} bytes were promised, {} are left", promised, mended.bytes.count()));
+        return Err(format!("{} bytes were promised, {} remain", promised, mended.bytes.count()));
     }
     if promised == 0 {
         return Err("no sync was seen: the proof would show nothing".to_owned());
@@ -181,7 +181,7 @@ fn kill(child: &mut Child) -> Result<(), String> {
     let ended = child.try_wait().map_err(|error| error.to_string())?;
     drop(child.kill());
     drop(child.wait());
-    ended.map_or(Ok(()), |status| Err(format!("the recorder ended by itself: {status}")))
+    ended.map_or(Ok(()), |status| Err(format!("the recorder ended without being killed: {status}")))
 }
 
 /// Recovers the recording and then verifies it.
@@ -206,7 +206,7 @@ fn proven(recording: &Recording) -> Result<Verified, String> {
         return Err(format!("{} blocks are damaged, {mismatch:?}, {faults:?}", verified.damaged));
     }
     if verified.pattern.is_none() || verified.verdict == RecordingVerdict::Unaccounted {
-        return Err(format!("it could not be proven: {}", verified.verdict.name()));
+        return Err(format!("no proof: {}", verified.verdict.name()));
     }
     Ok(verified)
 }

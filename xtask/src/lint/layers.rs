@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("exec", &["machine", "exec-core"]),
     ("ring", &["machine"]),
     ("source", &["describe", "machine", "ring"]),
-    ("record", &["file", "machine", "time", "ring", "source"]),
+    ("record", &["describe", "file", "machine", "time", "ring", "source"]),
     ("play", &["file", "machine", "ring", "source", "record"]),
     ("plan", &["machine", "ring", "source", "record"]),
     ("device", &["describe", "machine", "time", "ring", "source"]),
@@ -32,13 +32,14 @@ const LAYERS: &[(&str, &[&str])] = &[
             "sheet",
         ],
     ),
+    ("archive", &["file", "sheet"]),
     ("advice", &["describe", "machine", "time", "settings", "culprit", "ring", "plan", "sheet", "suite"]),
     ("c", &["machine", "time", "sheet", "device", "exec"]),
     (
         "cli",
         &[
             "describe", "file", "machine", "time", "settings", "culprit", "exec", "ring", "source", "record", "play",
-            "plan", "device", "station", "sheet", "suite", "advice",
+            "plan", "device", "station", "sheet", "suite", "advice", "archive",
         ],
     ),
 ];

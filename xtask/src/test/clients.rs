@@ -191,7 +191,7 @@ impl Site<'_> {
         let (workspace, target) = (self.context.workspace, format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
         let folder = workspace.scratch("asan");
         let mut build = workspace.cargo(&["rustc", "--quiet", "-p", "hairspring-c", "--crate-type", "staticlib"]);
-        build.args(["--target", &target]).env("CARGO_TARGET_DIR", &folder);
+        build.args(["--target", &target, "--features", "hairspring-exec/sanitizer"]).env("CARGO_TARGET_DIR", &folder);
         build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address");
         let built = self.context.run(&format!("{} build under AddressSanitizer", self.name), &mut build);
         if !built.succeeded() {

@@ -19,8 +19,10 @@ pub(crate) struct Step {
 pub(crate) enum Run {
     /// One run of Cargo that passes when it exits 0.
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
-    /// A function, which gets the step's name for its reports.
+    /// A function, which gets the step's name for its reports. If it fails, it is called once more.
     Call(fn(&Context, &str) -> Tally),
+    /// The same for cases of `cargo test`: the function tries those that failed again itself, one by one.
+    Cases(fn(&Context, &str) -> Tally),
 }
 
 /// The step that builds the command.
@@ -88,14 +90,14 @@ pub(crate) const STEPS: &[Step] = &[
         about: "unit, integration and documentation tests",
         needs: &[],
         limit_s: 840,
-        run: Run::Call(cargo_tests::run),
+        run: Run::Cases(cargo_tests::run),
     },
     Step {
         name: "unchecked",
         about: "messages of the executive without parameter checks",
         needs: &[],
         limit_s: 300,
-        run: Run::Call(cargo_tests::run_unchecked),
+        run: Run::Cases(cargo_tests::run_unchecked),
     },
     Step {
         name: "aarch64",

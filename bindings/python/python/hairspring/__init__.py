@@ -20,6 +20,7 @@ Only the main interpreter of a process can import this package; others get an Im
 
 from ._hairspring import (
     HELD_MOST_NS,
+    BlockError,
     Gaps,
     Grant,
     Instant,
@@ -40,12 +41,15 @@ from ._hairspring import (
     timebase,
 )
 from .profile import Profile
-from .recording import Gap, Recording, RecordingWarning, open_recording
+from .recording import Alignment, Gap, GapError, Recording, RecordingWarning, Section, align, open_recording
 from .sheet import Sheet, read_sheet, take_sheet
 
 __all__ = [
     "HELD_MOST_NS",
+    "Alignment",
+    "BlockError",
     "Gap",
+    "GapError",
     "Gaps",
     "Grant",
     "Instant",
@@ -56,12 +60,14 @@ __all__ = [
     "RecordingWarning",
     "Refined",
     "Report",
+    "Section",
     "Sheet",
     "Summary",
     "Timebase",
     "Trust",
     "Verdict",
     "Window",
+    "align",
     "delay",
     "delay_ns",
     "now",

@@ -1,18 +1,27 @@
-"""Recordings, mapped into memory by numpy, with their gaps."""
+"""Recordings: their frames by number, read and checked by the compiled module, and their files as memory maps."""
 
 from __future__ import annotations
 
+import bisect
 import functools
+import importlib
 import json
 import os
+import time
 import warnings
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional, Union
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 from . import _hairspring
 
 #: The numpy type of each sample container. Packed samples and bits are bytes until they are unpacked.
 _TYPES = {"i8": "i1", "u8": "u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "f32": "<f4", "packed12": "u1", "bits": "u1"}
+
+_Path = Union[str, os.PathLike]
+_Channels = Union[None, int, str, slice, Sequence[Union[int, str]]]
+
+#: Frames that follow() reads at once have about so many bytes.
+_FOLLOWED = 64 << 20
 
 
 class RecordingWarning(UserWarning):
@@ -26,25 +35,56 @@ class Gap(NamedTuple):
     first_frame: int
     frames: int
     #: The cause: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``damaged``, ``resumed``; None
-    #: for a recording of another program, whose captures show gaps without causes.
+    #: if nobody stated one: in a recording of another program, and for frames that no trigger asked for.
     cause: Optional[str]
 
 
-class Recording:
-    """A recording: its proven samples as memory maps, with rate, channels, gaps and metadata."""
+class Section(NamedTuple):
+    """Frames without a gap."""
 
-    def __init__(self, *paths: Union[str, os.PathLike], verify: bool = False) -> None:
+    #: The number of the first frame, counted by the source from 0.
+    first_frame: int
+    frames: int
+
+
+class GapError(ValueError):
+    """The requested frames are not all in the recording. ``gaps`` lists the missing ones. ``gaps="split"``, ``"fill"`` or ``"skip"``
+    reads the others."""
+
+    def __init__(self, message: str, gaps: list[Gap]) -> None:
+        super().__init__(message, gaps)
+        self.gaps = gaps
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Recording:
+    """A recording: its frames by number, with rate, channels, gaps and metadata.
+
+    ``recording[a:b]`` reads frames a to before b, as the source counted them from 0, and ``recording[a:b, "pressure"]`` one channel.
+    It raises GapError if one of them is missing: ``read`` has other ways. Every block is compared with its checksum; a bad one raises
+    BlockError with its place.
+    """
+
+    def __init__(self, *paths: _Path, verify: bool = False) -> None:
+        self._open(paths, verify)
+
+    def _open(self, paths: Sequence[_Path], verify: Optional[bool]) -> None:
         numpy = _numpy()
         if not paths:
             raise TypeError("name a recording")
         contents = _hairspring.read_recording([Path(path) for path in paths], verify)
-        self._opened = [Path(path).absolute() for path in paths], verify
+        self._contents = contents
+        self._opened = [Path(path).absolute() for path in paths], bool(verify)
         #: The SigMF metadata of the first member, with the extension ``hairspring``: docs/recording-format.md. The other
         #: attributes describe the samples that are proven.
         self.metadata: dict[str, Any] = json.loads(contents.meta.read_text(encoding="utf-8"))
         self._kind = numpy.dtype(_TYPES[contents.container])
         self._container = contents.container
         self._row_bytes, self._per_row = contents.grain
+        #: Its identity, 32 hexadecimal digits.
+        self.id: str = contents.id
         #: Number of channels, or of digital lines.
         self.channels: int = contents.channels
         #: Frames per second; None without a clock.
@@ -56,10 +96,19 @@ class Recording:
         #: Why the recording is not in order, in words; empty if it is in order. ``hairspring recover`` mends it.
         self.faults: list[str] = contents.faults
         self._stretches = contents.stretches
-        self._maps = [self._mapped(member, path) for member, path in enumerate(contents.data)]
+        self._axis = contents.axis
+        self._maps: Optional[list[Any]] = None
         self._whole: Any = None
-        #: The missing frames, in order.
+        #: The runs of frames without a gap, in order.
+        self.sections: list[Section] = [Section(*section) for section in contents.sections]
+        #: The number of its first frame: 0, or that of a segment in its series.
+        self.first_frame: int = self._first()
+        #: The missing frames with their causes, in order.
         self.gaps: list[Gap] = self._between() if contents.gaps is None else [Gap(*gap) for gap in contents.gaps]
+        ends = [last.first_frame + last.frames for last in self.sections[-1:]]
+        ends += [last.first_frame + last.frames for last in self.gaps[-1:]]
+        #: The number of the frame behind the last one, missing ones included.
+        self.end_frame: int = max([self.first_frame, *ends])
 
     def __reduce__(self) -> Any:
         """Pickles the arguments of the opening, not the samples: unpickling opens the files again and shows their contents at that time."""
@@ -72,40 +121,240 @@ class Recording:
         return not self.faults
 
     @property
+    def dtype(self) -> Any:
+        """The numpy type of the samples that are read."""
+        return _numpy().dtype("int16") if self._container == "packed12" else self._kind
+
+    @property
+    def channel_names(self) -> list[str]:
+        """The names of the channels as the metadata state them; their numbers as text without names."""
+        return [str(described.get("name") or number) for number, described in enumerate(self._described())]
+
+    def read(
+        self,
+        first: Optional[int] = None,
+        end: Optional[int] = None,
+        channels: _Channels = None,
+        *,
+        gaps: str = "raise",
+        fill: Optional[float] = None,
+        scaled: bool = False,
+        verify: bool = True,
+    ) -> Any:
+        """Reads frames ``first`` to before ``end``, as the source counted them: a row for each frame, a column for each channel.
+
+        ``channels`` are numbers, names, or a slice of numbers. ``gaps`` says what to do where frames are missing:
+
+        * ``"raise"``: raises GapError, which lists them.
+        * ``"split"``: returns a list of pairs, the number of the first frame and the array of each run without a gap.
+        * ``"fill"``: puts ``fill`` in their place. Floats have NaN without it; whole numbers need it. ``valid`` tells which are filled.
+        * ``"skip"``: leaves them out, so that the frames around a gap become neighbours.
+
+        ``scaled`` returns floats in the unit of each channel, by the scale and offset that the recording states. Every block is read
+        whole and compared with its checksum, unless ``verify`` is False; a bad one raises BlockError. The GIL is released meanwhile.
+        """
+        if gaps not in ("raise", "split", "fill", "skip"):
+            raise ValueError(f"there is no gaps={gaps!r}: choose 'raise', 'split', 'fill' or 'skip'")
+        first, end = self._bounds(first, end)
+        columns = self._columns(channels)
+        if gaps == "raise":
+            self._demand(first, end)
+        numpy = _numpy()
+        scale = self._scale(columns) if scaled else None
+        kind = numpy.dtype(float) if scaled else self.dtype
+        if gaps == "fill":
+            fill = self._filling(fill, kind)
+        read = self._runs(first, end, columns, verify, join=gaps == "skip")
+        runs = [(number, _scaled(rows, scale)) for number, rows in read]
+        if gaps == "split":
+            return runs
+        width = numpy.empty((0, self.channels))[:, columns].shape[1:]
+        if gaps == "fill" and [(number, len(rows)) for number, rows in runs] != [(first, end - first)]:
+            whole = numpy.full((end - first, *width), fill, kind)
+            for number, rows in runs:
+                whole[number - first : number - first + len(rows)] = rows
+            return whole
+        if len(runs) == 1:
+            return runs[0][1]
+        return numpy.concatenate([rows for _, rows in runs]) if runs else numpy.empty((0, *width), kind)
+
+    def __getitem__(self, key: Any) -> Any:
+        """``recording[a:b]``, ``recording[a:b, channels]``, ``recording[a]``: frames by number. Negative numbers count from the end."""
+        rows, channels = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        if isinstance(rows, slice):
+            if rows.step not in (None, 1):
+                raise ValueError("a recording is read frame by frame: slice the array that is read to leave frames out")
+            first, end, _ = slice(*(self._counted(at) for at in (rows.start, rows.stop))).indices(self.end_frame)
+            first = max(first, self.first_frame)
+            return self.read(first, max(first, end), channels)
+        try:
+            number = rows.__index__()
+        except AttributeError:
+            raise TypeError(f"frames are numbers or slices of numbers, not {type(rows).__name__}") from None
+        number += self.end_frame if number < 0 else 0
+        if not self.first_frame <= number < self.end_frame:
+            raise IndexError(f"there is no frame {rows}: the recording has {self.first_frame} to {self.end_frame - 1}")
+        return self.read(number, number + 1, channels)[0]
+
+    #: Frames are read in pieces, not one by one.
+    __iter__ = None
+
+    def missing(self, first: Optional[int] = None, end: Optional[int] = None) -> list[Gap]:
+        """The missing frames between two numbers, cut at these, with their causes."""
+        first, end = self._bounds(first, end)
+        at, missing = first, []
+        for section in self._sections_in(first, end):
+            if section.first_frame > at:
+                missing += self._caused(at, section.first_frame)
+            at = section.first_frame + section.frames
+        return missing + (self._caused(at, end) if at < end else [])
+
+    def valid(self, first: Optional[int] = None, end: Optional[int] = None) -> Any:
+        """A boolean for each frame between two numbers: whether it is in the recording."""
+        first, end = self._bounds(first, end)
+        valid = _numpy().zeros(end - first, bool)
+        for section in self._sections_in(first, end):
+            valid[max(section.first_frame - first, 0) : section.first_frame + section.frames - first] = True
+        return valid
+
+    def follow(
+        self,
+        first: Optional[int] = None,
+        channels: _Channels = None,
+        *,
+        gaps: str = "raise",
+        scaled: bool = False,
+        verify: bool = True,
+        poll: float = 0.1,
+        timeout: Optional[float] = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Reads a recording while it grows: yields the number of the first frame and the rows of each new piece, until the recording
+        has ended. It starts with what is there. ``gaps`` is ``"raise"`` or ``"split"``.
+
+        It looks into the journals each ``poll`` seconds and reads what they name as written; it does not disturb the recorder otherwise.
+        Raises TimeoutError if no frame came for ``timeout`` seconds: a recorder that was killed never says that it has ended.
+        """
+        if gaps not in ("raise", "split"):
+            raise ValueError(f"follow() cannot do gaps={gaps!r}: choose 'raise' or 'split'")
+        most = max(_FOLLOWED // self._row_bytes, 1) * self._per_row
+        recording, at = self._looked(), self.first_frame if first is None else first
+        since = time.monotonic()
+        while True:
+            end = recording.end_frame if recording.state != "recording" else recording._contents.settled
+            while at < end:
+                upto = min(end, at + most)
+                if gaps == "raise":
+                    recording._demand(at, upto)
+                yield from recording.read(at, upto, channels, gaps="split", scaled=scaled, verify=verify)
+                at, since = upto, time.monotonic()
+            if recording.state != "recording":
+                return
+            if timeout is not None and time.monotonic() - since > timeout:
+                raise TimeoutError(f"no frame came after frame {at - 1} for {timeout} s; was the recorder killed?")
+            time.sleep(poll)
+            recording = self._looked()
+
+    def _looked(self) -> Recording:
+        """The recording as its journals describe it now; nothing is proven but what is read."""
+        looked = Recording.__new__(Recording)
+        looked._open(self._opened[0], None)
+        if looked.id != self.id:
+            raise ValueError(f"{self._opened[0][0]} is another recording now")
+        return looked
+
+    def to_dask(
+        self,
+        first: Optional[int] = None,
+        end: Optional[int] = None,
+        *,
+        chunk_bytes: int = 96 << 20,
+        gaps: str = "raise",
+        fill: Optional[float] = None,
+        scaled: bool = False,
+        verify: bool = True,
+    ) -> Any:
+        """The frames as a dask array, in chunks of whole blocks of about ``chunk_bytes``. Row 0 is frame ``first``. Needs
+        ``hairspring[dask]``. Missing frames raise GapError at once; ``gaps="fill"`` fills them as ``read`` does."""
+        _extra("dask", "dask.array")
+        from .dask_array import to_dask
+
+        return to_dask(self, first, end, chunk_bytes, gaps=gaps, fill=fill, scaled=scaled, verify=verify)
+
+    def to_xarray(
+        self,
+        first: Optional[int] = None,
+        end: Optional[int] = None,
+        *,
+        gaps: str = "raise",
+        fill: Optional[float] = None,
+        scaled: bool = False,
+        verify: bool = True,
+    ) -> Any:
+        """The frames as an xarray DataArray, which reads what is used of it. Its coordinates ``frame`` and ``time`` are computed, not
+        stored. Needs ``hairspring[xarray]``. Where frames are missing, loading raises GapError; ``gaps="fill"`` fills them."""
+        _extra("xarray", "xarray")
+        from .xarray_engine import to_xarray
+
+        return to_xarray(self, first, end, gaps=gaps, fill=fill, scaled=scaled, verify=verify)
+
+    @property
     def data(self) -> Any:
-        """The samples as the file stores them, mapped: a row for each frame, a column for each channel. Packed samples and bits are bytes,
-        which ``frames()`` unpacks. ValueError if the frames are not one contiguous piece of one file."""
+        """The samples as the file stores them, mapped and not checked: a row for each frame, a column for each channel. Packed samples and
+        bits are bytes. ValueError if the frames are not one contiguous piece of one file."""
         if self._whole is None:
             ends = [(member, offset + length) for member, offset, length, _ in self._stretches]
             starts = [(member, offset) for member, offset, _, _ in self._stretches]
             if ends[:-1] != starts[1:]:
-                raise ValueError("the frames are not one contiguous piece of one file: use runs() or frames()")
+                raise ValueError("the frames are not one contiguous piece of one file: use runs() or read()")
             member, start = starts[0] if starts else (0, 0)
             self._whole = self._rows(member, start, ends[-1][1] - start if ends else 0)
         return self._whole
 
+    def time_of(self, frame: int) -> Optional[tuple[int, int]]:
+        """When a frame was taken: not before and not after these nanoseconds of ``CLOCK_MONOTONIC``, which ``hairspring.Timebase`` shares. None
+        if the recording is too short to tell, or an older version wrote it. The bounds hold if the card's clock is steady."""
+        return self._axis.time_of(frame)
+
     def runs(self) -> Iterator[tuple[int, Any]]:
-        """The runs of frames without a gap, in order: the number of the first frame, counted by the source, and the values. A new run also
-        begins where the recording continues in another file, so that nothing has to be copied."""
+        """The runs of frames without a gap, in order, mapped and not checked: the number of the first frame, and the values. A new run
+        also begins where the recording continues in another file, so that nothing has to be copied."""
         for member, offset, length, first in self._stretches:
             yield first, self._unpacked(self._rows(member, offset, length))
 
-    def frames(self) -> Any:
-        """All proven values, a row for each frame: the memory map itself if no samples have to be unpacked or joined."""
-        try:
-            return self._unpacked(self.data)
-        except ValueError:
-            return _numpy().concatenate([values for _, values in self.runs()])
+    def _rows(self, member: int, offset: int, length: int) -> Any:
+        if self._maps is None:
+            self._maps = [self._mapped(number, path) for number, path in enumerate(self._contents.data)]
+        if length == 0:
+            return self._view(_numpy().empty(0, "u1"))
+        return self._view(self._maps[member][offset : offset + length])
 
     def _mapped(self, member: int, path: Path) -> Any:
         ends = [offset + length for own, offset, length, _ in self._stretches if own == member]
         return _numpy().memmap(path, "u1", "r", shape=(max(ends),)) if ends else None
 
-    def _rows(self, member: int, offset: int, length: int) -> Any:
-        columns = self._row_bytes // self._kind.itemsize
-        if length == 0:
-            return _numpy().empty((0, columns), self._kind)
-        return self._maps[member][offset : offset + length].view(self._kind).reshape(-1, columns)
+    def _view(self, stored: Any) -> Any:
+        return stored.view(self._kind).reshape(-1, self._row_bytes // self._kind.itemsize)
+
+    def _runs(self, first: int, end: int, columns: Any, verify: bool, join: bool) -> Iterator[tuple[int, Any]]:
+        """The runs between two frames. With `join`, neighbours in the memory are one run whatever lies between them."""
+        if first == end:
+            return
+        numpy = _numpy()
+        piece = self._contents.read(first, end, verify)
+        stored = numpy.asarray(piece)
+        runs: list[tuple[int, int, int]] = []
+        for number, frames, at in piece.runs:
+            length = frames // self._per_row * self._row_bytes
+            if join and runs and runs[-1][1] == at and self._per_row == 1:
+                runs[-1] = (*runs[-1][:1], at + length, runs[-1][2])
+            else:
+                runs.append((number, at + length, at))
+        for number, stop, start in runs:
+            rows = self._unpacked(self._view(stored[start:stop]))
+            # Of a row of two frames one can lie outside.
+            rows = rows[max(first - number, 0) : len(rows) if join and self._per_row == 1 else end - number, columns]
+            # A few frames do not keep the memory of whole blocks.
+            yield max(number, first), rows.copy() if rows.base is not None and rows.nbytes * 2 < len(stored) else rows
 
     def _unpacked(self, rows: Any) -> Any:
         numpy = _numpy()
@@ -117,24 +366,133 @@ class Recording:
             return numpy.unpackbits(rows, axis=1, bitorder="little")[:, : self.channels]
         return rows
 
+    def _first(self) -> int:
+        series = self.metadata.get("global", {}).get("hairspring:series") or {}
+        return int(series.get("first_frame") or 0)
+
     def _between(self) -> list[Gap]:
         """The gaps between runs, without causes."""
-        gaps, expected = [], 0
-        for _, _, length, first in self._stretches:
+        gaps, expected = [], self.first_frame
+        for first, frames in self.sections:
             if first > expected:
                 gaps.append(Gap(expected, first - expected, None))
-            expected = first + length // self._row_bytes * self._per_row
+            expected = first + frames
         return gaps
 
+    def _sections_in(self, first: int, end: int) -> Iterator[Section]:
+        begin = max(bisect.bisect_right(self.sections, (first, float("inf"))) - 1, 0)
+        for section in self.sections[begin:]:
+            if section.first_frame >= end:
+                return
+            if section.first_frame + section.frames > first:
+                yield section
+
+    def _caused(self, first: int, end: int) -> list[Gap]:
+        """A hole, divided by the gaps that are declared in it."""
+        at, parts = first, []
+        begin = max(bisect.bisect_right(self.gaps, (first, float("inf"))) - 1, 0)
+        for gap in self.gaps[begin:]:
+            if gap.first_frame >= end:
+                break
+            start, stop = max(gap.first_frame, at), min(gap.first_frame + gap.frames, end)
+            if start >= stop:
+                continue
+            if start > at:
+                parts.append(Gap(at, start - at, None))
+            parts.append(Gap(start, stop - start, gap.cause))
+            at = stop
+        return parts + ([Gap(at, end - at, None)] if at < end else [])
+
+    def _demand(self, first: int, end: int) -> None:
+        """Raises GapError if a frame is missing."""
+        missing = self.missing(first, end)
+        if missing:
+            said = [f"frames {gap.first_frame} to {gap.first_frame + gap.frames - 1} ({gap.cause or 'no cause stated'})" for gap in missing[:3]]
+            rest = f" and {len(missing) - 3} more gaps" if len(missing) > 3 else ""
+            raise GapError(f"the recording lacks {', '.join(said)}{rest}: choose gaps='split', 'fill' or 'skip'", missing)
+
+    def _bounds(self, first: Optional[int], end: Optional[int]) -> tuple[int, int]:
+        first = self.first_frame if first is None else first.__index__()
+        end = self.end_frame if end is None else end.__index__()
+        if not self.first_frame <= first <= end <= self.end_frame:
+            raise IndexError(f"there are no frames {first} to before {end}: the recording has {self.first_frame} to before {self.end_frame}")
+        return first, end
+
+    def _counted(self, number: Optional[int]) -> Optional[int]:
+        """A number that counts from the end if it is negative."""
+        return number if number is None or number >= 0 else max(self.end_frame + number, 0)
+
+    def _described(self) -> list[dict[str, Any]]:
+        """What the metadata say about each channel."""
+        described = self.metadata.get("global", {}).get("hairspring:channels") or []
+        return [*described, *({} for _ in range(self.channels - len(described)))]
+
+    def _columns(self, channels: _Channels) -> Any:
+        """Channels as numpy takes them."""
+        if channels is None:
+            return slice(None)
+        if isinstance(channels, str):
+            return self._column(channels)
+        if isinstance(channels, slice) or hasattr(channels, "__index__"):
+            return channels
+        return [self._column(channel) for channel in channels]
+
+    def _column(self, channel: Union[int, str]) -> int:
+        if not isinstance(channel, str):
+            return channel
+        names = self.channel_names
+        if channel not in names:
+            raise KeyError(f"there is no channel {channel!r}: choose from {', '.join(names)}")
+        return names.index(channel)
+
+    def _scale(self, columns: Any) -> tuple[Any, Any]:
+        numpy = _numpy()
+        numbers = numpy.arange(self.channels)[columns]
+        described = self._described()
+        for number in numpy.atleast_1d(numbers):
+            if described[number].get("scale") is None:
+                raise ValueError(f"the recording states no scale for channel {number}: read it without scaled=True")
+        scale = numpy.array([one.get("scale") or 0.0 for one in described])[columns]
+        return scale, numpy.array([one.get("offset") or 0.0 for one in described])[columns]
+
+    def _filling(self, fill: Optional[float], kind: Any) -> Any:
+        numpy = _numpy()
+        if fill is None:
+            if kind.kind != "f":
+                raise ValueError("gaps='fill' needs a value for whole numbers: give fill=0 or another, or scaled=True for NaN")
+            return numpy.nan
+        filled = numpy.asarray(fill).astype(kind)
+        if filled != fill and fill == fill:
+            raise ValueError(f"fill={fill} is no {kind} value")
+        return filled
+
     def __len__(self) -> int:
-        return sum(length for _, _, length, _ in self._stretches) // self._row_bytes * self._per_row
+        """The number of frames from the first to the last, missing ones included."""
+        return self.end_frame - self.first_frame
 
     def __repr__(self) -> str:
         order = "" if self.is_in_order else ", not in order"
         return f"<Recording: {len(self)} frames of {self.channels} channels, {len(self.gaps)} gaps, {self.state}{order}>"
 
 
-def open_recording(path: Union[str, os.PathLike], *more: Union[str, os.PathLike], verify: bool = False) -> Recording:
+class Alignment(NamedTuple):
+    """Where one recording lies on the time axis of another; both are intervals."""
+
+    #: How much later the frame of ``b`` was taken than that of ``a``: at least, at most.
+    offset_ns: tuple[int, int]
+    #: The frames of ``b`` between which ``b`` was when the frame of ``a`` was taken, counted by the source; None if they are not bounded.
+    frames: Optional[tuple[int, int]]
+
+
+def align(a: Recording, b: Recording, frame: int = 0) -> Alignment:
+    """How much later frame ``frame`` of ``b`` was taken than frame ``frame`` of ``a``, and where ``b`` was then.
+
+    Raises ValueError if the recordings are of different boots of a computer, or too short to tell.
+    """
+    return Alignment(*a._axis.align(b._axis, frame))
+
+
+def open_recording(path: _Path, *more: _Path, verify: bool = False) -> Recording:
     """Opens a recording by its name, or by the name of any of its files. One member of a recording that is striped over several folders
     leads to all others, unless they were moved: then name them all.
 
@@ -148,8 +506,21 @@ def open_recording(path: Union[str, os.PathLike], *more: Union[str, os.PathLike]
     if not recording.is_in_order:
         said = "; ".join(recording.faults[:3]) + ("; …" if len(recording.faults) > 3 else "")
         remedy = "recorded by another program" if recording.state == "foreign" else f"`hairspring recover {path}` mends it"
-        warnings.warn(f"{path} is not in order: {said}; {len(recording)} frames of it are offered; {remedy}", RecordingWarning, 2)
+        stored = sum(section.frames for section in recording.sections)
+        warnings.warn(f"{path} is not in order: {said}; {stored} frames of it are offered; {remedy}", RecordingWarning, 2)
     return recording
+
+
+def _scaled(rows: Any, scale: Optional[tuple[Any, Any]]) -> Any:
+    return rows if scale is None else rows * scale[0] + scale[1]
+
+
+def _extra(name: str, module: str) -> None:
+    """Says how to install what an optional part needs."""
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"to_{name}() needs {name}: pip install 'hairspring[{name}]'") from error
 
 
 def _numpy():

@@ -19,7 +19,7 @@ mod launches;
 use hairspring_machine::Nanos;
 use hairspring_settings::Choice;
 use hairspring_sheet::statistics::{Difference, Scale, holm};
-use hairspring_suite::rounds::{Random, in_blocks, median, mirrored};
+use hairspring_suite::interleaving::{Random, in_blocks, median, mirrored};
 
 pub use launches::{Launches, candidates};
 

@@ -126,10 +126,10 @@ fn rows(requirement: &Requirement) -> Result<Vec<String>, String> {
         Workload::Loop(SHEET_PERIOD) if requirement.ordinary => vec!["disturbance.wakeup_other.late".to_owned()],
         Workload::Loop(SHEET_PERIOD) => vec!["disturbance.wakeup.late".to_owned()],
         Workload::Loop(period) => {
-            return Err(format!("a sheet has a loop with a period of {SHEET_PERIOD} only, not of {period}"));
+            return Err(format!("a sheet has only a loop with a period of {SHEET_PERIOD}, not of {period}"));
         }
         Workload::Reaction(source) => vec![format!("reaction.{}.total", source.segment())],
-        Workload::Gaps => return Err("a sheet has gaps by their cause only".to_owned()),
+        Workload::Gaps => return Err("a sheet lists gaps only by cause".to_owned()),
         Workload::Delay(request) => {
             let request = exact_span(request.count());
             // The lateness timed by the caller, if the sheet has it beside the delay's own report.

@@ -203,7 +203,7 @@ impl FromStr for Requirement {
                 Some(Tolerance::Rate(..)) => {}
                 Some(Tolerance::Share(_)) => {
                     return Err(
-                        word.wrong("a share does not count misses in a time: leave this out, or write misses 1/h")
+                        word.wrong("a percentile does not count misses over time: leave this out, or write misses 1/h")
                     );
                 }
             }
@@ -332,7 +332,7 @@ fn quantile(word: Snippet<'_>) -> Result<Tolerance, DescriptionError> {
     let beyond = percent.map(|percent| (100.0 - percent) / 100.0);
     match beyond.filter(|beyond| (1e-9..1.0).contains(beyond)) {
         Some(beyond) => Ok(Tolerance::Share(beyond)),
-        None => Err(word.wrong("write a percentile below 100, like p99.9; no measurement shows 100 %")),
+        None => Err(word.wrong("write a percentile below 100, like p99.9; no measurement can show 100 %")),
     }
 }
 
@@ -342,7 +342,7 @@ fn rate(word: Snippet<'_>) -> Result<Tolerance, DescriptionError> {
     let (misses, per) = word.split_first('/').ok_or_else(|| word.wrong(WRITE))?;
     let count: f64 = misses.parse_or(WRITE)?;
     if !(count.is_finite() && count > 0.0) {
-        return Err(misses.wrong("write at least one: no measurement shows that there will be none"));
+        return Err(misses.wrong("write at least one: no measurement can show that there will be none"));
     }
     // `h` alone is an hour.
     let span: Option<Nanos> = per.text().parse().ok().or_else(|| format!("1{}", per.text()).parse().ok());
@@ -401,10 +401,10 @@ mod tests {
         points("loop 1kHz jitter 50", "50", "unit");
         points("loop 1kHz jitter 0us", "0us", "above zero");
         points("react to thunder 1ms", "thunder", "eventfd");
-        points("react 100us p100", "p100", "no measurement shows 100 %");
+        points("react 100us p100", "p100", "no measurement can show 100 %");
         points("react 100us p99 p99", "p99", "twice");
         points("loop 1kHz jitter 50us misses 0/h", "0", "at least one");
-        points("loop 1kHz jitter 50us p99 for 8h", "for", "does not count misses in a time");
+        points("loop 1kHz jitter 50us p99 for 8h", "for", "does not count misses over time");
         points("audio 48kHz", "48kHz", "48kHz/64");
         points("loop 1kHz jitter 50us never", "never", "p99.9");
     }

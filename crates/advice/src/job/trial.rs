@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::{Cpu, Host, Machine, Nanos};
 use hairspring_settings::IdleLatency;
 use hairspring_sheet::Absent;
-use hairspring_suite::rounds::{in_blocks, mirrored};
+use hairspring_suite::interleaving::{in_blocks, mirrored};
 use hairspring_suite::workload::{Observed, Workload, WorkloadPlace, WorkloadRun};
 use hairspring_time::Timebase;
 
@@ -162,7 +162,7 @@ impl Trial {
         })?;
         if let Some(absent) = left_out.first() {
             let turns = left_out.len();
-            notes.push(format!("idle=off lacks {turns} of {blocks} turns, because {}", told(absent)));
+            notes.push(format!("idle=off misses {turns} of {blocks} turns, because {}", told(absent)));
         }
         let names = ["as it is", "idle=off"];
         let arms = names.into_iter().zip(&observed).filter(|(_, observed)| !observed.values.is_empty());
@@ -212,7 +212,7 @@ mod tests {
         };
         let trial = Trial::observing(&requirement, &request, false, &|| false, &mut |_| {}, &mut observe);
         let trial = trial.expect("the machine as it is was watched");
-        assert_eq!(trial.notes, ["idle=off lacks 3 of 4 turns, because the device is gone (bring it back)"]);
+        assert_eq!(trial.notes, ["idle=off misses 3 of 4 turns, because the device is gone (bring it back)"]);
         let watched: Vec<_> = trial.arms.iter().map(|arm| arm.evidence.watched).collect();
         assert_eq!(watched, [400, 100].map(|ms| Some(Nanos::from_millis(ms))));
     }

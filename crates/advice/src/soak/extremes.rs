@@ -78,7 +78,7 @@ impl GumbelLine {
     /// # Panics
     /// If `blocks` is not greater than one.
     pub fn once_in(&self, blocks: f64) -> (f64, [f64; 2]) {
-        assert!(blocks > 1.0, "a value that is exceeded in each block is none");
+        assert!(blocks > 1.0, "no value is exceeded in every block");
         let y = -(-(1.0 / blocks)).ln_1p().abs().ln();
         let value = self.place + self.scale * y;
         let variance = (1.1128 + 2.0 * 0.2287 * y + 0.8046 * y * y) / self.maxima as f64;
@@ -96,14 +96,14 @@ fn variate(place: usize, n: usize) -> f64 {
 fn line(maxima: &[f64], sorted: &[f64], events: u64, unexplained: f64) -> Result<GumbelLine, String> {
     let n = sorted.len();
     if n < MAXIMA_LEAST {
-        return Err(format!("there are {n} blocks so far, and it takes {MAXIMA_LEAST}"));
+        return Err(format!("there are {n} blocks so far, and {MAXIMA_LEAST} are needed"));
     }
     if events < EVENTS_LEAST {
-        return Err(format!("a block has {events} events only, and it takes {EVENTS_LEAST}"));
+        return Err(format!("a block has only {events} events, and {EVENTS_LEAST} are needed"));
     }
     if unexplained > UNEXPLAINED_MOST {
         return Err(format!(
-            "{:.0} % of the worst cases have no culprit, and causes that are mixed have no common line",
+            "{:.0} % of the worst cases have no culprit, and mixed causes have no common line",
             unexplained * 100.0
         ));
     }
@@ -113,7 +113,9 @@ fn line(maxima: &[f64], sorted: &[f64], events: u64, unexplained: f64) -> Result
     let drift = rank_sums(&maxima[..n / 2], &maxima[n / 2..]);
     if drift.abs() > NORMAL {
         let grow = if drift < 0.0 { "greater" } else { "smaller" };
-        return Err(format!("the maxima of the second half are {grow} than those of the first: something has changed"));
+        return Err(format!(
+            "the maxima of the second half are {grow} than those of the first: the conditions changed"
+        ));
     }
     let [mean, second, skew] = l_moments(sorted);
     let shape = shape(skew);
@@ -122,12 +124,12 @@ fn line(maxima: &[f64], sorted: &[f64], events: u64, unexplained: f64) -> Result
         return Err(format!("the tail is too heavy: its shape is {shape:.2}, up to {:.2}", shape + width));
     }
     if shape.abs() > width {
-        let bend = if shape > 0.0 { "upwards, as of several causes" } else { "downwards, as of a bounded cause" };
-        return Err(format!("the maxima lie on no line: they bend {bend} (shape {shape:.2})"));
+        let bend = if shape > 0.0 { "upwards, as with several causes" } else { "downwards, as with a bounded cause" };
+        return Err(format!("the maxima do not lie on a line: they bend {bend} (shape {shape:.2})"));
     }
     let (straight, needed) = (correlation(sorted), correlation_needed(n));
     if straight < needed {
-        return Err(format!("the maxima lie on no line: correlation {straight:.4}, and it takes {needed:.4}"));
+        return Err(format!("the maxima do not lie on a line: correlation {straight:.4}, and {needed:.4} is needed"));
     }
     let scale = second / std::f64::consts::LN_2;
     Ok(GumbelLine { place: mean - EULER * scale, scale, maxima: n })

@@ -99,7 +99,7 @@ pub struct Soak {
 /// The length of a turn.
 const TURN: Nanos = Nanos::from_secs(5);
 /// What is said where the kernel's records were on.
-const WATCHED: &str = "The kernel's records of this CPU were on all the time, to name who took the time of the worst cases: they make each \
+const WATCHED: &str = "The kernel's records of this CPU were on all the time, to find the culprits of the worst cases: they make each \
                        interrupt and each change of tasks a little longer, and so the figures somewhat worse than without.";
 /// At least so much time lies between two looks at the conditions, which take milliseconds.
 const CONDITIONS_EVERY: Nanos = Nanos::from_secs(10);
@@ -219,8 +219,9 @@ impl Soak {
             }
             match done {
                 Some(done) => self.loads[place].1.push(done as f64 / span.as_secs_f64()),
-                None => self
-                    .note(format!("The load {load} has ended before the soak: what came after that came without it.")),
+                None => {
+                    self.note(format!("The load {load} ended before the soak: the rest of the soak was without it."));
+                }
             }
         }
     }
@@ -228,7 +229,7 @@ impl Soak {
     /// Says which conditions are no longer as at the begin.
     fn look_at_conditions(&mut self) {
         for (label, before, after) in changed_conditions(&self.conditions, &read_conditions(&Host, false)) {
-            let text = format!("{label} changed while it was watched, from {before} to {after}: the figures mix both.");
+            let text = format!("{label} changed during the soak, from {before} to {after}: the figures mix both.");
             self.note(text);
         }
     }
@@ -317,8 +318,7 @@ fn warm_up(
         *text = format!("{} ordinary", words.join(" "));
     }
     let remedy = absent.remedy.map_or_else(String::new, |remedy| format!(" ({remedy})"));
-    notes
-        .push(format!("SCHED_FIFO was refused, so this is watched as an ordinary program: {}{remedy}.", absent.reason));
+    notes.push(format!("SCHED_FIFO was refused, so the job ran as an ordinary program: {}{remedy}.", absent.reason));
     Ok(())
 }
 

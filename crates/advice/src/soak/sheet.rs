@@ -72,7 +72,7 @@ fn chapter(soak: &Soak) -> Chapter {
     let mut chapter = Chapter {
         id: "soak".to_owned(),
         title: "Soak".to_owned(),
-        intro: "What the computer did to a job that was watched for hours. Jobs of one soak take turns of a few seconds. Without a miss \
+        intro: "The effect of the computer on a job that was watched for hours. Jobs of one soak take turns of a few seconds. Without a miss \
                 in a time T there are at most 3/T misses, with 95 % confidence."
             .to_owned(),
         tables: Vec::new(),
@@ -142,11 +142,11 @@ fn enter(chapter: &mut Chapter, job: &SoakJob, tally: &SoakTally) {
     });
     let worst: Vec<Row> = worst.collect();
     if let Some(why) = tally.worst.iter().find_map(|case| case.culprit.as_ref().err()) {
-        let text = format!("{title}: who took the time is not said of every case: {why}.");
+        let text = format!("{title}: some cases have no culprit: {why}.");
         chapter.notes.push(remark(text));
     }
     if !worst.is_empty() {
-        let title = format!("{title}: the worst, with the time of day and who took the time");
+        let title = format!("{title}: the worst cases, with time of day and culprit");
         chapter.tables.push(Table { id: format!("{id}.worst"), title, rows: worst, diagram: None });
     }
     chapter.series.extend(over_time(&id, &title, tally));
@@ -158,8 +158,8 @@ fn enter(chapter: &mut Chapter, job: &SoakJob, tally: &SoakTally) {
     }
     let text = match &extremes.line {
         Ok(_) => format!(
-            "{title}: the maxima of the blocks lie on a line of the Gumbel axis. It is continued up to {FURTHEST} times the observed \
-             time and says what to expect, not what the worst case is: a cause that did not act meanwhile is not on it."
+            "{title}: the maxima of the blocks lie on a line of the Gumbel axis. The line continues up to {FURTHEST} times the observed \
+             time. It shows what to expect, not the worst case: a cause that did not act during the soak is not on it."
         ),
         Err(why) => format!("{title}: nothing is extrapolated: {why}."),
     };
@@ -200,11 +200,11 @@ fn extremes_of(tally: &SoakTally, kind: CulpritKind) -> Extremes {
     let hidden = all.len() - known.len();
     let why = match known.len() {
         count if count < MAXIMA_LEAST => {
-            format!("it is among the worst cases of {count} blocks, and it takes {MAXIMA_LEAST}")
+            format!("it is among the worst cases of {count} blocks, and {MAXIMA_LEAST} are needed")
         }
         count if hidden as f64 > UNEXPLAINED_MOST * all.len() as f64 => {
             format!(
-                "it is among the worst cases of {count} of {} blocks only, and what it did in the others is not known",
+                "it is among the worst cases of only {count} of {} blocks, and its effect in the others is unknown",
                 all.len()
             )
         }
@@ -229,7 +229,7 @@ fn expected(extremes: &Extremes, quantity: &str, alone: &str, row: impl Fn(&str,
         }
         Err(why) => Value::Absent(Absent::new(
             format!("not extrapolated: {why}"),
-            "the worst that was seen is what is known; watch for longer, under the load of the job",
+            "use the worst case so far, or watch for longer, under the load of the job",
         )),
     };
     row(quantity, format!("exceeded once in {FURTHEST} times the watched time{alone}"), value)
@@ -431,7 +431,7 @@ mod tests {
         // The mean of what is exceeded once in 600 blocks: 30 µs + 2 µs × ln 600.
         assert!((40_000.0..46_000.0).contains(&timer), "{timer}");
         let why = alone(&sheet, CulpritKind::Hypervisor).expect_err("too rare");
-        assert!(why.contains("50 of 200 blocks only"), "{why}");
+        assert!(why.contains("only 50 of 200 blocks"), "{why}");
     }
 
     #[test]
@@ -452,7 +452,7 @@ mod tests {
             soak.tallies[0].enter(Nanos::from_secs(60) * block, &observed, vec![case], asked_from);
         }
         let why = alone(&sheet(&soak), CulpritKind::Timer).expect_err("hidden");
-        assert!(why.contains("66 of 100 blocks only"), "{why}");
+        assert!(why.contains("only 66 of 100 blocks"), "{why}");
     }
 
     #[test]

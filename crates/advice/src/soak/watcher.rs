@@ -3,7 +3,7 @@
 use hairspring_culprit::host::{Tracer, TracerSettings, Untraced, own_thread};
 use hairspring_culprit::{CpuHistory, LostTime, Terms, Wanted, blame};
 use hairspring_machine::{Cpu, Host, Instant, Nanos};
-use hairspring_suite::losses::{polled, slept};
+use hairspring_suite::lost_time::{polled, slept};
 use hairspring_suite::time_of_day;
 use hairspring_suite::workload::Workload;
 use hairspring_time::{POLL_MOST, RealTime};

@@ -13,9 +13,8 @@ use std::io::Write as _;
 
 use hairspring_exec::{CallSite, CallStatus, Caller, Create, IspCtx, Limit, Mailbox, Nanos, TaskCtx, TimerCtx};
 
+use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{self, IdKind};
-use super::life::hs_exec;
-use super::mail::hs_exec_message;
 use super::outcome::{failure, foreign, meaning, not_here};
 use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_OK, say};
 use crate::handle::Alone;
@@ -117,12 +116,13 @@ impl Context {
     }
 }
 
-/// Ends the process, and says why: a panic cannot leave a function of C.
+/// Ends the process by SIGABRT, and says why. It does not panic: a panic would unwind on the task's stack up to the function of C, which it
+/// cannot leave.
 fn give_up() -> ! {
     let text = "hairspring: a killed task went on after HS_E_KILLED 100000 times; it must return from its function\n";
     // Nothing is left to do if standard error is closed.
     let _ = std::io::stderr().write_all(text.as_bytes());
-    panic!("a killed task went on")
+    std::process::abort()
 }
 
 /// Makes a call that cannot wait, about the object with this id.

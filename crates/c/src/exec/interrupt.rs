@@ -9,7 +9,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use hairspring_exec::{Arrival, CallSite, InterruptSource, Isp, IspCtx};
 
 use super::context::{Argument, Context, Home, Who, not_within, within};
-use super::life::hs_exec;
+use super::executive::hs_exec;
 use crate::error::{Failure, HS_E_FULL, HS_E_NULL, HS_E_RANGE, HS_E_REFUSED, HS_OK, door};
 use crate::handle::{Alone, Kind, free, look, make, peek};
 use crate::pointer::{Place, optional_text};

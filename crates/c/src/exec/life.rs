@@ -1,23 +1,21 @@
 //! The life of an executive: made, run, freed.
 
-#![expect(unsafe_code, reason = "an executive that stays with its thread; names of exported functions")]
-#![expect(non_camel_case_types, reason = "names of C")]
+#![expect(unsafe_code, reason = "contexts of the running code; names of exported functions")]
 
 use std::ffi::{CString, c_char, c_int};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::ThreadId;
 
 use hairspring_exec::{
-    Backend, CallSite, Caller, Cpu, CpuSet, ExecConfig, ExecError, Executive, Finish, Misfortune, Nanos, Policy,
-    RunLimit, Services, StopReason, ThreadProfile,
+    Backend, Cpu, CpuSet, ExecConfig, ExecError, Executive, Finish, Misfortune, Nanos, Policy, RunLimit, Services,
+    StopReason, ThreadProfile,
 };
 
 use super::context::{self, Site, Who, current, disown, in_task, not_within, outside, own};
+use super::executive::{OwnedExec, hs_exec, hs_exec_message};
 use super::ids::{HOMES, IdKind, hs_exec_task, id};
-use super::mail::hs_exec_message;
 use super::outcome::not_here;
-use crate::error::{Failure, HS_E_NEGATIVE, HS_E_NOT_FOUND, HS_E_RANGE, HS_E_REFUSED, HS_E_THREAD, HS_OK, door};
-use crate::handle::{Alone, Kind, free, make};
+use crate::error::{Failure, HS_E_NEGATIVE, HS_E_NOT_FOUND, HS_E_RANGE, HS_E_REFUSED, HS_OK, door};
+use crate::handle::{Alone, free, make};
 use crate::pointer::{Numbers, Place, is_of_size, read};
 
 /// Fibers on the calling thread: a switch takes nanoseconds, and happens in calls only.
@@ -51,9 +49,6 @@ pub const HS_EXEC_BY_TASK: c_int = 1;
 pub const HS_EXEC_BY_TIMER: c_int = 2;
 /// The caller is an interrupt procedure.
 pub const HS_EXEC_BY_INTERRUPT: c_int = 3;
-
-/// An executive. Belongs to the thread that made it.
-pub struct hs_exec(());
 
 /// What an executive is to be. All zero but for the size and a cpu of -1: fibers, with the ordinary sizes.
 #[repr(C)]
@@ -105,48 +100,6 @@ pub struct hs_exec_finish {
 // SAFETY: numbers.
 unsafe impl Numbers for hs_exec_finish {}
 
-pub(crate) struct OwnedExec {
-    executive: Executive,
-    pub(super) home: u32,
-    thread: ThreadId,
-    mishaps: Vec<(hs_exec_task, CString)>,
-    /// Frees what the program holds of this executive.
-    pub(super) parts: Vec<Box<dyn FnOnce()>>,
-}
-
-// SAFETY: every use asks `is_own` first, so that only the thread that made it reaches what is in it; `hs_exec_free` asks, too.
-unsafe impl Send for OwnedExec {}
-
-impl Drop for OwnedExec {
-    fn drop(&mut self) {
-        self.parts.drain(..).for_each(|free| free());
-    }
-}
-
-impl Kind for hs_exec {
-    type Owned = OwnedExec;
-    const WORD: u64 = u64::from_le_bytes(*b"executiv");
-    const NAME: &'static str = "executive";
-}
-
-impl OwnedExec {
-    /// Refuses threads that did not make it.
-    pub(super) fn is_own(&self) -> Result<(), Failure> {
-        if std::thread::current().id() == self.thread {
-            return Ok(());
-        }
-        Err(Failure::new(HS_E_THREAD, "use an executive: it belongs to the thread that made it"))
-    }
-
-    pub(super) fn caller(&self) -> Caller<'_> {
-        self.executive.caller()
-    }
-
-    pub(super) fn executive(&mut self) -> &mut Executive {
-        &mut self.executive
-    }
-}
-
 fn failed(error: ExecError) -> Failure {
     let code = if matches!(error, ExecError::ExecConfig(_)) { HS_E_RANGE } else { HS_E_REFUSED };
     Failure::new(code, error.to_string())
@@ -175,7 +128,7 @@ fn backend(options: &hs_exec_options) -> Result<Backend, Failure> {
         HS_EXEC_THREADS_SMP => Backend::Thread(ThreadProfile::Smp { cpus: CpuSet::default() }),
         HS_EXEC_SIM => Backend::sim(),
         other => {
-            return Err(Failure::new(HS_E_RANGE, format!("make an executive on back-end {other}: there are 0 to 3")));
+            return Err(Failure::new(HS_E_RANGE, format!("make an executive on back-end {other}: write 0 to 3")));
         }
     })
 }
@@ -207,8 +160,7 @@ pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut h
         let executive = Executive::new(chosen, &config).map_err(failed)?;
         // Relaxed: only uniqueness matters.
         let home = MADE.fetch_add(1, Ordering::Relaxed) % HOMES + 1;
-        let thread = std::thread::current().id();
-        let handle = make::<hs_exec>(OwnedExec { executive, home, thread, mishaps: Vec::new(), parts: Vec::new() });
+        let handle = make::<hs_exec>(OwnedExec::new(executive, home));
         own(home, handle);
         place.put(handle);
         Ok(())
@@ -329,7 +281,7 @@ pub extern "C" fn hs_exec_stop() -> c_int {
     }
 }
 
-/// Who calls: HS_EXEC_BY_OUTSIDE to HS_EXEC_BY_INTERRUPT. From anywhere.
+/// Returns the kind of the caller, HS_EXEC_BY_OUTSIDE to HS_EXEC_BY_INTERRUPT. From anywhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_by() -> c_int {
     match current().map(|context| context.who) {

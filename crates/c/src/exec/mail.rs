@@ -7,25 +7,14 @@ use std::ffi::c_int;
 use hairspring_exec::{CallStatus, Create, Exchange, ExchangeId, Mailbox, Services, TaskId, Urgency};
 
 use super::context::{create, in_task, in_task_with, limit, serve};
+use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{IdKind, hs_exec_exchange, hs_exec_task, id};
-use super::life::hs_exec;
 use super::outcome::{failure, negative, out_of_range};
 use crate::error::{HS_E_NULL, door};
-use crate::pointer::{Numbers, Place, read};
+use crate::pointer::{Place, read};
 
 /// Any urgency, in hs_exec_receive().
 pub const HS_EXEC_ANY: c_int = -1;
-
-/// A message: 32 bytes, copied when it is sent and when it is received.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct hs_exec_message {
-    /// The program's.
-    pub words: [u64; 4],
-}
-
-// SAFETY: numbers.
-unsafe impl Numbers for hs_exec_message {}
 
 #[inline(always)]
 fn urgency(number: c_int) -> Option<Urgency> {

@@ -1,7 +1,7 @@
 //! The executive for programs in C: tasks with priorities, and what they wait for. The functions of `include/hairspring_exec.h`.
 //!
 //! ```text
-//!   hs_exec_wake(task) ─► who calls? (context.rs) ─► the number in the id (id.rs) ─► the same call of `hairspring_exec` ─► a code (outcome.rs)
+//!   hs_exec_wake(task) ─► who calls? (context.rs) ─► the number in the id (ids.rs) ─► the same call of `hairspring_exec` ─► a code (outcome.rs)
 //! ```
 //!
 //! **Who calls** is known by one word of the thread, which the library sets before it calls a function of the program and again when a call
@@ -14,6 +14,8 @@
 
 pub mod ids;
 
+pub mod executive;
+
 pub mod life;
 
 pub mod task;
@@ -23,6 +25,8 @@ pub mod mail;
 pub mod object;
 
 pub mod pool;
+
+pub mod queue;
 
 pub mod timer;
 

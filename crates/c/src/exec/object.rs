@@ -4,11 +4,13 @@
 
 use std::ffi::c_int;
 
-use hairspring_exec::{Create, EventsId, Priority, ResourceId, ResourceProtocol, SemaphoreId, Services};
+use hairspring_exec::{
+    CallStatus, Create, EventsId, Inspect, Priority, ResourceId, ResourceProtocol, SemaphoreId, Services,
+};
 
 use super::context::{create, in_task_with, limit, serve};
+use super::executive::hs_exec;
 use super::ids::{IdKind, hs_exec_events, hs_exec_resource, hs_exec_semaphore, id};
-use super::life::hs_exec;
 use super::outcome::{failure, negative, out_of_range};
 use super::task::{HS_EXEC_TAKE, bits};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
@@ -63,6 +65,16 @@ pub extern "C" fn hs_exec_semaphore_wait_at(semaphore: hs_exec_semaphore, priori
     let Some(at) = u8::try_from(priority).ok().and_then(Priority::new) else { return out_of_range() };
     in_task_with(semaphore.id, IdKind::Semaphore, |task, number| {
         Ok(task.wait_semaphore_at(SemaphoreId::from_number(number), at, limit)?)
+    })
+}
+
+/// The units of a semaphore. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_semaphore_count(semaphore: hs_exec_semaphore, count: *mut u32) -> c_int {
+    let Ok(place) = Place::new(count) else { return HS_E_NULL };
+    serve(semaphore.id, IdKind::Semaphore, |site, number| {
+        place.put(site.semaphore_count(SemaphoreId::from_number(number)).ok_or(CallStatus::NoSuchObject)?);
+        Ok(())
     })
 }
 

@@ -5,9 +5,9 @@ use std::ffi::{CStr, c_int};
 use hairspring_exec::CallStatus;
 
 use crate::error::{
-    Failure, HS_E_CALLER, HS_E_CEILING, HS_E_DEADLOCK, HS_E_EMPTY, HS_E_FREED, HS_E_FULL, HS_E_HANDLE, HS_E_KILLED,
-    HS_E_NEGATIVE, HS_E_NOT_ACKNOWLEDGED, HS_E_NOT_OWNER, HS_E_OVERFLOW, HS_E_PANIC, HS_E_RANGE, HS_E_STATE,
-    HS_E_TIMED_OUT, HS_E_TOO_MANY, say,
+    Failure, HS_E_CALLER, HS_E_CANCELLED, HS_E_CEILING, HS_E_DEADLOCK, HS_E_EMPTY, HS_E_FREED, HS_E_FULL, HS_E_HANDLE,
+    HS_E_KILLED, HS_E_NEGATIVE, HS_E_NOT_ACKNOWLEDGED, HS_E_NOT_OWNER, HS_E_OVERFLOW, HS_E_PANIC, HS_E_RANGE,
+    HS_E_STATE, HS_E_TIMED_OUT, HS_E_TOO_MANY, say,
 };
 
 /// The code of a status that is no success, and what to do about it. Neither allocates nor formats: a time-out is an ordinary outcome.
@@ -18,6 +18,7 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
         S::Killed => {
             (HS_E_KILLED, c"failed to wait: the task has been killed, or the run ends; return from the task's function")
         }
+        S::Cancelled => (HS_E_CANCELLED, c"failed to wait: another task broke off the wait"),
         S::WakeAlreadyPending => (
             HS_E_OVERFLOW,
             c"failed to wake a task: a wake is already kept for it; use a semaphore where wakes are to be counted",

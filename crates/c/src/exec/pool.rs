@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_void};
 use hairspring_exec::{CallStatus, Create, Parcel, Pool, Services};
 
 use super::context::{Site, current, not_within};
-use super::life::hs_exec;
+use super::executive::hs_exec;
 use super::outcome::{failure, meaning, not_here};
 use crate::error::{Failure, HS_E_HANDLE, HS_E_RANGE, door, say};
 use crate::handle::{Alone, Kind, free, make, peek};

@@ -4,12 +4,13 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use hairspring_exec::{Bits, CallSite, Create, Instant, Nanos, Priority, Services, TaskCtx, TaskId};
+use hairspring_exec::{
+    Bits, CallSite, CallStatus, Create, Ending, Inspect, Instant, Nanos, Priority, Services, TaskCtx, TaskId, TaskState,
+};
 
 use super::context::{Argument, Context, Home, Who, create, in_task, in_task_with, limit, serve, within};
+use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{IdKind, hs_exec_task, id};
-use super::life::hs_exec;
-use super::mail::hs_exec_message;
 use super::outcome::{failure, negative, out_of_range};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
 use crate::pointer::{Numbers, Place, is_of_size, optional_text, read};
@@ -213,6 +214,113 @@ pub extern "C" fn hs_exec_task_set_priority(task: hs_exec_task, priority: c_int)
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_kill(task: hs_exec_task) -> c_int {
     in_task_with(task.id, IdKind::Task, |own, number| Ok(own.kill(TaskId::from_number(number))?))
+}
+
+/// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to HS_EXEC_PANICKED. Returns at once if
+/// the task is idle. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
+/// HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_join(task: hs_exec_task, limit_ns: i64, how: *mut i32) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let Ok(place) = Place::wanted(how) else { return HS_E_NULL };
+    in_task_with(task.id, IdKind::Task, |own, number| {
+        let ending = own.wait_for_end(TaskId::from_number(number), limit)?;
+        if let Some(place) = place {
+            place.put(match ending {
+                Ending::Returned => HS_EXEC_RETURNED,
+                Ending::Killed => HS_EXEC_KILLED,
+                Ending::Panicked => HS_EXEC_PANICKED,
+            });
+        }
+        Ok(())
+    })
+}
+
+/// Breaks off the wait of another task: its call returns HS_E_CANCELLED. `waited` is 0 if it did not wait, and may be NULL. For tasks. HS_E_STATE (it is
+/// idle), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_cancel_wait(task: hs_exec_task, waited: *mut i32) -> c_int {
+    let Ok(place) = Place::wanted(waited) else { return HS_E_NULL };
+    in_task_with(task.id, IdKind::Task, |own, number| {
+        let did = own.cancel_wait(TaskId::from_number(number))?;
+        if let Some(place) = place {
+            place.put(i32::from(did));
+        }
+        Ok(())
+    })
+}
+
+/// The run returned.
+pub const HS_EXEC_RETURNED: i32 = 0;
+/// The run was killed.
+pub const HS_EXEC_KILLED: i32 = 1;
+/// The run panicked: a task in Rust.
+pub const HS_EXEC_PANICKED: i32 = 2;
+
+/// The task is idle.
+pub const HS_EXEC_IDLE: i32 = 0;
+/// The task runs, or could if no more urgent one did.
+pub const HS_EXEC_READY: i32 = 1;
+/// The task waits.
+pub const HS_EXEC_WAITING: i32 = 2;
+/// The task is dead.
+pub const HS_EXEC_DEAD: i32 = 3;
+
+/// A task as it is now.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hs_exec_task_info {
+    /// sizeof(struct hs_exec_task_info), set by the caller.
+    pub size: usize,
+    /// HS_EXEC_IDLE to HS_EXEC_DEAD.
+    pub state: i32,
+    /// 1 if it is suspended.
+    pub suspended: i32,
+    /// 1 if it was killed and has not returned yet.
+    pub killed: i32,
+    /// Its own priority.
+    pub priority: i32,
+    /// The priority that it runs at: its own, or a more urgent one because of a resource.
+    pub effective: i32,
+    /// Starts that are pending.
+    pub starts: u32,
+    /// Messages that wait in its mailboxes.
+    pub messages: u64,
+    /// When its wait ends by time, or -1.
+    pub wait_ends_ns: i64,
+}
+
+// SAFETY: a size, flags, counts and a time: each pattern of bits is one.
+unsafe impl Numbers for hs_exec_task_info {}
+
+/// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL,
+/// HS_E_FREED, HS_E_HANDLE.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_task_look(task: hs_exec_task, info: *mut hs_exec_task_info) -> c_int {
+    let Ok(place) = Place::new(info) else { return HS_E_NULL };
+    if place.holds().size != size_of::<hs_exec_task_info>() {
+        return out_of_range();
+    }
+    serve(task.id, IdKind::Task, |site, number| {
+        let found = site.task_info(TaskId::from_number(number)).ok_or(CallStatus::NoSuchObject)?;
+        place.put(hs_exec_task_info {
+            size: size_of::<hs_exec_task_info>(),
+            state: match found.state {
+                TaskState::Ready => HS_EXEC_READY,
+                TaskState::Waiting => HS_EXEC_WAITING,
+                TaskState::Dead => HS_EXEC_DEAD,
+                TaskState::Idle | TaskState::Deleted => HS_EXEC_IDLE,
+            },
+            suspended: i32::from(found.suspended),
+            killed: i32::from(found.killed),
+            priority: found.priority.number().into(),
+            effective: found.effective.number().into(),
+            starts: found.starts.into(),
+            messages: found.messages as u64,
+            wait_ends_ns: found.wait_ends.map_or(-1, |ends| ends.as_monotonic().count()),
+        });
+        Ok(())
+    })
 }
 
 /// Deletes an idle task; its id is refused from then on. For tasks. HS_E_STATE (it is in the middle of a run), HS_E_FREED, HS_E_HANDLE,

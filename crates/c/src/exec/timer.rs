@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int, c_void};
 use hairspring_exec::{CallSite, Create, Expiry, Instant, Nanos, Services, TimerCtx, TimerId};
 
 use super::context::{Argument, Context, Home, Who, create, current, serve, within};
+use super::executive::hs_exec;
 use super::ids::{IdKind, hs_exec_timer, id, number};
-use super::life::hs_exec;
 use super::outcome::{failure, foreign, negative, not_here};
 use crate::error::{Failure, HS_E_NULL, HS_OK, door};
 use crate::pointer::{Place, optional_text};

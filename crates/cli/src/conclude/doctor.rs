@@ -141,7 +141,7 @@ fn alone() -> Result<File, Failure> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(_) => Err(Failure::failed(
-            "another `hairspring doctor` is running, and two would disturb each other; try again when it has ended",
+            "another `hairspring doctor` is running, and two would disturb each other; try again after its end",
         )),
     }
 }
@@ -174,7 +174,7 @@ fn text(
     let mut text = format!("What makes {} better on this computer\n\n", asked.subject());
     if !found.is_conclusive() {
         let sentence = format!(
-            "No conclusion: the unchanged computer differs from itself by {} ({}). Another activity disturbs it; try again.",
+            "No conclusion: two equal runs without changes differ by {} ({}). Other activity disturbs the computer; try again.",
             times(found.null.ratio),
             interval(&found.null)
         );
@@ -188,7 +188,7 @@ fn text(
         .map(|tried| {
             let name = if tried.settings.is_empty() { "(nothing)".to_owned() } else { tried.settings.clone() };
             let cost = candidates.iter().find(|choice| choice.to_string() == tried.settings);
-            let cost = cost.map_or("the computer against itself", |choice| choice.tunable().cost);
+            let cost = cost.map_or("two equal runs without changes", |choice| choice.tunable().cost);
             match &tried.effect {
                 SettingEffect::NotApplied(why) => {
                     vec![name, "–".to_owned(), "–".to_owned(), format!("not tried: {why}")]
@@ -198,7 +198,7 @@ fn text(
         })
         .collect();
     let headings =
-        [("setting", Side::Left), ("median", Side::Right), ("95 %", Side::Left), ("effect; what it costs", Side::Left)];
+        [("setting", Side::Left), ("median", Side::Right), ("95 %", Side::Left), ("effect; cost", Side::Left)];
     text.push_str(&table(&headings, &rows, width));
     text.push('\n');
     match &found.confirmed {
@@ -207,7 +207,7 @@ fn text(
             text.push_str(&item("1.", &format!("as it is: {before}"), width));
             text.push_str(&item("2.", &format!("with {}: {after}", best.settings), width));
             let sentence = format!(
-                "Confirmed on fresh turns: the median is {} of what it was ({}). To have it: hairspring run --set {} -- CMD, or \
+                "Confirmed on fresh turns: the median is {} of what it was ({}). To apply it: hairspring run --set {} -- CMD, or \
                  hairspring run --best -- CMD",
                 times(best.ratio),
                 interval(best),
@@ -249,7 +249,7 @@ fn not_tried(job: &str, machine_allowed: bool, width: usize) -> String {
     let at_boot = Tunable::all().filter(|tunable| matches!(tunable.scope, SettingScope::Boot | SettingScope::Host));
     let ids: Vec<&str> = at_boot.map(|tunable| tunable.id).collect();
     let sentence = format!(
-        "Not for a doctor, because they need a boot, the host or the firmware: {}. `hairspring settings ID` tells how.",
+        "Not tried, because they need a reboot, the host or the firmware: {}. `hairspring settings ID` tells how.",
         ids.join(", ")
     );
     text.extend(wrapped(&sentence, width).iter().map(|line| format!("{line}\n")));

@@ -1,7 +1,8 @@
 //! Jobs: the built-in ones, and those of a TOML file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use hairspring_advice::job::{JOBS, Job, JobNeed, Requirement};
 use serde::Deserialize;
 
@@ -38,19 +39,32 @@ impl Asked {
     }
 }
 
-/// The requirements from the command line, the ready-made jobs and a file of jobs.
-pub(crate) fn asked(requirements: &[String], ready: &[String], file: Option<&Path>) -> Result<Vec<Asked>, Failure> {
-    let mut asked = Vec::new();
-    for text in requirements {
-        asked.push(Asked::new(text, None)?);
+/// The jobs that a command line names.
+#[derive(Args, Debug)]
+pub(super) struct JobArguments {
+    /// A ready-made job. May be repeated
+    #[arg(long, value_name = "NAME")]
+    job: Vec<String>,
+    /// A TOML file of jobs, each with a name and a list of its needs
+    #[arg(long, value_name = "FILE")]
+    jobs: Option<PathBuf>,
+}
+
+impl JobArguments {
+    /// These requirements, those of the ready-made jobs, and those of the file.
+    pub(super) fn asked(&self, requirements: &[String]) -> Result<Vec<Asked>, Failure> {
+        let mut asked = Vec::new();
+        for text in requirements {
+            asked.push(Asked::new(text, None)?);
+        }
+        for job in &self.job {
+            asked.extend(built_in(job)?);
+        }
+        if let Some(file) = &self.jobs {
+            asked.extend(of_file(file)?);
+        }
+        Ok(asked)
     }
-    for job in ready {
-        asked.extend(built_in(job)?);
-    }
-    if let Some(file) = file {
-        asked.extend(of_file(file)?);
-    }
-    Ok(asked)
 }
 
 /// The requirements of one text: the name of a ready-made job, a TOML file of jobs, or a requirement.

@@ -1,5 +1,6 @@
 //! The commands that judge: whether the computer can do a job, and what would help.
 
+mod answer;
 pub(crate) mod can;
 pub(crate) mod doctor;
 pub(crate) mod jobs;

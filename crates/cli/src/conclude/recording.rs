@@ -64,7 +64,7 @@ pub(super) fn watched(
         Err(ProbeError::Stopped) => return Ok(None),
         Err(error) => return Err(Failure::failed(format!("could not watch a recording: {error}"))),
     };
-    let source = "a first recording, of a card that waits,".to_owned();
+    let source = "a first recording, of a card that waits for the disk,".to_owned();
     request.sustainable = Ok(Sustainable { rate: evidence.unpaced, source });
     request.stall.worst = evidence.worst_stall;
     request.stall_is_assumed = false;
@@ -156,7 +156,7 @@ impl Recorded {
             let lasts = requirement.rate.time_for(*buffer).map_or_else(|| "forever".to_owned(), span);
             sentences.push(format!(
                 "Evidence: {volume} in {}; the longest write took {}, and the buffer of {buffer} lasts for {lasts}; it was {:.1} % full \
-                 at most. From a card that waits the folder took {unpaced}: {:.0} % of margin.",
+                 at most. From a card that waits for the disk, the folder accepted {unpaced}: {:.0} % of margin.",
                 span(*watched),
                 span(*worst_stall),
                 *high_water_promille as f64 / 10.0,
@@ -165,12 +165,9 @@ impl Recorded {
         }
         if let Some([least, most]) = answer.losses {
             let text = match least > 0.0 {
-                true => format!(
-                    "Between {least:.1} and {most:.0} losses are to be expected in {}.",
-                    clock(requirement.span)
-                ),
+                true => format!("Expect between {least:.1} and {most:.0} losses in {}.", clock(requirement.span)),
                 false => {
-                    format!("At most {most:.1} losses are to be expected in {}, and 1 may be.", clock(requirement.span))
+                    format!("Expect at most {most:.1} losses in {}, where 1 is permitted.", clock(requirement.span))
                 }
             };
             sentences.push(text);
@@ -191,7 +188,7 @@ impl Recorded {
             (AnswerKind::NotShown, _) => {
                 let watch = hours(self.answer.watch);
                 Some(format!(
-                    "A recording without loss that is three times as long would show it, if there is room: hairspring can \"{asked}\" --watch {watch}"
+                    "A recording three times as long, without loss, would decide it, if there is room: hairspring can \"{asked}\" --watch {watch}"
                 ))
             }
             (AnswerKind::No, Some(_)) => {

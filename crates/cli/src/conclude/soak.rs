@@ -8,21 +8,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::io::Write;
 
 use clap::Args;
-use hairspring_advice::soak::{
-    ASKED, SOAK_CONDITIONS, Soak, SoakJob, SoakRequest, changed_conditions, conditions_mark, soak_sheet,
-};
+use hairspring_advice::soak::{ASKED, Soak, SoakJob, SoakRequest, soak_sheet};
 use hairspring_advice::summarize;
 use hairspring_file::{NewFile, folder_of};
 use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos};
 use hairspring_sheet::{Absent, Sheet, TextStyle, render};
 use hairspring_suite::load::{RunningLoads, SoakLoad, serve_load};
-use hairspring_suite::{SheetError, read_conditions, timestamp};
+use hairspring_suite::{SheetError, timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 
-use super::can;
-use super::jobs::{self, Asked};
-use crate::arguments::{duration, number, parsed};
+use super::answer::{self, Answer};
+use super::jobs::{Asked, JobArguments};
+use crate::arguments::{duration, parsed};
 use crate::exit::{Exit, Failure};
 use crate::listing::clock;
 use crate::live::Live;
@@ -30,6 +28,7 @@ use crate::measure::historic;
 use crate::measure::sheet::{Format, build};
 use crate::output;
 use crate::page::{Example, Page};
+use crate::placement::Measuring;
 use crate::table::wrapped;
 
 pub(crate) const PAGE: Page = Page {
@@ -62,12 +61,8 @@ pub(crate) struct Arguments {
     /// polling loop]
     #[arg(value_name = "REQUIREMENT")]
     requirements: Vec<String>,
-    /// A ready-made job. May be repeated
-    #[arg(long, value_name = "NAME")]
-    job: Vec<String>,
-    /// A TOML file of jobs
-    #[arg(long, value_name = "FILE")]
-    jobs: Option<PathBuf>,
+    #[command(flatten)]
+    jobs: JobArguments,
     /// How long to watch, for instance 8h
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, required_unless_present = "show")]
     span: Option<Nanos>,
@@ -83,12 +78,8 @@ pub(crate) struct Arguments {
     /// Write the sheet to this file, which must not exist. The load `disk` writes in its folder
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// CPU that the job runs on [default: the last one that this process may use]
-    #[arg(long, value_name = "N")]
-    cpu: Option<u32>,
-    /// Priority under SCHED_FIFO, 1 to 99
-    #[arg(long, value_name = "P", default_value_t = 80, value_parser = number::<u8>(1, 99))]
-    priority: u8,
+    #[command(flatten)]
+    place: Measuring,
     /// Show the sheet of a soak, also of a running one, without measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["requirements", "job", "jobs", "span", "load", "until_no", "out", "cpu"])]
     show: Option<String>,
@@ -147,29 +138,29 @@ fn shown_last(sheet: &Sheet, format: Format, interrupted: &AtomicBool) -> Result
     match exit {
         _ if interrupted.load(Ordering::Relaxed) => Ok(Exit::Interrupted),
         Ok(exit) => Ok(exit),
-        Err(_) => Ok(can::exit(&said(sheet)?)),
+        Err(_) => Ok(answer::exit(&said(sheet)?)),
     }
 }
 
 fn request(arguments: &Arguments) -> Result<SoakRequest, Failure> {
-    let asked = jobs::asked(&arguments.requirements, &arguments.job, arguments.jobs.as_deref())?;
+    let asked = arguments.jobs.asked(&arguments.requirements)?;
     let jobs = match asked.is_empty() {
         true => SoakJob::usual(),
         false => SoakJob::of(asked.into_iter().map(Asked::on_time).collect::<Result<Vec<_>, _>>()?),
     };
     let cpus = Host.affinity().0;
-    let cpu = arguments.cpu.map(Cpu).or_else(|| cpus.last().copied()).unwrap_or(Cpu(0));
+    let cpu = arguments.place.cpu.map(Cpu).or_else(|| cpus.last().copied()).unwrap_or(Cpu(0));
     if !cpus.contains(&cpu) {
         return Err(Failure::bad_request(SheetError::NoSuchCpu(cpu, cpus).to_string()));
     }
     let span = arguments.span.unwrap_or(Nanos::ZERO);
     if span <= Nanos::ZERO {
-        return Err(Failure::bad_request("--for 0s: write for how long to watch, for instance 8h"));
+        return Err(Failure::bad_request("--for 0s: write how long to watch, for instance 8h"));
     }
     if arguments.block < BLOCK_LEAST {
         return Err(Failure::bad_request(format!("--block {}: write {BLOCK_LEAST} or more", arguments.block)));
     }
-    let (block, priority, until_no) = (arguments.block, arguments.priority, arguments.until_no);
+    let (block, priority, until_no) = (arguments.block, arguments.place.priority, arguments.until_no);
     Ok(SoakRequest { jobs, span, block, cpu, priority, until_no })
 }
 
@@ -209,8 +200,8 @@ fn signals() -> Result<Arc<AtomicBool>, Failure> {
 fn announce(request: &SoakRequest, named: &str) {
     let (id, block) = (std::process::id(), request.block);
     let text = format!(
-        "watching for {}; {named} is written every {block}, and shown by `hairspring soak --show {named}`. This goes on when the \
-         terminal closes; Ctrl-C or `kill -INT {id}` ends it in order.\n",
+        "watching for {}; {named} is written every {block}; `hairspring soak --show {named}` shows it. The soak continues when the \
+         terminal closes; Ctrl-C or `kill -INT {id}` ends it cleanly.\n",
         clock(request.span)
     );
     // A closed terminal must not end the soak.
@@ -229,11 +220,11 @@ fn checkpoint(soak: &Soak, path: &Path) -> std::io::Result<Sheet> {
 }
 
 /// The answers in the sheet of a soak.
-fn said(sheet: &Sheet) -> Result<Vec<can::Said>, Failure> {
+fn said(sheet: &Sheet) -> Result<Vec<Answer>, Failure> {
     let asked = sheet.conditions.facts.iter().filter(|fact| fact.id.starts_with(ASKED));
     let asked = asked.filter_map(|fact| sheet.conditions.value(&fact.id));
     let asked: Vec<Asked> = asked.map(|text| Asked::new(text, None)).collect::<Result<_, _>>()?;
-    asked.into_iter().map(|asked| can::from_sheet(asked, sheet, "the soak")).collect()
+    asked.into_iter().map(|asked| answer::from_sheet(asked, sheet, "the soak")).collect()
 }
 
 fn show(sheet: &Sheet, format: Format, named: Option<&str>) -> Result<Exit, Failure> {
@@ -249,31 +240,11 @@ fn show(sheet: &Sheet, format: Format, named: Option<&str>) -> Result<Exit, Fail
         Format::Json => render::to_json(sheet),
         Format::Html => render::html_unfolded(sheet),
     })?;
-    Ok(can::exit(&said))
-}
-
-/// Which conditions of this computer, now, are not those of the soak; nothing if all are, and for a sheet that is not of a soak.
-pub(super) fn other_conditions(sheet: &Sheet) -> Option<String> {
-    const NAMED: usize = 4;
-    let mark = sheet.conditions.value(SOAK_CONDITIONS)?;
-    let here = read_conditions(&Host, false);
-    if conditions_mark(&here) == mark {
-        return None;
-    }
-    let changed = changed_conditions(&sheet.conditions, &here);
-    let mut named: Vec<String> =
-        changed.iter().take(NAMED).map(|(label, then, now)| format!("{label}: {then}, now {now}")).collect();
-    if changed.len() > NAMED {
-        named.push(format!("{} more", changed.len() - NAMED));
-    }
-    Some(format!(
-        "This computer is not, or no longer, as it was during the soak ({}). The answers hold for the soak: watch again to have them for now.",
-        named.join("; ")
-    ))
+    Ok(answer::exit(&said))
 }
 
 /// The state first, then the answers, then the whole sheet.
-fn text(sheet: &Sheet, said: &[can::Said], style: &TextStyle) -> String {
+fn text(sheet: &Sheet, said: &[Answer], style: &TextStyle) -> String {
     let value = |id| sheet.conditions.value(id).unwrap_or("an unknown time");
     let watched = Nanos::try_from_secs_f64(sheet.taken.duration_s).unwrap_or(Nanos::ZERO);
     let state = match sheet.taken.interrupted {
@@ -282,14 +253,14 @@ fn text(sheet: &Sheet, said: &[can::Said], style: &TextStyle) -> String {
     };
     let mut text =
         format!("Watched for {} of {}, until {}: {state}\n\n", clock(watched), value("soak.span"), value("soak.until"));
-    if let Some(other) = other_conditions(sheet) {
+    if let Some(other) = answer::other_conditions(sheet) {
         for line in wrapped(&other, style.width) {
             text.push_str(&format!("{line}\n"));
         }
         text.push('\n');
     }
     if !said.is_empty() {
-        text.push_str(&can::text(said, style.width));
+        text.push_str(&answer::text(said, style.width));
         text.push('\n');
     }
     text.push_str(&render::text(sheet, style));

@@ -31,15 +31,15 @@ pub(crate) const PAGE: Page = Page {
     name: "watch",
     examples: &[
         Example {
-            does: "Who delays a control loop? Runs it, and reports when it ends",
+            does: "What delays a control loop? Runs it, and reports when it ends",
             line: "hairspring watch -- ./control-loop",
         },
         Example {
-            does: "Watch a program that runs, for a minute, and keep the report",
+            does: "Watch a running program for a minute, and keep the report",
             line: "hairspring watch --pid 1234 --for 1min --format json --out watch.json",
         },
     ],
-    files: &[("tracefs", "the kernel's tracepoints; mounted where nobody else sees it")],
+    files: &[("tracefs", "the kernel's tracepoints; mounted privately")],
     environment: &[],
 };
 
@@ -135,7 +135,7 @@ fn open(refused: Exit) -> Result<Tracer, Failure> {
         TracerSettings::of_all_cpus().map_err(|error| failed(format!("failed to list the CPUs: {error}")))?;
     // Page faults are many and tell little of wake-ups.
     let settings = TracerSettings { faults: false, ..settings };
-    Tracer::open(&settings).map_err(|untraced| failed(format!("nobody can be watched: {untraced}")))
+    Tracer::open(&settings).map_err(|untraced| failed(format!("no program can be watched: {untraced}")))
 }
 
 /// Watches until the process ends, the time has passed or a signal asks to end.
@@ -155,7 +155,7 @@ fn watch(
             Some(child) => {
                 status = child
                     .try_wait()
-                    .map_err(|error| Failure::failed(format!("failed to look at the program: {error}")))?;
+                    .map_err(|error| Failure::failed(format!("failed to inspect the program: {error}")))?;
                 status.is_some()
             }
             None => threads_of(pid).is_empty(),
@@ -248,7 +248,7 @@ fn text(watched: &Watched, width: usize) -> String {
     let mut text = format!("Watched {name} (process {process}) for {}, {threads}\n", span(*length));
     for (heading, wanted, tally) in [
         ("Wake-ups: from the call that wakes a thread until it has a CPU", Wanted::Wake, &watch.wakeups),
-        ("Preemptions: from losing the CPU until it has one again", Wanted::Run, &watch.preemptions),
+        ("Preemptions: from losing the CPU until it has a CPU again", Wanted::Run, &watch.preemptions),
     ] {
         text.push_str(&format!("\n{heading}\n"));
         let rows = watch.threads.iter().filter_map(|(id, thread)| {
@@ -300,13 +300,13 @@ fn cost(watched: &Watched) -> String {
     let seconds = length.as_secs_f64().max(1e-3);
     let lost = match watch.losses {
         0 => "none were lost".to_owned(),
-        losses => format!("records were lost {} times: what happened meanwhile is not told", grouped(losses)),
+        losses => format!("records were lost {} times, and with them events of those moments", grouped(losses)),
     };
     let each = match cost {
         Ok(RecordCost { mean_ns, limits_ns: [low, high], pairs }) => {
             let ns = |ns: f64| quantity(ns, Unit::Ns);
             format!(
-                "One costs {} (95 %: {} to {}), in all {} of one CPU: so much longer took two threads that wake each other, in {pairs} pairs of \
+                "One costs {} (95 %: {} to {}), in all {} of one CPU: the extra time of two threads that wake each other, in {pairs} pairs of \
                  blocks with records and without",
                 ns(*mean_ns),
                 ns(*low),
@@ -314,7 +314,7 @@ fn cost(watched: &Watched) -> String {
                 quantity(mean_ns * watch.records as f64 / (seconds * 1e9), Unit::Ratio)
             )
         }
-        Err(why) => format!("What one costs is not known: {why}"),
+        Err(why) => format!("The cost of one is unknown: {why}"),
     };
     let mut text = format!(
         "The kernel wrote {} records ({:.0} a second); {lost}. {each}. Reading them took {} of a CPU.",

@@ -19,7 +19,7 @@ use crate::listing::{Listing, grouped, span};
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
 use crate::placement::Placement;
-use crate::{distribution, interrupt};
+use crate::{histogram, interrupt};
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -158,7 +158,7 @@ impl Made<'_> {
             "{count} pulses of {} on line {line} of {}, {short}; greatest widths:\n\n",
             arguments.width, self.device
         );
-        text.push_str(&distribution::drawn(&self.figure(|pulse| pulse.at_most), width));
+        text.push_str(&histogram::drawn(&self.figure(|pulse| pulse.at_most), width));
         text.push('\n');
         let mut listing = Listing::new(width);
         let shortest = self.train.pulses.iter().map(|pulse| pulse.at_least).min();

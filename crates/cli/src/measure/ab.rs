@@ -15,6 +15,7 @@ use crate::measure::progress::ProgressLine;
 use crate::measure::sheet::{Format, format_of, seed};
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
+use crate::placement::Measuring;
 
 /// Rounds without `--rounds`.
 const ROUNDS: u32 = 10;
@@ -83,13 +84,8 @@ pub(crate) struct Arguments {
     /// Seed of the order of builds and chapters [default: a new one in each run]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// CPU to measure on [default: the last one that this process may use]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    cpu: Option<u32>,
-    /// Priority of the measurements under SCHED_FIFO, 1 to 99
-    #[arg(long, value_name = "P", default_value_t = 80, allow_negative_numbers = true)]
-    #[arg(value_parser = number::<u8>(1, 99))]
-    priority: u8,
+    #[command(flatten)]
+    place: Measuring,
     /// Format; json has all pairs [default: by the ending of --out, otherwise text]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -133,8 +129,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         common: arguments.common,
         rounds: arguments.rounds.unwrap_or(usual),
         effort: if arguments.quick { Effort::Quick } else { Effort::Normal },
-        cpu: arguments.cpu.map(Cpu),
-        priority: arguments.priority,
+        cpu: arguments.place.cpu.map(Cpu),
+        priority: arguments.place.priority,
         seed: arguments.seed.unwrap_or_else(seed),
         confirm: arguments.confirm,
         null: arguments.null,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hairspring_archive::Archive;
 use hairspring_sheet::{
     CompareTerms, ComparedSheets, Comparison, ComparisonGate, GateOutcome, RowPattern, Sheet, SheetLedger, TextStyle,
     compare, compare_interleaved, render,
@@ -19,7 +20,10 @@ use crate::page::{Example, Page};
 pub(crate) const PAGE: Page = Page {
     files: &[
         ("SHEET", "a sheet that was written with --format json, a folder of them, or the name of a historic sheet"),
-        ("--ledger DIR", "five or more sheets of one build on this machine; `sheet --out` writes them"),
+        (
+            "--ledger DIR|FILE",
+            "five or more sheets of one build on this machine; `sheet --out` writes them, and `archive` keeps them",
+        ),
     ],
     ..Page::new(
         "compare",
@@ -66,8 +70,8 @@ pub(crate) struct Arguments {
     /// Changes below this are the same
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = margin)]
     margin: f64,
-    /// A folder of five or more sheets of one build on this machine, which say how much its sheets vary
-    #[arg(long, value_name = "DIR")]
+    /// A folder of five or more sheets of one build on this machine, which say how much its sheets vary; or an archive
+    #[arg(long, value_name = "DIR|FILE")]
     ledger: Option<PathBuf>,
     /// Show when the figures of the sheets in this folder changed for good, instead of comparing sides
     #[arg(long, value_name = "DIR", conflicts_with_all = ["sides", "fail_if", "ledger"])]
@@ -108,17 +112,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (comparison, historic) = compared(arguments, only, &gates)?;
     // A historic sheet allows only ratios.
     style.verbose |= historic;
-    let text = match format {
-        Format::Text => render::comparison(&comparison, &style),
-        Format::Md => render::comparison_markdown(&comparison),
-        Format::Html => render::comparison_html(&comparison),
-        Format::Json => render::comparison_json(&comparison),
-    };
-    finish(file, &text)?;
+    finish(file, &rendered(&comparison, format, &style))?;
     Ok(checked(arguments, &gates, &comparison))
 }
 
-fn finish(file: Option<OutputFile>, text: &str) -> Result<(), Failure> {
+pub(crate) fn rendered(comparison: &Comparison, format: Format, style: &TextStyle) -> String {
+    match format {
+        Format::Text => render::comparison(comparison, style),
+        Format::Md => render::comparison_markdown(comparison),
+        Format::Html => render::comparison_html(comparison),
+        Format::Json => render::comparison_json(comparison),
+    }
+}
+
+pub(crate) fn finish(file: Option<OutputFile>, text: &str) -> Result<(), Failure> {
     match file {
         Some(file) => file.finish(text),
         None => output::print(text).map(drop),
@@ -152,7 +159,7 @@ fn compared(
     Ok((compare(&sides, &terms), historic))
 }
 
-fn pattern(text: &str) -> Result<RowPattern, Failure> {
+pub(crate) fn pattern(text: &str) -> Result<RowPattern, Failure> {
     RowPattern::parse(text).ok_or_else(|| {
         Failure::bad_request(format!(
             "--only {text:?} is not an id: write an id, its beginning up to a dot, or any beginning with a * at its end"
@@ -221,11 +228,20 @@ fn distinguish(sides: &mut [ComparedSheets], written: &[String]) {
     }
 }
 
-/// The ledger in a folder, which must suit every sheet.
-fn ledger(folder: &Path, sides: &[ComparedSheets]) -> Result<SheetLedger, Failure> {
-    let named = folder.display();
+/// The ledger in a folder or an archive, which must suit every sheet.
+fn ledger(place: &Path, sides: &[ComparedSheets]) -> Result<SheetLedger, Failure> {
+    let named = place.display();
     let refused = |error| Failure::bad_request(format!("--ledger {named}: failed to {error}"));
-    let ledger = SheetLedger::new(&historic::sheets(&named.to_string())?).map_err(refused)?;
+    let ledger = if place.is_file() {
+        let sheets: Vec<&Sheet> = sides.iter().flat_map(|side| &side.sheets).collect();
+        Archive::open(place)?.ledger(&sheets)?.ok_or_else(|| {
+            Failure::bad_request(format!(
+                "--ledger {named}: the archive has no five sheets of this machine and effort under equal conditions; add more"
+            ))
+        })?
+    } else {
+        SheetLedger::new(&historic::sheets(&named.to_string())?).map_err(refused)?
+    };
     for sheet in sides.iter().flat_map(|side| &side.sheets) {
         ledger.suits(sheet).map_err(refused)?;
     }

@@ -14,7 +14,7 @@ use crate::arguments::{Plain, number};
 use crate::exit::{Exit, Failure};
 use crate::page::{Example, Page};
 use crate::placement::Placement;
-use crate::{distribution, interrupt, output};
+use crate::{histogram, interrupt, output};
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page::new(
@@ -164,7 +164,7 @@ fn text(request: Nanos, outcome: &Outcome, long: bool) -> String {
     let figure = figure(outcome);
     let kind = if long { "long delay" } else { "guaranteed minimum" };
     let mut text = format!("{} × {request}, {kind}; how late they returned:\n\n", figure.n);
-    text.push_str(&distribution::drawn(&figure, output::style(false).width));
+    text.push_str(&histogram::drawn(&figure, output::style(false).width));
     let verdicts: Vec<String> = outcome.verdicts.iter().map(|(name, count)| format!("{count} {name}")).collect();
     text.push_str(&format!("\nearly     {}\nverdicts  {}\n", outcome.early, verdicts.join(", ")));
     text.push_str(&format!("CPU       {}", quantity(outcome.cpu_share, Unit::Ratio)));

@@ -1,6 +1,7 @@
 //! The commands that measure this computer and compare the results.
 
 pub(crate) mod ab;
+pub(crate) mod archive;
 pub(crate) mod beside;
 pub(crate) mod clock;
 pub(crate) mod compare;
@@ -17,8 +18,10 @@ use crate::exit::{Exit, Failure};
 use crate::page::Group;
 
 /// Texts of the commands for help and manual.
-pub(crate) const GROUP: Group =
-    Group { heading: "Measure", pages: &[sheet::PAGE, compare::PAGE, ab::PAGE, delay::PAGE, clock::PAGE] };
+pub(crate) const GROUP: Group = Group {
+    heading: "Measure",
+    pages: &[sheet::PAGE, compare::PAGE, archive::PAGE, ab::PAGE, delay::PAGE, clock::PAGE],
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -31,6 +34,11 @@ pub(crate) enum Command {
     /// A verdict on a row needs three sheets a side, a ledger of this machine's sheets, or two builds that `ab` measured in
     /// turns. Two single sheets have ratios without verdicts, because two sheets of one build differ, too.
     Compare(compare::Arguments),
+    /// Keep sheets for years, and show what changed
+    ///
+    /// One file has the sheets of all machines, each as it was written. `sheet --archive` adds at once, and `compare --ledger` takes the
+    /// file, too.
+    Archive(archive::Arguments),
     /// Measure two builds in turns and say what differs
     ///
     /// Chapter by chapter, in fresh processes and in balanced random order, so that a drift of the machine cancels. Pairs during which the
@@ -52,6 +60,7 @@ impl Command {
         match self {
             Self::Sheet(arguments) => sheet::run(arguments),
             Self::Compare(arguments) => compare::run(arguments),
+            Self::Archive(arguments) => archive::run(arguments),
             Self::Ab(arguments) => ab::run(arguments),
             Self::Delay(arguments) => delay::run(arguments),
             Self::Clock(arguments) => clock::run(arguments),

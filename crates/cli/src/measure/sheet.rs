@@ -5,18 +5,19 @@ use std::time::SystemTime;
 
 use clap::{Args, ValueEnum};
 use hairspring_advice::summarize;
+use hairspring_archive::Archive;
 use hairspring_machine::{Cpu, Host};
 use hairspring_sheet::{Build, Sheet, TextStyle, render};
 use hairspring_suite::{Effort, SheetError, SheetRequest, registry, select, take_sheet};
 
-use crate::arguments::number;
 use crate::exit::{Exit, Failure};
 use crate::host::DiskArguments;
 use crate::interrupt;
 use crate::measure::progress::ProgressLine;
-use crate::measure::{beside, historic};
+use crate::measure::{archive, beside, historic};
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
+use crate::placement::Measuring;
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -30,6 +31,7 @@ pub(crate) const PAGE: Page = Page {
             does: "Measure only the clocks, and keep the figures",
             line: "hairspring sheet --quick --only clocks --out before.json",
         },
+        Example { does: "Measure everything and keep the sheet in the archive", line: "hairspring sheet --archive" },
         Example {
             does: "Measure everything and two disks, and write a page with plots",
             line: "hairspring sheet --thorough --dir /disk1,/disk2 --out sheet.html",
@@ -57,13 +59,8 @@ pub(crate) struct Arguments {
     /// Run everything, including the 10 s and 60 s requests (about ten minutes)
     #[arg(long)]
     thorough: bool,
-    /// CPU to measure on [default: the last one that this process may use]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    cpu: Option<u32>,
-    /// Priority of the measurements under SCHED_FIFO, 1 to 99
-    #[arg(long, value_name = "P", default_value_t = 80, allow_negative_numbers = true)]
-    #[arg(value_parser = number::<u8>(1, 99))]
-    priority: u8,
+    #[command(flatten)]
+    place: Measuring,
     /// Format of the sheet [default: by the ending of --out, otherwise text]
     #[arg(long, value_enum)]
     format: Option<Format>,
@@ -75,6 +72,9 @@ pub(crate) struct Arguments {
     /// an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)
     #[arg(long, value_name = "NAME|FILE")]
     beside: Option<String>,
+    /// Add the sheet to this archive, too [default: that of `hairspring archive`]
+    #[arg(long, value_name = "FILE")]
+    archive: Option<Option<PathBuf>>,
     #[command(flatten)]
     disks: DiskArguments,
     /// Leave out host name, paths, process names and command lines
@@ -131,6 +131,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(Failure::bad_request(format!("no chapter is called {unknown}: choose from {}", names.join(", "))));
     }
     let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let archive = arguments.archive.as_ref().map(|named| archive::path(named.as_deref())).transpose()?;
+    // Opened before anything is measured, so that a bad name is refused at once.
+    let archive = archive.map(|path| Archive::create(&path)).transpose()?;
     let effort = match (arguments.quick, arguments.thorough) {
         (true, _) => Effort::Quick,
         (false, true) => Effort::Thorough,
@@ -139,8 +142,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let request = SheetRequest {
         rows,
         effort,
-        cpu: arguments.cpu.map(Cpu),
-        priority: arguments.priority,
+        cpu: arguments.place.cpu.map(Cpu),
+        priority: arguments.place.priority,
         redact: arguments.redact,
         build: build(),
         disks: arguments.disks.disks(effort)?,
@@ -172,6 +175,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match file {
         Some(file) => file.finish(&text)?,
         None => drop(output::print(&text)?),
+    }
+    if let Some(mut archive) = archive {
+        archive.add(&render::to_json(&sheet))?;
     }
     Ok(exit(&sheet))
 }

@@ -17,7 +17,7 @@ use crate::output;
 use crate::page::{Example, Page};
 use crate::record::account::{amount, append};
 use crate::record::frames;
-use crate::record::recording::{self, Reading};
+use crate::record::recording::{self, ReadArguments, Reading};
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -39,9 +39,6 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
-    #[arg(value_name = "RECORDING", required = true)]
-    recording: Vec<PathBuf>,
     /// New file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -57,12 +54,8 @@ pub(crate) struct Arguments {
     /// In an array, leave gaps out, so that the frames around a gap become neighbours
     #[arg(long)]
     leave_out_gaps: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Plain::Text)]
-    format: Plain,
+    #[command(flatten)]
+    read: ReadArguments,
 }
 
 /// The kinds of export.
@@ -90,13 +83,13 @@ impl FormName {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let form = form(arguments)?;
     let mut store = recording::store();
-    let recorded = recording::open(&mut *store, &arguments.recording)?;
-    let mut reading = Reading::new(arguments.quiet);
+    let recorded = recording::open(&mut *store, &arguments.read.recording)?;
+    let mut reading = Reading::new(arguments.read.quiet);
     let exported = export(arguments, form, &mut *store, &recorded, &mut reading);
     reading.end();
     let (told, value) = exported.map_err(|error| refused(&error))?;
     let out = arguments.out.display().to_string();
-    output::print(&match arguments.format {
+    output::print(&match arguments.read.format {
         Plain::Text => format!("{out}: {told}\n"),
         Plain::Json => {
             let mut whole = json!({ "schema": "hairspring.exported/1", "form": form.name(), "files": [out] });

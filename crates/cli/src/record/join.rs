@@ -14,7 +14,7 @@ use crate::output;
 use crate::page::{Example, Page};
 use crate::record::account::{self, amount, append};
 use crate::record::record::text::shortened;
-use crate::record::recording::{self, Reading};
+use crate::record::recording::{self, ReadArguments, Reading};
 use crate::record::target;
 
 /// Examples and files, for help and manual.
@@ -30,34 +30,27 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
-    #[arg(value_name = "RECORDING", required = true)]
-    recording: Vec<PathBuf>,
     /// Name of the new recording in an existing folder, without an ending
     #[arg(long, value_name = "DIR/NAME")]
     to: PathBuf,
     /// Turn missing parts and damaged blocks into declared gaps instead of refusing
     #[arg(long)]
     declare_gaps: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Plain::Text)]
-    format: Plain,
+    #[command(flatten)]
+    read: ReadArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     target::check_name(&arguments.to)?;
     target::check(&arguments.to)?;
     let (mut from, mut to) = (recording::store(), recording::store());
-    let recorded = recording::open(&mut *from, &arguments.recording)?;
+    let recorded = recording::open(&mut *from, &arguments.read.recording)?;
     let options = JoinOptions { declare_gaps: arguments.declare_gaps };
-    let mut reading = Reading::new(arguments.quiet);
+    let mut reading = Reading::new(arguments.read.quiet);
     let joined = join(&mut *from, &recorded, &mut *to, &arguments.to, options, &mut |progress| reading.show(progress));
     reading.end();
     let joined = joined.map_err(|error| recording::refused(&error))?;
-    output::print(&match arguments.format {
+    output::print(&match arguments.read.format {
         Plain::Text => text(&recorded, &joined, output::style(false).width),
         Plain::Json => json(&recorded, &joined),
     })?;

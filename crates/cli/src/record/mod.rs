@@ -1,6 +1,7 @@
 //! The commands about recordings: plan, make, check, play, export, repair and join them.
 
 pub(crate) mod account;
+pub(crate) mod clock;
 pub(crate) mod export;
 pub(crate) mod join;
 pub(crate) mod maxrate;

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use hairspring_machine::{Host, Instant, Machine};
 use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::store::{Store, Ways, best};
@@ -10,6 +11,7 @@ use hairspring_record::verify::ReadProgress;
 use hairspring_ring::{ByteRate, Gap};
 use hairspring_time::Nanos;
 
+use crate::arguments::Plain;
 use crate::exit::{Exit, Failure};
 use crate::listing::clock;
 use crate::live::Live;
@@ -18,6 +20,20 @@ use crate::live::Live;
 const DEPTH: usize = 8;
 /// Columns of the bar.
 const BAR: usize = 24;
+
+/// The arguments of every command that reads a whole recording.
+#[derive(Args, Debug)]
+pub(crate) struct ReadArguments {
+    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
+    #[arg(value_name = "RECORDING", required = true)]
+    pub(crate) recording: Vec<PathBuf>,
+    /// Show no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Plain::Text)]
+    pub(crate) format: Plain,
+}
 
 /// The store that reads files.
 pub(crate) fn store() -> Box<dyn Store> {

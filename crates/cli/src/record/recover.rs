@@ -1,7 +1,5 @@
 //! `hairspring recover`: repairs a recording after a crash, a power cut or damage.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use hairspring_record::recording::Recording;
 use hairspring_record::recover::{Lost, RecoverOptions, Recovered, recover};
@@ -14,7 +12,7 @@ use crate::listing::Listing;
 use crate::output;
 use crate::page::{Example, Page};
 use crate::record::account::{self, amount, append};
-use crate::record::recording::{self, Reading};
+use crate::record::recording::{self, ReadArguments, Reading};
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -29,9 +27,6 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
-    #[arg(value_name = "RECORDING", required = true)]
-    recording: Vec<PathBuf>,
     /// Print what would change, without changing it
     #[arg(long)]
     dry_run: bool,
@@ -41,23 +36,19 @@ pub(crate) struct Arguments {
     /// Give up everything after damage in the middle of a journal
     #[arg(long)]
     cut_journal: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Plain::Text)]
-    format: Plain,
+    #[command(flatten)]
+    read: ReadArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut store = recording::store();
-    let before = recording::open(&mut *store, &arguments.recording)?;
+    let before = recording::open(&mut *store, &arguments.read.recording)?;
     let options = RecoverOptions { all: arguments.all, dry_run: arguments.dry_run, cut_journal: arguments.cut_journal };
-    let mut reading = Reading::new(arguments.quiet);
-    let recovered = recover(&mut *store, &arguments.recording, options, &mut |progress| reading.show(progress));
+    let mut reading = Reading::new(arguments.read.quiet);
+    let recovered = recover(&mut *store, &arguments.read.recording, options, &mut |progress| reading.show(progress));
     reading.end();
     let recovered = recovered.map_err(|error| recording::refused(&error))?;
-    output::print(&match arguments.format {
+    output::print(&match arguments.read.format {
         Plain::Text => text(&before, &recovered, arguments.dry_run, output::style(false).width),
         Plain::Json => json(&before, &recovered, arguments.dry_run),
     })?;

@@ -1,7 +1,5 @@
 //! `hairspring verify`: checks every byte of a recording against its checksums, and names the blocks that differ.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::verify::{Damage, Verified, VerifyOptions, verify};
@@ -13,7 +11,8 @@ use crate::listing::{Listing, grouped};
 use crate::output;
 use crate::page::{Example, Page};
 use crate::record::account::{self, amount, append};
-use crate::record::recording::{self, Reading};
+use crate::record::clock;
+use crate::record::recording::{self, ReadArguments, Reading};
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -31,21 +30,14 @@ pub(crate) const PAGE: Page = Page {
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
-    #[arg(value_name = "RECORDING", required = true)]
-    recording: Vec<PathBuf>,
     /// Print the SHA-512 of each data file, too
     #[arg(long)]
     sha512: bool,
     /// Do not compare the data with the generator of a virtual card
     #[arg(long)]
     no_counters: bool,
-    /// Show no progress
-    #[arg(long, short)]
-    quiet: bool,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Plain::Text)]
-    format: Plain,
+    #[command(flatten)]
+    read: ReadArguments,
 }
 
 /// Most damaged blocks and faults to list one by one in text.
@@ -53,13 +45,13 @@ const SHOWN: usize = 10;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut store = recording::store();
-    let recorded = recording::open(&mut *store, &arguments.recording)?;
+    let recorded = recording::open(&mut *store, &arguments.read.recording)?;
     let options = VerifyOptions { counters: !arguments.no_counters, sha512: arguments.sha512 };
-    let mut reading = Reading::new(arguments.quiet);
+    let mut reading = Reading::new(arguments.read.quiet);
     let verified = verify(&mut *store, &recorded, options, &mut |progress| reading.show(progress));
     reading.end();
     let verified = verified.map_err(|error| recording::refused(&error))?;
-    output::print(&match arguments.format {
+    output::print(&match arguments.read.format {
         Plain::Text => text(&recorded, &verified, output::style(false).width),
         Plain::Json => json(&recorded, &verified),
     })?;
@@ -102,6 +94,9 @@ fn text(recorded: &Recording, verified: &Verified, width: usize) -> String {
         }
         (Some(pattern), Some(mismatch)) => listing.fact("data", &format!("{mismatch} by the generator ({pattern})")),
         (None, _) => {}
+    }
+    if let Some(line) = clock::line(recorded.about()) {
+        listing.fact("clock", &line);
     }
     account::text(&mut listing, &verified.ledger, &recording::gaps(recorded), layout);
     let damages = verified.damages.iter().map(|damage| damage_text(recorded, damage));
@@ -156,6 +151,7 @@ fn json(recorded: &Recording, verified: &Verified) -> String {
         "faults": verified.faults,
         "generator": verified.pattern.map(|pattern| pattern.to_string()),
         "mismatch": verified.mismatch.map(|at| json!({ "frame": at.frame.0, "channel": at.channel })),
+        "clock": clock::json(recorded.about()),
         "sha512": verified.sha512,
         "files": recording::files(recorded),
     });

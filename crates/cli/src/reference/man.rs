@@ -92,6 +92,9 @@ fn rendered(declared: &Declaration, page: Option<&Page>) -> String {
         commands(&mut roff, declared);
     }
     arguments(&mut roff, &command);
+    if page.is_some() {
+        actions(&mut roff, &command);
+    }
     examples(&mut roff, page.map_or(&FIRST, |page| page.examples));
     roff.control("SH", ["EXIT STATUS"]);
     let codes = match page {
@@ -136,6 +139,18 @@ fn commands(roff: &mut Roff, declared: &Declaration) {
             roff.control("TP", []).text([bold(format!("{NAME}-{}", page.name)), roman("(1)")]);
             roff.text([roman(format!("{about}."))]);
         }
+    }
+}
+
+/// The commands below a command, each with its own arguments.
+fn actions(roff: &mut Roff, command: &clap::Command) {
+    for action in command.get_subcommands().filter(|action| !action.is_hide_set()) {
+        roff.control("SS", [format!("{} {}", command.get_name(), action.get_name()).as_str()]);
+        synopsis(roff, action);
+        let about = action.get_long_about().or(action.get_about()).map(ToString::to_string).unwrap_or_default();
+        roff.control("PP", []).text([roman(format!("{about}."))]);
+        let is_own = |one: &&Arg| !one.is_hide_set() && !one.is_global_set() && one.get_id() != "help";
+        action.get_arguments().filter(is_own).for_each(|one| argument(roff, one));
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) const ENVIRONMENT: (&str, &str) =
     ("XDG_STATE_HOME", "the folder of hairspring/best.json, if it is not ~/.local/state");
 /// The file of the settings that the last doctor confirmed.
 pub(crate) const FILE: (&str, &str) =
-    ("~/.local/state/hairspring/best.json", "the settings that the last doctor confirmed on this machine");
+    ("~/.local/state/hairspring/best.json", "the settings that the last `hairspring doctor` confirmed on this machine");
 
 /// Facts that remain from one boot to the next, unless the machine changes.
 const CONDITIONS: [&str; 6] =

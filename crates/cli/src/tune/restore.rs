@@ -44,7 +44,7 @@ pub(crate) fn leftovers() {
     match Changes::restore_leftovers() {
         Ok(restored) => tell(&restored),
         Err(error) => output::complain(&format!(
-            "a killed command has left settings changed, which could not be restored: {error}; run \
+            "a killed command left settings changed, and they could not be restored: {error}; run \
              `hairspring restore` as root"
         )),
     }

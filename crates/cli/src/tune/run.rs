@@ -23,7 +23,7 @@ pub(crate) const PAGE: Page = Page {
     name: "run",
     examples: &[
         Example {
-            does: "Run a control loop at real-time priority, with all CPUs kept awake",
+            does: "Run a control loop at real-time priority, with idle states off",
             line: "hairspring run --set idle=off,policy=fifo:80,cpu=1 -- ./control-loop --rate 1000",
         },
         Example {

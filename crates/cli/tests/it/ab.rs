@@ -44,7 +44,7 @@ fn what_is_no_build_or_no_row_is_refused_before_anything_is_measured() {
         assert_eq!((code(&output), stderr(&output).contains(told)), (2, true), "{}", stderr(&output));
     };
     refused(&[BUILD, "/no/such/program"], "/no/such/program cannot be read");
-    refused(&[BUILD, "/bin/true"], "/bin/true is no build that measures in rounds");
+    refused(&[BUILD, "/bin/true"], "/bin/true is not a build that measures in rounds");
     refused(&[BUILD, BUILD, "--only", "clocks.rea"], "clocks.read");
     refused(&[BUILD, BUILD, "--rounds", "1"], "--rounds");
     refused(&[BUILD, BUILD, "--sheets", "/no/such/folder"], "/no/such/folder is not a folder");

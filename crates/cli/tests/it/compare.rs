@@ -99,12 +99,12 @@ fn what_is_mistyped_is_refused_before_anything_is_compared() {
         ),
         (
             ["--fail-if", "clocks>20%"],
-            "--fail-if: \"clocks>20%\" is no gate: the limit is a ratio of medians, not a percentage; write clocks>1.2",
+            "--fail-if: \"clocks>20%\" is not a gate: the limit is a ratio of medians, not a percentage; write clocks>1.2",
         ),
         (["--only", "clock.read"], "--only clock.read: no row of these sheets has this id; did you mean clocks.read"),
         (["--only", "a b"], "--only \"a b\" is not an id"),
         (["--margin", "no"], "write a percentage above 0"),
-        (["--ledger", "OLD"], "it has 3 sheets, and it takes at least 5"),
+        (["--ledger", "OLD"], "it has 3 sheets, and at least 5"),
         (["--out", "comparison.xls"], "no format has the ending .xls"),
     ] {
         let (code, text, complaints) = compare(&folder, &[&["OLD", "NEW"], arguments.as_slice()].concat());
@@ -216,7 +216,7 @@ fn the_sheets_of_one_machine_show_when_a_figure_changed_for_good() {
     assert_eq!((code, complaints.as_str()), (0, ""));
     assert!(text.contains("From 2025-03-08") && text.contains("× 1.5"), "{text}");
     for (arguments, expected) in [
-        (vec!["--drift", "OLD"], "there are 3 sheets, and it takes at least 10"),
+        (vec!["--drift", "OLD"], "there are 3 sheets, and at least 10"),
         (vec!["--drift", "HEREnowhere"], "it is not a folder"),
         (vec!["--drift", "HEREseries", "--only", "nosuch"], "no row with such an id"),
         (vec!["--drift", "HEREseries", "--format", "md"], "there is no Markdown"),

@@ -4,6 +4,7 @@
 //! anything is measured, with much room.
 
 mod ab;
+mod archive;
 mod can;
 mod clock;
 mod compare;

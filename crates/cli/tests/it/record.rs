@@ -200,6 +200,45 @@ fn the_text_says_first_what_the_recording_is_worth_and_leaves_out_what_is_as_usu
 }
 
 #[test]
+fn a_recording_says_what_its_channels_measure_and_when_its_frames_were_taken() {
+    let folder = folder();
+    let pressure = "1=name:pressure,unit:kPa,scale:0.02";
+    recorded(folder.path(), &["--card", CARD, "--to", "x", "--for", "600ms", "--channel", pressure], 0);
+    let meta = crate::json_file(&folder.path().join("x.sigmf-meta"));
+    let channel = serde_json::json!({ "name": "pressure", "unit": "kPa", "scale": 0.02, "offset": 0.0 });
+    assert_eq!(meta["global"]["hairspring:channels"], serde_json::json!([{}, channel]));
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("a boot");
+    assert_eq!(meta["global"]["hairspring:clock"]["boot_id"], boot.trim());
+    let clock = about(folder.path(), &["verify", "x"], 0)["clock"].clone();
+    assert_eq!((&clock["how"], &clock["off_line_ns"]), (&"card".into(), &0.into()), "{clock:#}");
+    // Its clock is this computer's.
+    let [low, high] = [0, 1].map(|end| clock["rate_ppb"][end].as_f64().expect("a bound"));
+    assert!(low <= 0.0 && high >= 0.0 && high - low < 100.0, "{clock:#}");
+    assert!(number(&clock, "marks") >= 3, "{clock:#}");
+    let told = hairspring(&["verify", "x"]).current_dir(folder.path()).output().expect("it starts");
+    assert!(stdout(&told).contains("(card); rate"), "{}", stdout(&told));
+    about(folder.path(), &["export", "x", "--out", "x.csv", "--frames", "1"], 0);
+    let text = std::fs::read_to_string(folder.path().join("x.csv")).expect("there");
+    assert!(text.starts_with("frame [1],time [s],channel 0 [code],pressure [code; kPa = 0.02 * code + 0]\n"), "{text}");
+    // A file says the same; what contradicts the card is pointed at, and nothing is recorded.
+    std::fs::write(folder.path().join("set.toml"), "[channel.1]\nunit = \"V\"\nclip = [0, 40000]\n").expect("written");
+    let file = |card| ["record", "--card", card, "--to", "y", "--for", "10ms", "--channels", "set.toml"];
+    refused(folder.path(), &file(CARD), 2, "line 1, column 10: clip: the card's codes are -32768 to 32767");
+    let unsigned = "virtual:2ch,16bit,u,1MS/s";
+    let output = hairspring(&file(unsigned)).current_dir(folder.path()).output().expect("it starts");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let arguments = ["record", "--card", CARD, "--to", "z", "--channel", "0=name:a,clip:0..40000"];
+    refused(folder.path(), &arguments, 2, "               ^^^^^^^^");
+    refused(
+        folder.path(),
+        &["record", "--card", CARD, "--to", "z", "--channels", "none.toml"],
+        2,
+        "failed to read none.toml",
+    );
+    assert!(!names(folder.path()).iter().any(|name| name.starts_with('z')));
+}
+
+#[test]
 fn lower_ways_are_taken_on_request_and_the_report_says_so() {
     let folder = folder();
     let arguments = ["--card", CARD, "--frames", "100000", "--to", "x", "--engine", "pwrite", "--no-direct"];

@@ -1,11 +1,11 @@
 //! The sources of records on Linux.
 
 mod cost;
-mod output;
+mod missed_switches;
 #[cfg(test)]
 mod provoked;
+mod redirect;
 mod symbols;
-mod tasks;
 #[cfg(test)]
 mod tests;
 mod tracefs;

@@ -11,9 +11,9 @@ use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos};
 use perf_event::events::Tracepoint as TracepointEvent;
 use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
 
-use super::output::redirect;
+use super::missed_switches::{Change, Tasks};
+use super::redirect::redirect;
 use super::symbols::Symbols;
-use super::tasks::{Change, Tasks};
 use super::tracefs::Tracefs;
 use super::untraced::Untraced;
 use crate::format::{Decoder, Format, SWITCH as SCHED_SWITCH, tracepoints};

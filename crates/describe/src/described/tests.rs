@@ -126,3 +126,18 @@ proptest! {
         prop_assert_eq!(again, parts);
     }
 }
+
+#[test]
+fn what_is_said_of_a_thing_has_colons_and_errors_that_point() {
+    let said = Assignment::read("0 = name:pressure, unit:kPa,note:a:b=c,dc,", "0=name:x").expect("said");
+    assert_eq!(said.subject().text(), "0");
+    let parts: Vec<_> = said.parts().map(|part| (part.key(), part.value().text())).collect();
+    assert_eq!(parts, [(Some("name"), "pressure"), (Some("unit"), "kPa"), (Some("note"), "a:b=c"), (None, "dc")]);
+    let part = said.parts().nth(1).expect("a part");
+    assert_eq!(part.value().wrong("no").place(), 24..27);
+    for (text, place) in [("0", 1..1), ("", 0..0), ("=name:x", 0..0), ("0=", 2..2), ("0= , ", 4..4)] {
+        let error = Assignment::read(text, "0=name:x").expect_err(text);
+        assert_eq!(error.place(), place, "{text}");
+        assert!(error.why().ends_with("as in 0=name:x"), "{error}");
+    }
+}

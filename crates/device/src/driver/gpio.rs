@@ -51,7 +51,7 @@ impl Gpio {
             return Err(DeviceError {
                 attempted: format!("request lines of the chip {}", path.display()),
                 said: format!("{} outputs and {} inputs", outputs.len(), inputs.len()),
-                remedy: "name one line at least, and 32 of each kind at most",
+                remedy: "name at least one line, and at most 32 of each kind",
             });
         }
         let failed = |error: gpiocdev::Error| refused(format!("request lines of the chip {}", path.display()), &error);
@@ -250,7 +250,7 @@ mod tests {
             assert!(error.contains(said), "{error}");
         }
         let error = Gpio::open(Path::new("/dev/null"), &[], &[], Lines(0)).expect_err("no lines").to_string();
-        assert!(error.contains("one line at least"), "{error}");
+        assert!(error.contains("at least one line"), "{error}");
         assert_eq!(system_number("uAPI GetLine returned: Device or resource busy (os error 16)"), Some(libc::EBUSY));
     }
 }

@@ -136,7 +136,7 @@ impl AsFd for Node {
 fn wrong_kind(path: &Path, what: &str, remedy: &'static str) -> DeviceError {
     DeviceError {
         attempted: format!("open {what} {}", path.display()),
-        said: "the file is no character device".to_owned(),
+        said: "the file is not a character device".to_owned(),
         remedy,
     }
 }
@@ -160,7 +160,7 @@ mod tests {
         let letter = folder.path().join("letter");
         std::fs::write(&letter, "Dear Sir or Madam").expect("written");
         let error = Node::open(&letter, "the port", "load ppdev").expect_err("a letter").to_string();
-        assert!(error.starts_with("failed to open the port ") && error.contains("no character device"), "{error}");
+        assert!(error.starts_with("failed to open the port ") && error.contains("not a character device"), "{error}");
         let error = Node::open(&folder.path().join("none"), "the port", "load ppdev").expect_err("none").to_string();
         assert!(error.contains("No such file") && error.ends_with("; load ppdev"), "{error}");
     }

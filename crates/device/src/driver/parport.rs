@@ -20,10 +20,10 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::Nanos;
 
-use crate::calls::wait_readable;
 use crate::device::{Device, DeviceError, Lines};
 use crate::driver::node::{Command, Node, Request};
 use crate::refusal::refusal;
+use crate::system::wait_readable;
 
 // From `linux/ppdev.h`.
 const CLAIM: Command = Command::new(b'p', 0x8b);
@@ -87,7 +87,7 @@ impl Parport {
             Some(libc::ENXIO | libc::EINVAL) => DeviceError {
                 attempted: format!("claim the parallel port {}", path.display()),
                 said: "another driver or process has it".to_owned(),
-                remedy: "end that program, or unload the driver, which may be lp",
+                remedy: "end that program, or unload the driver, for instance lp",
             },
             _ => port.failed("claim", &error),
         })?;

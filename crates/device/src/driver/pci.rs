@@ -25,14 +25,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
 
-use crate::calls::wait_readable;
 use crate::device::{Device, DeviceError, Lines};
 use crate::driver::node::Node;
 use crate::memory::window::Window;
 use crate::refusal::refusal;
+use crate::system::wait_readable;
 
-const REMEDY: &str =
-    "name a card and a memory window of it that is not used, as in pci:0000:00:04.0,bar=0; lspci -v lists them";
+const REMEDY: &str = "name a card and an unused memory window of it, as in pci:0000:00:04.0,bar=0; lspci -v lists them";
 const INTERRUPT_REMEDY: &str =
     "load uio_pci_generic, and write the card's vendor and device numbers into its new_id file";
 /// Where the kernel lists the cards.
@@ -291,7 +290,7 @@ mod tests {
         assert_eq!(card.window.read(8), Ok(0b100));
         card.write(Lines(1), Lines(1)).expect("written");
         std::fs::write(&configuration, [0xff; WORD]).expect("written");
-        assert!(card.write(Lines(1), Lines(1)).is_ok(), "a store finds nothing out");
+        assert!(card.write(Lines(1), Lines(1)).is_ok(), "a write cannot detect that the card is gone");
         let error = card.make_safe().expect_err("it is gone").to_string();
         assert!(error.contains("make safe the card") && error.contains("gone or unplugged"), "{error}");
         assert!(card.write(Lines(1), Lines(1)).is_err(), "it is known now");

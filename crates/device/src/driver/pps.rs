@@ -100,7 +100,7 @@ impl PpsDevice {
         if can & needed != needed {
             return Err(DeviceError {
                 attempted: format!("use the pulse source {}", path.display()),
-                said: format!("it cannot stamp the edges that assert, or not be waited for (capabilities {can:#x})"),
+                said: format!("it cannot stamp assert edges, or cannot be waited for (capabilities {can:#x})"),
                 remedy: "choose another one; ppstest shows what each can do",
             });
         }
@@ -171,7 +171,7 @@ mod tests {
         for (path, said) in [
             ("/dev/null", "Inappropriate ioctl"),
             ("/dev/pps/none", "No such file"),
-            ("/proc/uptime", "no character device"),
+            ("/proc/uptime", "not a character device"),
         ] {
             let error = PpsDevice::open(Path::new(path)).expect_err(path).to_string();
             assert!(error.contains(said) && error.contains("pps_parport"), "{path}: {error}");

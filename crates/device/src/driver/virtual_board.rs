@@ -91,7 +91,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
             remedy: "name a file in a folder that may be written, for instance /dev/shm/board",
         };
         if [times.read, times.write, times.init].iter().any(|span| *span < Nanos::ZERO || *span > POLL_MOST) {
-            return Err(failed(io::Error::other(format!("an access takes between nothing and {POLL_MOST}"))));
+            return Err(failed(io::Error::other(format!("an access takes 0 s to {POLL_MOST}"))));
         }
         let page = Page::of(path, BOARD_BYTES, MAGIC).map_err(failed)?;
         let board = Self { page, path: path.to_owned(), timebase: HeldTimebase::Lent(timebase) };

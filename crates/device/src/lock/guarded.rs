@@ -57,7 +57,7 @@ impl<'d> Guarded<'d> {
     /// # Errors
     /// The thread has it already; the device cannot be initialised; the flag ended the wait.
     pub fn lock(&self) -> Result<HeldDevice<'_, 'd>, DeviceError> {
-        self.lock_or_stop()?.ok_or_else(|| kept("lock a device", "until this one was told to stop"))
+        self.lock_or_stop()?.ok_or_else(|| kept("lock a device", "until this thread was told to stop"))
     }
 
     /// As [`lock`](Self::lock); nothing if the flag ended the wait.
@@ -84,8 +84,8 @@ impl<'d> Guarded<'d> {
             Err(TryLockError::WouldBlock) => {
                 return Err(DeviceError {
                     attempted: "lock a device".to_owned(),
-                    said: "its lock was given to two threads: somebody has written into it".to_owned(),
-                    remedy: "remove the lock's file, and start all its users again",
+                    said: "two threads own its lock: another program has overwritten the lock's file".to_owned(),
+                    remedy: "remove the lock's file, and restart all its users",
                 });
             }
         };
@@ -143,8 +143,8 @@ impl<'d> Guarded<'d> {
 fn kept(attempted: &str, how_long: &str) -> DeviceError {
     DeviceError {
         attempted: attempted.to_owned(),
-        said: format!("another kept its lock {how_long}"),
-        remedy: "let the other users of the device come to their end",
+        said: format!("another thread or process held its lock {how_long}"),
+        remedy: "wait for the other users of the device to end",
     }
 }
 

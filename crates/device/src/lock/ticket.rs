@@ -175,16 +175,16 @@ impl TicketLock {
 
 #[cfg(not(loom))]
 fn sleep_while(turn: &AtomicU32, value: u32) -> bool {
-    crate::calls::wait_while(turn, value, LOOK)
+    crate::system::wait_while(turn, value, LOOK)
 }
 
 #[cfg(not(loom))]
 fn wake_all(turn: &AtomicU32) {
-    crate::calls::wake_all(turn);
+    crate::system::wake_all(turn);
 }
 
 #[cfg(not(loom))]
-use crate::calls::thread_exists as exists;
+use crate::system::thread_exists as exists;
 
 /// In the model nobody sleeps, and everybody lives.
 #[cfg(loom)]

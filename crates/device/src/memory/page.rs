@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// The reason for refusing a file of another format.
-const SOMETHING_ELSE: &str = "the file is something else";
+const SOMETHING_ELSE: &str = "the file has another content";
 
 /// A mapped page. Others change what is in it at any time, so it is only looked at through atomics and the system's own locks.
 #[derive(Debug)]
@@ -84,8 +84,8 @@ impl Page {
     fn truncated(&self, attempted: &str) -> DeviceError {
         DeviceError {
             attempted: format!("{attempted} {}", self.name),
-            said: "somebody truncated the file".to_owned(),
-            remedy: "remove the file, and start all its users again",
+            said: "the file was truncated".to_owned(),
+            remedy: "remove the file, and restart all its users",
         }
     }
 
@@ -96,8 +96,7 @@ impl Page {
         }
         Err(DeviceError {
             attempted: format!("lock {}", self.name),
-            said: "it was made in another PID namespace, and thread numbers of that namespace mean nothing here"
-                .to_owned(),
+            said: "it was made in another PID namespace, whose thread ids are invalid here".to_owned(),
             remedy: "run all its users in one PID namespace (docker: --pid), or remove the file if the others have ended",
         })
     }
@@ -144,7 +143,7 @@ impl Page {
                 let begun = std::time::Instant::now();
                 while word.load(Ordering::Acquire) != magic {
                     if begun.elapsed() > PATIENCE {
-                        return Err(failed("who began to make it did not end", "remove the file"));
+                        return Err(failed("the process that began to make it did not finish", "remove the file"));
                     }
                     std::thread::sleep(Duration::from_millis(1));
                 }

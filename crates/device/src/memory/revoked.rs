@@ -66,7 +66,9 @@ impl Revocable {
     pub(crate) fn new(address: usize, bytes: usize) -> io::Result<Self> {
         install()?;
         let Some(range) = packed(address, bytes) else {
-            return Err(io::Error::other(format!("{bytes} bytes at {address:#x} are no mapping that can be watched")));
+            return Err(io::Error::other(format!(
+                "{bytes} bytes at {address:#x} are not a mapping that can be watched"
+            )));
         };
         let free = |slot: &Slot| {
             // Acquire: pairs with the Release of `release`.

@@ -93,7 +93,7 @@ impl Window {
             }
             (Some(bytes), _) => bytes,
             (None, Some(room)) => usize::try_from(room).unwrap_or(usize::MAX),
-            (None, None) => return Err(other("it has no length of its own".to_owned())),
+            (None, None) => return Err(other("its length is unknown".to_owned())),
         };
         // Half a word at the end is none.
         let bytes = bytes / WORD * WORD;
@@ -101,7 +101,7 @@ impl Window {
             return Err(other(format!("a window has {WORD} to {MOST_BYTES} bytes, not {bytes}")));
         }
         if i64::try_from(offset).is_err() {
-            return Err(other(format!("no file has an offset {offset}")));
+            return Err(other(format!("the offset {offset} is too great for a file")));
         }
         let access = if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
         let mapping = Mapping::of_file(&file, offset, bytes, access, MapFlags::empty()).map_err(failed)?;
@@ -168,7 +168,7 @@ impl Window {
     fn read_only(&self) -> DeviceError {
         DeviceError {
             attempted: format!("write to {}", self.name),
-            said: "it was mapped for reading only".to_owned(),
+            said: "it was mapped read-only".to_owned(),
             remedy: "map it for writing",
         }
     }
@@ -182,7 +182,7 @@ impl Window {
     fn cut(&self, attempted: &str) -> DeviceError {
         DeviceError {
             attempted: format!("{attempted} {}", self.name),
-            said: "the file was cut, or the device is gone".to_owned(),
+            said: "the file was truncated, or the device is gone".to_owned(),
             remedy: "map it again",
         }
     }
@@ -214,9 +214,9 @@ mod tests {
         std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o400)).expect("ours");
         let window = Window::map_read_only(file.path(), 0, None).expect("mapped");
         assert_eq!(window.read(4), Ok(0x0707_0707));
-        assert!(window.write(4, 1).is_err_and(|error| error.to_string().contains("reading only")));
+        assert!(window.write(4, 1).is_err_and(|error| error.to_string().contains("read-only")));
         file.as_file().set_len(0).expect("cut");
-        assert!(window.read(4).is_err_and(|error| error.to_string().contains("was cut")));
+        assert!(window.read(4).is_err_and(|error| error.to_string().contains("was truncated")));
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         let path = folder.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).expect("a pipe");
         let error = Window::map_read_only(&path, 0, None).expect_err("no length").to_string();
-        assert!(error.contains("no length"), "{error}");
+        assert!(error.contains("length is unknown"), "{error}");
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let window = Window::map(file.path(), 4096, None).expect("mapped");
         assert_eq!(window.read(0), Ok(0));
         file.as_file().set_len(0).expect("cut");
-        assert!(window.read(0).is_err_and(|error| error.to_string().contains("was cut")));
+        assert!(window.read(0).is_err_and(|error| error.to_string().contains("was truncated")));
         assert!(window.write(0, 1).is_err());
     }
 
@@ -248,7 +248,7 @@ mod tests {
             (file.path(), 4096, None, "4 to"),
             (file.path(), 0, Some(4100), "not 4100"),
             (file.path(), 12, None, "Invalid argument"),
-            (Path::new("/dev/null"), 0, None, "no length"),
+            (Path::new("/dev/null"), 0, None, "length is unknown"),
         ] {
             let error = Window::map(path, offset, bytes).expect_err(said).to_string();
             assert!(error.contains(said), "{error}");

@@ -284,7 +284,7 @@ fn what_is_no_exposure_is_refused_and_moves_nothing() {
     let timebase = Timebase::calibrate(sim.clone()).expect("a time base");
     let (mut delay, mut shutter) = (LongDelay::new(&timebase), Shutter::new(&sim));
     for (lines, time, hint) in
-        [(SHUTTER, 0, "write a time like 10s"), (SHUTTER, -1, "is none"), (Lines(0), 9, "name one")]
+        [(SHUTTER, 0, "write a time like 10s"), (SHUTTER, -1, "cannot last"), (Lines(0), 9, "name one")]
     {
         let exposure = Exposure { lines, time: Nanos::new(time) };
         let refused = exposure.make(&mut shutter, &timebase, &mut delay, |_| Ok(0)).expect_err("refused");

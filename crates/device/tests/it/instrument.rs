@@ -66,8 +66,8 @@ fn an_instrument_at_a_socket_is_in_step_after_whatever_it_did() {
         (Manner::Trickle, None),
         (Manner::Twice, None),
         (Manner::Silent, Some("no answer in time; check that the instrument is on")),
-        (Manner::Garbage, Some("no text: \"\\xff\\x00\\x80oops\\xfe\"")),
-        (Manner::Endless, Some("more than 65536 bytes came; ask for less")),
+        (Manner::Garbage, Some("not text: \"\\xff\\x00\\x80oops\\xfe\"")),
+        (Manner::Endless, Some("more than 65536 bytes; ask for less")),
         (Manner::Hangup, Some("it hung up")),
     ] {
         check_after(manner, hint, false);
@@ -79,8 +79,8 @@ fn an_instrument_at_a_serial_line_is_in_step_after_whatever_it_did() {
     for (manner, hint) in [
         (Manner::Plain, None),
         (Manner::Trickle, None),
-        (Manner::Garbage, Some("no text")),
-        (Manner::Endless, Some("more than 65536 bytes came")),
+        (Manner::Garbage, Some("not text")),
+        (Manner::Endless, Some("more than 65536 bytes")),
     ] {
         check_after(manner, hint, true);
     }
@@ -108,7 +108,7 @@ fn a_serial_instrument_that_owes_an_answer_is_not_asked_again() {
     let timebase = timebase();
     let (address, _near) = at_a_serial_line(Simulator { manner: Manner::Silent, ..Simulator::default() });
     let mut instrument = Instrument::open(&address, PATIENT, &timebase).expect("it opens");
-    for hint in ["no answer in time", "still owes", "still owes"] {
+    for hint in ["no answer in time", "outstanding", "outstanding"] {
         let error = instrument.query("*IDN?", IMPATIENT).expect_err("silent").to_string();
         assert!(error.contains(hint), "{error}");
     }

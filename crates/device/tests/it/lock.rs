@@ -184,7 +184,7 @@ fn a_thread_that_has_the_lock_is_not_made_to_wait_for_itself() {
         let board = board(folder.path(), protocol, &timebase);
         let _guard = board.lock().lock().expect("the lock");
         let error = board.lock().lock().expect_err("not again");
-        assert!(error.to_string().contains("give it back first"), "{error}");
+        assert!(error.to_string().contains("release it first"), "{error}");
     }
 }
 
@@ -292,7 +292,7 @@ fn who_goes_does_not_touch_what_another_has() {
         // One waits until the lock is given back, if that is not too long.
         let error =
             std::thread::scope(|scope| scope.spawn(|| going.make_safe()).join()).expect("no panic").expect_err("had");
-        assert!(error.to_string().contains("another kept its lock"), "{error}");
+        assert!(error.to_string().contains("another thread or process held its lock"), "{error}");
         assert_eq!(open().outputs(), (Lines(1), writes), "{protocol}");
         drop(held);
         drop(going);

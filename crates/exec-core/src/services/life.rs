@@ -1,6 +1,6 @@
 //! The life of a task: made, triggered, run, suspended, ended, killed, removed.
 
-use crate::call::{By, CallStatus, Ending, Reply};
+use crate::call::{By, CallStatus, Ending, Reply, Until};
 use crate::id::{Priority, TaskId, Urgency};
 use crate::observer::Observer;
 use crate::state::core::{Core, MOST_STARTS};
@@ -101,6 +101,7 @@ impl<O: Observer> Core<O> {
         let plain = how == Ending::Returned
             && !task.marks.any()
             && (task.ticket, task.handed, task.held, task.starts) == (Ticket::NONE, NIL, NIL, 0)
+            && self.objects.joiners.is_empty()
             && self.mailboxes[usize::from(me)].is_empty();
         if !plain {
             return self.end_with_more(me, how);
@@ -138,6 +139,7 @@ impl<O: Observer> Core<O> {
         let id = task.id(me);
         self.observer.stopped(id, Waiting::Nothing);
         self.observer.ended(id, how);
+        self.release_joiners(me, how);
         if how != Ending::Returned {
             self.tasks[usize::from(me)].starts = 0;
             self.discard_mail(me);
@@ -224,6 +226,55 @@ impl<O: Observer> Core<O> {
             TaskState::Dead | TaskState::Deleted => return CallStatus::Dead.into(),
         }
         if by == By::Task(task) { CallStatus::Killed.into() } else { Reply::OK }
+    }
+
+    /// Breaks off a wait.
+    pub(crate) fn cancel(&mut self, task: TaskId) -> Reply {
+        let index = match self.started(task) {
+            Ok(index) => index,
+            Err(refusal) => return refusal,
+        };
+        if self.tasks[usize::from(index)].state != TaskState::Waiting {
+            return Reply::OK;
+        }
+        self.leave(index);
+        self.ready(index, CallStatus::Cancelled, 0);
+        Reply::ok(1)
+    }
+
+    pub(crate) fn join(&mut self, me: u16, task: TaskId, until: Until) -> Reply {
+        let index = match self.known(task) {
+            Ok(index) => index,
+            Err(refusal) => return refusal,
+        };
+        if index == me {
+            return CallStatus::Deadlock.into();
+        }
+        match self.tasks[usize::from(index)].state {
+            TaskState::Ready | TaskState::Waiting => {}
+            TaskState::Dead => return Reply::ok(Ending::Panicked as u32),
+            TaskState::Idle | TaskState::Deleted => return Reply::OK,
+        }
+        if let Some(reply) = self.unable_to_wait(me, until) {
+            return reply;
+        }
+        let waiting = Waiting::End(index);
+        let reply = self.block(me, waiting, until);
+        self.line_up(me, waiting, None);
+        reply
+    }
+
+    /// The run of a task is over: all that wait for that go on, in the order of their line.
+    fn release_joiners(&mut self, ended: u16, how: Ending) {
+        let mut joiner = self.objects.joiners.first();
+        while joiner != NIL {
+            let next = self.objects.joiners.after(&self.tasks, joiner);
+            if self.tasks[usize::from(joiner)].waiting == Waiting::End(ended) {
+                self.objects.joiners.remove(&mut self.tasks, joiner);
+                self.ready(joiner, CallStatus::Ok, how as u32);
+            }
+            joiner = next;
+        }
     }
 
     /// A task that is in the middle of a run.

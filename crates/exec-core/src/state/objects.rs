@@ -17,6 +17,8 @@ pub(crate) struct Objects {
     pub(crate) resources: Vec<Resource>,
     pub(crate) events: Vec<Events>,
     pub(crate) exchanges: Vec<Exchange>,
+    /// The tasks that wait for the end of another's run, whichever.
+    pub(crate) joiners: Queue,
 }
 
 impl Objects {
@@ -28,6 +30,7 @@ impl Objects {
             Waiting::Resource(slot) => Some(&mut self.resources[usize::from(slot)].waiters),
             Waiting::Events(slot, ..) => Some(&mut self.events[usize::from(slot)].waiters),
             Waiting::Exchange(slot) => Some(&mut self.exchanges[usize::from(slot)].waiters),
+            Waiting::End(_) => Some(&mut self.joiners),
             _ => None,
         }
     }

@@ -15,6 +15,12 @@ pub(crate) struct Queue {
     tails: [u16; Priority::COUNT],
 }
 
+impl Default for Queue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Queue {
     pub(crate) const fn new() -> Self {
         Self { present: 0, heads: [NIL; Priority::COUNT + 1], tails: [NIL; Priority::COUNT] }

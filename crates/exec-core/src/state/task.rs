@@ -42,6 +42,8 @@ pub enum Waiting {
     Events(u16, Bits, bool),
     /// A message of the exchange in this slot.
     Exchange(u16),
+    /// The end of the run of the task in this slot.
+    End(u16),
 }
 
 /// The sender that waits for an acknowledgement, by the number of its message. One word: a load of two halves that were stored one

@@ -8,6 +8,7 @@ mod bench;
 mod checks;
 mod events;
 mod explore;
+mod joins;
 mod mail;
 mod mutants;
 mod naive;

@@ -169,6 +169,16 @@ impl Naive {
                 self.men[man].state = TaskState::Deleted;
                 return DONE;
             }
+            Call::Cancel { task } => {
+                let man = self.started(task)?;
+                if self.men[man].state != TaskState::Waiting {
+                    return DONE;
+                }
+                self.men[man].waiting = Waiting::Nothing;
+                self.settle();
+                self.ready(man, CallStatus::Cancelled, 0);
+                return ok(1);
+            }
             Call::Wake { task } => {
                 let man = self.started(task)?;
                 if self.men[man].waiting == Waiting::Wake {
@@ -376,6 +386,15 @@ impl Naive {
                     return ok(bits);
                 }
                 self.wait(me, Waiting::Events(slot as u16, bits, take), until, at)
+            }
+            Call::Join { task, until } => {
+                let man = self.known(task)?;
+                match self.men[man].state {
+                    _ if man == me => Err(CallStatus::Deadlock),
+                    TaskState::Dead => ok(2),
+                    TaskState::Idle | TaskState::Deleted => DONE,
+                    _ => self.wait(me, Waiting::End(task.index() as u16), until, None),
+                }
             }
             other => unreachable!("{other:?} is no call of a task on itself"),
         }

@@ -6,7 +6,7 @@ use hairspring_exec_core::{
 
 use crate::bench::{Bench, ROOMY, priority, urgency};
 
-pub(crate) const ALL: [CallStatus; 29] = [
+pub(crate) const ALL: [CallStatus; 30] = [
     CallStatus::Ok,
     CallStatus::Blocked,
     CallStatus::WakePending,
@@ -22,6 +22,7 @@ pub(crate) const ALL: [CallStatus; 29] = [
     CallStatus::Dead,
     CallStatus::Running,
     CallStatus::Killed,
+    CallStatus::Cancelled,
     CallStatus::AlreadySuspended,
     CallStatus::NotSuspended,
     CallStatus::NotOwner,
@@ -92,6 +93,11 @@ fn provoke(status: CallStatus) -> Option<Reply> {
         }
         CallStatus::Running => bench.apply(me, Call::DeleteTask { task }),
         CallStatus::Killed => bench.apply(me, Call::Kill { task }),
+        CallStatus::Cancelled => {
+            bench.apply(me, wait);
+            bench.apply(By::Outside, Call::Cancel { task });
+            bench.outcome(task)
+        }
         CallStatus::AlreadySuspended => {
             bench.apply(me, Call::Suspend { task });
             bench.apply(By::Outside, Call::Suspend { task })
@@ -188,6 +194,7 @@ fn only_a_task_may_make_a_call_that_acts_on_the_caller() {
             Call::Reserve { resource, until, at: None },
             Call::Release { resource },
             Call::WaitEvents { events, bits: Bits::Any(1), take: true, until, at: None },
+            Call::Join { task, until },
         ] {
             bench.call(by, call, CallStatus::NotATask);
         }

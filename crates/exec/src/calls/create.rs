@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use crate::errors::{CreateError, accept, refusal};
 use crate::kernel::Kernel;
 use crate::message::GRAIN;
-use crate::objects::{Exchange, Mailbox, Pool};
+use crate::objects::{Broadcast, BytePipe, Condition, Exchange, Join, Mailbox, MessageQueue, Mutex, Pool, Selector};
 
 /// Making objects: for the program before a run, and for tasks during one. Allocates; not real-time safe.
 pub trait Create: CallSite {
@@ -101,6 +101,67 @@ pub trait Create: CallSite {
         let Ok(buffers) = u16::try_from(contents.len()) else { return Err(CreateError::TooMany) };
         let number = accept(kernel.cold().call(by, Call::CreatePool { buffers }))?;
         Ok(Pool::new(PoolId::from_number(number), kernel.home(), contents.into_iter()))
+    }
+
+    /// Makes a task that runs once, starts it, and returns the right to its result.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn spawn<R: Send + 'static>(
+        &self,
+        name: &str,
+        priority: Priority,
+        body: impl FnOnce(&TaskCtx<'_>) -> R + Send + 'static,
+    ) -> Result<Join<R>, CreateError> {
+        Join::new(self, name, priority, body)
+    }
+
+    /// Makes a mutex with these data and a protocol against priority inversion.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn mutex<T: Send + 'static>(&self, protocol: ResourceProtocol, data: T) -> Result<Mutex<T>, CreateError> {
+        Mutex::new(self, protocol, data)
+    }
+
+    /// Makes a condition for tasks that wait for the data of a mutex to change.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn condition(&self) -> Result<Condition, CreateError> {
+        Condition::new(self)
+    }
+
+    /// Makes a queue of this many messages of any type, which are moved.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn message_queue<T: Send + 'static>(&self, capacity: usize) -> Result<MessageQueue<T>, CreateError> {
+        MessageQueue::new(self, capacity)
+    }
+
+    /// Makes a stream of bytes with a buffer of this size.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn byte_pipe(&self, capacity: usize) -> Result<BytePipe, CreateError> {
+        BytePipe::new(self, capacity)
+    }
+
+    /// Makes a broadcast that keeps this many values, at least one, for slow subscribers. With one it is the latest value of something.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn broadcast<T: Copy + Send + 'static>(&self, capacity: usize) -> Result<Broadcast<T>, CreateError> {
+        Broadcast::new(self, capacity)
+    }
+
+    /// Makes a selector, with which one task waits for several objects.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn selector(&self) -> Result<Selector, CreateError> {
+        Selector::new(self)
     }
 
     /// Makes a timer, stopped. Its procedure runs in the kernel task, above all tasks, and is told of overruns.

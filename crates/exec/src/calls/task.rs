@@ -3,22 +3,26 @@
 //! A context belongs to the code it was given to and cannot leave it. A call that may wait exists on `TaskCtx` alone, so an
 //! interrupt procedure that would wait does not compile.
 
-use crate::system::clock::moment_of;
+use crate::system::clock::{instant_of, moment_of};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use hairspring_exec_core::{
-    Bits, By, Call, EventsId, Moment, NO_ENVELOPE, Priority, ResourceId, SemaphoreId, TaskId, Until, Urgency,
+    Bits, By, Call, Ending, EventsId, Moment, NO_ENVELOPE, Priority, Reply, ResourceId, SemaphoreId, TaskId, Until,
+    Urgency,
 };
 use hairspring_machine::{Instant, Nanos};
 
-use super::services::{CallSite, Caller, at_home};
+use super::services::{CallSite, Caller, Services, at_home};
+use super::ticker::Ticker;
 use crate::errors::{
-    AcknowledgeError, BitsError, DelayError, DeleteError, KillError, PriorityError, ReceiveError, Refusal,
-    ReleaseError, ReserveError, ResumeError, SendWaitError, SuspendError, WaitError, accept,
+    AcknowledgeError, BitsError, CancelError, DelayError, DeleteError, JoinError, KillError, PeriodError,
+    PriorityError, ReceiveError, Refusal, ReleaseError, ReserveError, ResumeError, SendWaitError, SuspendError,
+    WaitError, accept,
 };
 use crate::kernel::Kernel;
 use crate::message::Bytes;
+use crate::objects::guarded::{Calls, ExclusiveStep};
 use crate::objects::{Exchange, Mailbox};
 use crate::unwind::{unwind_ended, unwind_killed};
 
@@ -61,7 +65,7 @@ impl<'k> TaskCtx<'k> {
     }
 
     #[inline(always)]
-    fn until(&self, limit: Limit) -> Until {
+    pub(crate) fn until(&self, limit: Limit) -> Until {
         match limit {
             Limit::NoWait => Until::NoWait,
             Limit::Forever => Until::Forever,
@@ -79,6 +83,24 @@ impl<'k> TaskCtx<'k> {
 
     fn after(&self, span: Nanos) -> Moment {
         self.kernel.cold().now().after_nanos(u64::try_from(span.count()).unwrap_or(0))
+    }
+
+    /// The same limit, which does not begin anew when it is used again.
+    pub(crate) fn fixed(&self, limit: Limit) -> Limit {
+        match limit {
+            Limit::For(span) if span > Nanos::ZERO => Limit::Until(instant_of(self.after(span))),
+            other => other,
+        }
+    }
+
+    /// One step: see [`Engine::step`](crate::engine::Engine::step).
+    pub(crate) fn step(&self, decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>) -> Option<Reply> {
+        self.kernel.cold().step(By::Task(self.me), decide)
+    }
+
+    /// Makes a call whose reply does not matter.
+    pub(crate) fn tell(&self, call: Call) {
+        self.kernel.call(By::Task(self.me), call);
     }
 
     /// This task.
@@ -149,6 +171,49 @@ impl<'k> TaskCtx<'k> {
     /// Computes for this long: uses CPU time (in virtual time, lets it pass). More urgent tasks preempt it.
     pub fn work(&self, span: Nanos) {
         self.kernel.cold().work(self.me, span);
+    }
+
+    /// Breaks off the wait of another task, whatever it waits for: its call returns `Cancelled`. Returns whether it waited.
+    ///
+    /// # Errors
+    /// [`CancelError`] names the reasons, each with what to do.
+    pub fn cancel_wait(&self, task: TaskId) -> Result<bool, CancelError> {
+        self.call(Call::Cancel { task }).map(|waited| waited == 1)
+    }
+
+    /// Waits until the present run of another task is over, however it ends. Returns at once if the task is idle.
+    ///
+    /// # Errors
+    /// [`JoinError`] names the reasons, each with what to do.
+    pub fn wait_for_end(&self, task: TaskId, limit: Limit) -> Result<Ending, JoinError> {
+        let how = self.call(Call::Join { task, until: self.until(limit) })?;
+        Ok([Ending::Returned, Ending::Killed, Ending::Panicked][how as usize])
+    }
+
+    /// A ticker whose first tick is one period from now.
+    ///
+    /// # Errors
+    /// [`PeriodError::BadInterval`] if the period is zero or negative.
+    pub fn ticker(&self, period: Nanos) -> Result<Ticker, PeriodError> {
+        if period <= Nanos::ZERO {
+            return Err(PeriodError::BadInterval);
+        }
+        Ok(Ticker::new(self.now() + period, period))
+    }
+
+    /// Takes all messages out of this task's own mailbox and drops them. Acknowledges each. Returns how many there were.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive), but for a time-out.
+    pub fn clear_mailbox<M: Copy>(&self, mailbox: Mailbox<M>) -> Result<usize, ReceiveError> {
+        let mut count = 0;
+        loop {
+            match self.receive(mailbox, None, Limit::NoWait) {
+                Ok(_) => count += 1,
+                Err(ReceiveError::TimedOut) => return Ok(count),
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Ends this run of the task here by unwinding its stack. Must not be called by a destructor while the task unwinds: that

@@ -4,6 +4,7 @@
 use crate::system::clock::instant_of;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 
 use hairspring_exec_core::{By, Call, CallStatus, Moment, TaskId, TimerId};
 
@@ -63,6 +64,10 @@ impl<M: Carrier> Fibers<M> {
         }
         // Before the ring is emptied: a push after that rings again.
         arrivals.doorbell.acknowledge();
+        // Acquire pairs with the Release in `halt`.
+        if arrivals.stop.swap(false, Ordering::Acquire) {
+            self.end_run(StopReason::Asked);
+        }
         self.arrived.borrow().extend(std::iter::from_fn(|| arrivals.ring.pop()).take(RING_SLOTS));
         let count = self.arrived.borrow().len();
         for number in 0..count {

@@ -1,15 +1,20 @@
 //! The fiber back-end as [`Engine`].
 #![expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
 
+use std::sync::Arc;
+
 use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
 use super::carrier::Carrier;
-use super::fibers::Fibers;
+use super::fibers::{Arrivals, Fibers};
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
+use crate::inspect::CoreView;
 use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
+use crate::objects::guarded::{Calls, ExclusiveStep, finds_somebody};
 use crate::report::{Finish, RunLimit, StopReason};
+use crate::stopper::Halt;
 use crate::trace::Trace;
 
 impl<M: Carrier> Engine for Fibers<M> {
@@ -27,6 +32,39 @@ impl<M: Carrier> Engine for Fibers<M> {
 
     fn send(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
         self.send_inline(by, call, message)
+    }
+
+    fn step(&self, by: By, decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>) -> Option<Reply> {
+        let calls = decide(&mut ExclusiveStep::new(self.home_inline())).unwrap_or_default();
+        let mut calls =
+            calls.into_iter().flatten().filter(|&call| finds_somebody(&self.core.borrow(), call)).peekable();
+        while let Some(call) = calls.next() {
+            if calls.peek().is_none() {
+                return Some(self.call_inline(by, call));
+            }
+            self.apply(by, call);
+        }
+        // As every call, it is a point at which others come in.
+        if let By::Task(me) = by {
+            self.preempt_point_inline(me);
+        }
+        None
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&dyn CoreView)) {
+        see(&*self.core.borrow());
+    }
+
+    fn task_name(&self, task: TaskId) -> String {
+        self.fiber(task).name.clone()
+    }
+
+    fn is_unwinding(&self, me: TaskId) -> bool {
+        self.fiber(me).unwinding.get() || (std::thread::panicking() && self.unwinding.get() == 0)
+    }
+
+    fn halt(&self) -> Arc<dyn Halt> {
+        Arc::<Arrivals>::clone(&self.arrivals)
     }
 
     unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {

@@ -4,6 +4,7 @@
 use crate::system::clock::moment_of;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use corosensei::{Coroutine, Yielder};
@@ -24,6 +25,7 @@ use crate::host::ControlWords;
 use crate::interrupt::{Arrival, Doorbell, Health, Post, RING_SLOTS, Ring, SourceThread};
 use crate::message::Slots;
 use crate::report::{Finish, StopReason};
+use crate::stopper::Halt;
 use crate::trace::{Log, Trace};
 
 pub(super) type Stackful = Coroutine<(), (), (), Stack>;
@@ -52,6 +54,17 @@ pub(super) struct Arrivals {
     pub(super) ring: Ring,
     pub(super) doorbell: Doorbell,
     pub(super) attention: Arc<Attention>,
+    /// A [`Stopper`](crate::Stopper) asks for the end of the run.
+    pub(super) stop: AtomicBool,
+}
+
+impl Halt for Arrivals {
+    fn halt(&self) {
+        // Release pairs with the Acquire in `serve_arrivals`.
+        self.stop.store(true, Ordering::Release);
+        self.attention.set(attention::ARRIVED);
+        self.doorbell.ring();
+    }
 }
 
 /// Delivers the arrivals of one procedure.
@@ -164,6 +177,7 @@ impl<M: Carrier> Fibers<M> {
                 ring: Ring::new(),
                 doorbell: Doorbell::new(),
                 attention: Arc::clone(&attention),
+                stop: AtomicBool::new(false),
             }),
             attention,
             alarm: CarrierCell::new(None),

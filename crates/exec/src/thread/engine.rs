@@ -1,16 +1,21 @@
 //! The thread back-end as [`Engine`].
 #![expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
 
+use std::sync::Arc;
+
 use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, TaskId, TimerId};
 use hairspring_machine::{Clock, Host, Machine, Nanos};
 
 use super::parking::ParkingSpot;
-use super::state::TimerSeat;
-use super::threads::Threads;
+use super::state::{Phase, TimerSeat};
+use super::threads::{Shared, Threads};
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
+use crate::inspect::CoreView;
 use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
+use crate::objects::guarded::{Calls, ExclusiveStep, finds_somebody};
 use crate::report::{Finish, RunLimit, StopReason};
+use crate::stopper::Halt;
 use crate::system::clock::monotonic;
 use crate::trace::Trace;
 
@@ -38,6 +43,45 @@ impl Engine for Threads {
             self.shared.slots.write(reply.value, message);
         }
         self.leave(state, by, &call, reply)
+    }
+
+    fn step(&self, by: By, decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>) -> Option<Reply> {
+        let mut state = self.enter(by);
+        let calls = decide(&mut ExclusiveStep::new(self.home())).unwrap_or_default();
+        let mut last = None;
+        for call in calls.into_iter().flatten() {
+            if finds_somebody(&state.core, call) {
+                last = Some((call, state.apply(by, call)));
+            }
+        }
+        match last {
+            Some((call, reply)) => Some(self.leave(state, by, &call, reply)),
+            None => {
+                self.shared.release(state);
+                None
+            }
+        }
+    }
+
+    fn inspect(&self, see: &mut dyn FnMut(&dyn CoreView)) {
+        let state = self.shared.lock.hold();
+        see(&state.core);
+        self.shared.release(state);
+    }
+
+    fn task_name(&self, task: TaskId) -> String {
+        let state = self.shared.lock.hold();
+        let name = state.core.observer.seats.get(task.index()).map(|seat| seat.name.clone());
+        self.shared.release(state);
+        name.unwrap_or_default()
+    }
+
+    fn is_unwinding(&self, _me: TaskId) -> bool {
+        std::thread::panicking()
+    }
+
+    fn halt(&self) -> Arc<dyn Halt> {
+        Arc::<Shared>::clone(&self.shared)
     }
 
     unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
@@ -153,6 +197,18 @@ impl Engine for Threads {
         state.end_run(StopReason::Asked);
         // The core was not called; `leave` handles the consequences of the kill.
         self.leave(state, by, &Call::Tick { now: Moment::START }, CallStatus::Ok.into());
+    }
+}
+
+impl Halt for Shared {
+    fn halt(&self) {
+        let mut state = self.lock.hold();
+        if state.phase == Phase::Running {
+            state.end_run(StopReason::Asked);
+        } else {
+            state.stop_asked = true;
+        }
+        self.release_from_outside(state);
     }
 }
 

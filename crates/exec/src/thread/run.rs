@@ -39,6 +39,9 @@ impl Threads {
         state.serving = true;
         state.ring(KERNEL_PLACE);
         state.ring(WATCHDOG_PLACE);
+        if std::mem::take(&mut state.stop_asked) {
+            state.end_run(StopReason::Asked);
+        }
         shared.release_from_outside(state);
         self.wait_until_closed();
 

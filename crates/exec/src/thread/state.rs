@@ -55,6 +55,8 @@ pub(super) struct State {
     pub(super) serving: bool,
     /// A tick is to be made though no deadline has come: procedures of the run before are still due.
     pub(super) tick_first: bool,
+    /// The next run is to end when it begins.
+    pub(super) stop_asked: bool,
     /// Number of the run, so that the watchdog tells one from the next.
     pub(super) run: u64,
     /// A run has begun, and the kernel thread is yet to let the tasks run.
@@ -93,6 +95,7 @@ impl State {
             kernel_until: Moment::START,
             serving: false,
             tick_first: false,
+            stop_asked: false,
             run: 0,
             opening: false,
             attached: 0,

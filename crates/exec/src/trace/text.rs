@@ -146,6 +146,8 @@ impl Trace {
             }
             Call::Kill { task: whom } => format!("kill {}", task(whom)),
             Call::DeleteTask { task: whom } => format!("delete {}", task(whom)),
+            Call::Cancel { task: whom } => format!("cancel the wait of {}", task(whom)),
+            Call::Join { task: whom, .. } => format!("wait for the end of {}", task(whom)),
             Call::Wait { .. } => "wait for a wake".to_owned(),
             Call::Wake { task: whom } => format!("wake {}", task(whom)),
             Call::Delay { .. } => "delay".to_owned(),
@@ -216,5 +218,6 @@ pub(super) fn waits_for(waiting: Waiting) -> String {
         Waiting::Resource(slot) => format!("R{slot}"),
         Waiting::Events(slot, ..) => format!("E{slot}"),
         Waiting::Exchange(slot) => format!("X{slot}"),
+        Waiting::End(slot) => format!("the end of T{slot}"),
     }
 }

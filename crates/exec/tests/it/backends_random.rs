@@ -29,6 +29,14 @@ enum Step {
     SendWait(u32),
     Post(u32),
     Fetch,
+    /// Breaks off another's wait.
+    Cancel(u32),
+    WaitForEnd(u32),
+    /// Into a queue of one message, and out of it.
+    Put(u32),
+    Pick,
+    /// Adds to what a mutex guards.
+    Count,
     /// Lets time pass, in microseconds.
     Work(i64),
     Delay(i64),
@@ -40,8 +48,8 @@ const MAIL: u32 = TASKS;
 
 fn step(timed: bool) -> impl Strategy<Value = Step> {
     use Step::{
-        Delay, Fetch, Give, Kill, Post, Release, Reserve, Resume, Send, SendWait, SetBits, SetPriority, Signal,
-        Suspend, Take, Trigger, Wait, WaitBits, WaitSignals, Wake, Work, Yield,
+        Cancel, Count, Delay, Fetch, Give, Kill, Pick, Post, Put, Release, Reserve, Resume, Send, SendWait, SetBits,
+        SetPriority, Signal, Suspend, Take, Trigger, Wait, WaitBits, WaitForEnd, WaitSignals, Wake, Work, Yield,
     };
     let task = || 0..=MAIL;
     let plain = prop_oneof![
@@ -65,6 +73,11 @@ fn step(timed: bool) -> impl Strategy<Value = Step> {
         1 => (0..4_u32).prop_map(SendWait),
         2 => (0..4_u32).prop_map(Post),
         1 => Just(Fetch),
+        2 => task().prop_map(Cancel),
+        1 => task().prop_map(WaitForEnd),
+        2 => (0..4_u32).prop_map(Put),
+        2 => Just(Pick),
+        1 => Just(Count),
     ];
     let time = prop_oneof![(1..300_i64).prop_map(Work), (0..300_i64).prop_map(Delay)];
     if timed { prop_oneof![8 => plain, 3 => time].boxed() } else { plain.boxed() }
@@ -84,12 +97,15 @@ fn run(bench: &mut Bench, program: &Program, timed: bool) -> Finish {
     let resources = protocols.map(|protocol| executive.resource(protocol).expect("few objects"));
     let group = executive.events(0).expect("few objects");
     let exchange = executive.exchange::<u32>([2, 2, 2, 2]).expect("few objects");
+    let queue = executive.message_queue::<Box<u32>>(1).expect("few objects");
+    let counter = executive.mutex(ResourceProtocol::Inherit, 0).expect("few objects");
     // Made as the last task, so that the numbers of the others are their indices; its handle is known only then.
     let mail = std::sync::Arc::new(std::sync::OnceLock::<hairspring_exec::Mailbox<u32>>::new());
     // With time every wait has an end, so that programs get somewhere.
     let limit = if timed { Limit::For(micros(500)) } else { Limit::Forever };
     for (index, steps) in program.iter().enumerate() {
         let (steps, mail) = (steps.clone(), std::sync::Arc::clone(&mail));
+        let shared = (queue.clone(), counter.clone());
         let mut left = 3;
         bench.task("task", 10 + (index % 4) as u8, move |ctx, log| {
             // A bounded number of runs, for tasks trigger each other in circles.
@@ -99,7 +115,7 @@ fn run(bench: &mut Bench, program: &Program, timed: bool) -> Finish {
             left -= 1;
             for &step in &steps {
                 let Some(&mail) = mail.get() else { return };
-                let done = perform(ctx, step, limit, (units, resources, group, exchange, mail));
+                let done = perform(ctx, step, limit, (units, resources, group, exchange, mail), &shared);
                 note(log, ctx, step, &done);
             }
             log.note(format!("{:?}ends", ctx.id()));
@@ -128,7 +144,9 @@ type Objects = (
     hairspring_exec::Mailbox<u32>,
 );
 
-fn perform(ctx: &TaskCtx<'_>, step: Step, limit: Limit, objects: Objects) -> String {
+type Shared = (hairspring_exec::MessageQueue<Box<u32>>, hairspring_exec::Mutex<u32>);
+
+fn perform(ctx: &TaskCtx<'_>, step: Step, limit: Limit, objects: Objects, (queue, counter): &Shared) -> String {
     let (units, resources, group, exchange, mail) = objects;
     match step {
         Step::Trigger(task) => format!("{:?}", ctx.trigger(nth(task))),
@@ -151,6 +169,17 @@ fn perform(ctx: &TaskCtx<'_>, step: Step, limit: Limit, objects: Objects) -> Str
         Step::SendWait(number) => format!("{:?}", ctx.send_wait(mail, urgency(number as u8), number, limit)),
         Step::Post(number) => format!("{:?}", ctx.post(exchange, urgency(number as u8), number)),
         Step::Fetch => format!("{:?}", ctx.fetch(exchange, limit)),
+        Step::Cancel(task) => format!("{:?}", ctx.cancel_wait(nth(task))),
+        Step::WaitForEnd(task) => format!("{:?}", ctx.wait_for_end(nth(task), limit)),
+        Step::Put(number) => format!("{:?}", queue.send(ctx, Box::new(number), limit)),
+        Step::Pick => format!("{:?}", queue.receive(ctx, limit)),
+        Step::Count => {
+            let locked = counter.lock(ctx, limit).map(|mut count| {
+                *count += 1;
+                *count
+            });
+            format!("{locked:?}")
+        }
         Step::Work(span_us) => format!("{:?}", ctx.work(micros(span_us))),
         Step::Delay(span_us) => format!("{:?}", ctx.delay(micros(span_us))),
     }
@@ -210,7 +239,7 @@ proptest! {
         let behaves = |step: &Step| {
             !matches!(
                 step,
-                Step::Reserve(_) | Step::SetPriority(..) | Step::Trigger(_) | Step::Send(_) | Step::SendWait(_)
+                Step::Reserve(_) | Step::Count | Step::SetPriority(..) | Step::Trigger(_) | Step::Send(_) | Step::SendWait(_)
             )
         };
         program.iter_mut().for_each(|steps| steps.retain(behaves));

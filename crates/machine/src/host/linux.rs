@@ -2,7 +2,7 @@
 
 use std::io::Error;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Host, arch, linux_facts, linux_idle, sentinel};
 use crate::facts::{Facts, Unread};
@@ -14,8 +14,30 @@ use crate::{
 /// The kernel's unit in /proc/stat: USER_HZ is 100 on every architecture that has a back-end here.
 const USER_TICK: Nanos = Nanos::from_millis(10);
 
-/// The number of memory locks in force. The kernel has one lock for the process and does not count.
-static MEMORY_LOCKS: AtomicUsize = AtomicUsize::new(0);
+/// The memory locks in force.
+static MEMORY_LOCKS: Mutex<MemoryLocks> = Mutex::new(MemoryLocks { process: 0, count: 0 });
+
+/// How often memory was locked, and by which process. The kernel has one lock for a process, does not count, and gives a forked child
+/// none.
+struct MemoryLocks {
+    process: u32,
+    count: usize,
+}
+
+impl MemoryLocks {
+    fn of(process: u32) -> MutexGuard<'static, Self> {
+        let mut locks = MEMORY_LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.belong_to(process);
+        locks
+    }
+
+    /// Forgets the locks of another process: this one was forked from it.
+    fn belong_to(&mut self, process: u32) {
+        if self.process != process {
+            *self = Self { process, count: 0 };
+        }
+    }
+}
 
 /// Reads of the counter that measure its least cost; enough that one of them is undisturbed.
 const COST_READS: usize = 64;
@@ -194,23 +216,22 @@ impl Machine for Host {
     }
 
     fn lock_memory(&self) -> Result<(), Refused> {
-        lock_all()?;
-        MEMORY_LOCKS.fetch_add(1, Ordering::SeqCst);
-        // Once more, now that it is counted: somebody's unlocking may have undone the first.
-        lock_all().inspect_err(|_| self.unlock_memory())
+        let mut locks = MemoryLocks::of(std::process::id());
+        // A lock in force covers future memory, too: asking again would only walk through all pages.
+        if locks.count == 0 {
+            lock_all()?;
+        }
+        locks.count += 1;
+        Ok(())
     }
 
     fn unlock_memory(&self) {
-        let before = MEMORY_LOCKS.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |locks| locks.checked_sub(1));
-        if before != Ok(1) {
-            return;
-        }
-        // SAFETY: munlockall changes no memory, only whether it may be paged out.
-        unsafe { libc::munlockall() };
-        // Who has been counted since the count was zero may have locked before the unlocking; who is counted after this look locks
-        // after it. SeqCst: the counts and the looks of both are in one order.
-        if MEMORY_LOCKS.load(Ordering::SeqCst) > 0 {
-            let _ = lock_all();
+        let mut locks = MemoryLocks::of(std::process::id());
+        let was = locks.count;
+        locks.count = was.saturating_sub(1);
+        if was == 1 {
+            // SAFETY: munlockall changes no memory, only whether it may be paged out.
+            unsafe { libc::munlockall() };
         }
     }
 
@@ -428,6 +449,15 @@ fn rates_in_log(log: &str) -> Vec<PublishedRate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_forked_child_has_no_memory_locks() {
+        let mut locks = MemoryLocks { process: 1, count: 2 };
+        locks.belong_to(1);
+        assert_eq!(locks.count, 2);
+        locks.belong_to(7);
+        assert_eq!((locks.process, locks.count), (7, 0));
+    }
 
     #[test]
     fn the_kernel_log_yields_both_rates_of_the_tsc() {

@@ -200,7 +200,7 @@ impl Recordings {
         progress: &mut dyn FnMut(Doing<'_>),
     ) -> Result<Recorded, ProbeError> {
         self.remove();
-        let input = Input { source, targets: self.targets.clone() };
+        let input = Input { source, targets: self.targets.clone(), channels: Vec::new() };
         let mut recorded = record(vec![input], config, stop, &mut |cards| {
             if let Some(card) = cards.first() {
                 progress(Doing::Recording(card));

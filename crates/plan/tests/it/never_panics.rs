@@ -1,7 +1,7 @@
 //! No text makes a parser panic, and what it accepts it can work with.
 
-use hairspring_plan::link::Speed;
-use hairspring_plan::system::payload_bytes;
+use hairspring_plan::topology::link::Speed;
+use hairspring_plan::topology::system::payload_bytes;
 use hairspring_plan::{Flow, Loads, MemoryRoom, Move, Topology};
 use proptest::prelude::*;
 

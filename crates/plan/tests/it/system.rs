@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 
-use hairspring_plan::system::{Below, disks_below, payload_bytes};
+use hairspring_plan::topology::system::{Below, disks_below, payload_bytes};
 use hairspring_plan::{Capacity, DeviceKind, Place, SegmentKind, Topology};
 use tempfile::TempDir;
 
@@ -108,7 +108,7 @@ fn segments_are_the_links_below_ports() {
     assert_eq!(card.best.map(|link| (link.speed().gt_per_s(), link.lanes())), Some((5.0, 4)));
     assert!(matches!(kind("0000:06:00.0"), Some(SegmentKind::Unknown(why)) if why.contains("legacy bus")));
     let Some(SegmentKind::Pcie(empty)) = kind("0000:00:04.0") else { panic!("a slot") };
-    assert_eq!((empty.now, empty.best.map(hairspring_plan::link::Link::lanes)), (None, Some(8)));
+    assert_eq!((empty.now, empty.best.map(hairspring_plan::topology::link::Link::lanes)), (None, Some(8)));
 }
 
 #[test]

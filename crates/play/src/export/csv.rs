@@ -1,10 +1,11 @@
-//! CSV, for small cuts: a row for each frame, with its global index and its time.
+//! CSV, for small cuts: a row for each frame, with its global index and its time. The heads say what the codes stand for.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use super::output::Output;
 use super::{Cut, ExportError, gaps_in, parts, read, values};
+use hairspring_record::channels::ChannelDescription;
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
@@ -54,7 +55,7 @@ pub fn csv(
         text.push_str(",time [s]");
     }
     for channel in 0..about.layout.channels() {
-        let _ = write!(text, ",channel {channel} [code]");
+        let _ = write!(text, ",{}", quoted(&head(channel, about.channels.get(channel as usize))));
     }
     text.push('\n');
     let mut gaps = gaps_in(recording, cut).copied().collect::<Vec<Gap>>();
@@ -90,6 +91,26 @@ pub fn csv(
     output.write(text.as_bytes())?;
     output.finish()?;
     Ok(Frames(frames))
+}
+
+/// The head of a channel's column: its name, and what a code stands for as far as that is known.
+fn head(number: u32, channel: Option<&ChannelDescription>) -> String {
+    let nothing = ChannelDescription::default();
+    let channel = channel.unwrap_or(&nothing);
+    let name = channel.name.clone().unwrap_or_else(|| format!("channel {number}"));
+    let value = channel.unit.as_deref().unwrap_or("value");
+    match (channel.scale, channel.offset) {
+        (Some(scale), Some(offset)) => format!("{name} [code; {value} = {scale} * code + {offset}]"),
+        _ => format!(
+            "{name} [code{}]",
+            channel.unit.as_ref().map_or(String::new(), |unit| format!("; {unit}, scale unknown"))
+        ),
+    }
+}
+
+/// A field of CSV, in quotes if it needs them.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
 }
 
 fn comment(text: &mut String, gap: &Gap) {

@@ -12,7 +12,10 @@ use std::path::Path;
 
 use super::output::Output;
 use super::{Cut, ExportError, parts, pieces_of};
+use hairspring_machine::Nanos;
+use hairspring_record::channels::ChannelDescription;
 use hairspring_record::recording::{Files, Recording};
+use hairspring_record::sigmf::About;
 use hairspring_ring::layout::Container;
 use hairspring_ring::units::Bytes;
 
@@ -20,6 +23,9 @@ use file::{Attribute, Dataset, Element, Piece, Value};
 
 /// Most pieces of one dataset: HDF5 keeps their list in one message of 64 KiB.
 pub const MOST_PIECES: usize = 2700;
+
+/// An attribute is a message, and a message has less than 64 KiB.
+const MOST_ATTRIBUTE: usize = 60_000;
 
 /// Most datasets of one view.
 pub const MOST_DATASETS: usize = 1000;
@@ -110,9 +116,52 @@ pub fn hdf5(recording: &Recording, path: &Path) -> Result<Hdf5View, ExportError>
     if let Some(rate) = about.rate {
         attributes.push(Attribute { name: "sample_rate_hz", value: Value::Float(rate.as_hz()) });
     }
+    attributes.extend(of_the_channels(&about.channels));
+    attributes.extend(of_time(about));
     let content = file::encode(&names, &datasets, &attributes);
     let mut output = Output::create(path)?;
     output.write(&content)?;
     output.finish()?;
     Ok(Hdf5View { datasets: datasets.len(), pieces })
+}
+
+/// What the channels measure: lists with a value for each channel. An empty text or a NaN means unknown.
+fn of_the_channels(channels: &[ChannelDescription]) -> Vec<Attribute> {
+    if channels.is_empty() {
+        return Vec::new();
+    }
+    let text = |name, of: fn(&ChannelDescription) -> &Option<String>| {
+        let texts = channels.iter().map(|channel| of(channel).clone().unwrap_or_default()).collect();
+        Attribute { name, value: Value::Texts(texts) }
+    };
+    let number = |name, of: fn(&ChannelDescription) -> Option<f64>| {
+        let numbers = channels.iter().map(|channel| of(channel).unwrap_or(f64::NAN)).collect();
+        Attribute { name, value: Value::Floats(numbers) }
+    };
+    let all = vec![
+        text("channel_names", |channel| &channel.name),
+        text("channel_units", |channel| &channel.unit),
+        text("channel_sensors", |channel| &channel.sensor),
+        number("channel_scales", |channel| channel.scale),
+        number("channel_offsets", |channel| channel.offset),
+    ];
+    match all.iter().all(|attribute| file::encoded(attribute).len() < MOST_ATTRIBUTE) {
+        true => all,
+        false => vec![Attribute {
+            name: "channels_left_out",
+            value: Value::Text(
+                "too much for attributes of HDF5: see hairspring:channels in the .sigmf-meta".to_owned(),
+            ),
+        }],
+    }
+}
+
+/// When frame 0 was taken, as an interval of the time of day in nanoseconds since 1970.
+fn of_time(about: &About) -> Vec<Attribute> {
+    let Some(within) = about.started_within else { return Vec::new() };
+    let ends = [about.started_realtime - within, about.started_realtime].map(Nanos::count);
+    let names = ["frame0_earliest_ns", "frame0_latest_ns"];
+    let attribute =
+        |(name, end): (&'static str, i64)| Some(Attribute { name, value: Value::Integer(u64::try_from(end).ok()?) });
+    names.into_iter().zip(ends).filter_map(attribute).collect()
 }

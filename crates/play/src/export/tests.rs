@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::*;
+use hairspring_record::channels::ChannelDescription;
 use hairspring_record::recording::testing::Spec;
 use hairspring_record::store::Ways;
 use hairspring_ring::layout::{Container, Layout};
@@ -89,6 +90,49 @@ fn a_damaged_block_is_never_exported() {
     assert_eq!(left, ["d0"], "nothing is left behind");
 }
 
+/// Channels of which some is known.
+fn channels() -> Vec<ChannelDescription> {
+    let text = |text: &str| Some(text.to_owned());
+    let (scale, offset) = (Some(0.02), Some(-1.0));
+    vec![
+        ChannelDescription {
+            name: text("a, \"b\""),
+            unit: text("kPa"),
+            scale,
+            offset,
+            ..ChannelDescription::default()
+        },
+        ChannelDescription { unit: text("V"), ..ChannelDescription::default() },
+    ]
+}
+
+#[test]
+fn the_heads_of_csv_say_what_the_codes_stand_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let recording = made(&Spec { channels: channels(), ..counted() }, folder.path());
+    let path = folder.path().join("x.csv");
+    let cut = Cut { first: Frames(0), frames: Frames(1) };
+    csv(&mut *store(), &recording, Csv::of(cut), &path, &mut |_| {}).expect("written");
+    let text = std::fs::read_to_string(&path).expect("there");
+    let expected = "frame [1],time [s],\"a, \"\"b\"\" [code; kPa = 0.02 * code + -1]\",\"channel 1 [code; V, scale unknown]\"\n\
+                    0,0.000000000000,0,1\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn channels_that_are_too_many_for_attributes_are_left_out_of_a_view_and_it_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let layout = Layout::analogue(1000, 8).expect("exists");
+    let name = Some("n".repeat(100));
+    let channels = vec![ChannelDescription { name, ..ChannelDescription::default() }; 1000];
+    let recording = made(&Spec { layout, block: 4000, stored: 8000, channels, ..counted() }, folder.path());
+    let path = folder.path().join("view.h5");
+    hdf5(&recording, &path).expect("a view");
+    let bytes = std::fs::read(path).expect("there");
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+    assert!(has(b"channels_left_out") && !has(b"channel_names"));
+}
+
 /// A Python with the packages, or why there is none.
 fn python() -> Result<String, String> {
     let python = std::env::var("HAIRSPRING_PYTHON").unwrap_or_else(|_| "python3".to_owned());
@@ -119,6 +163,7 @@ fn other_programs_read_recordings_and_views() {
         ("striped", Spec { members: 3, gaps: gaps.clone(), ..counted() }),
         ("eight_channels", Spec { layout: layout(8, 14, Container::I16), gaps: vec![(8064, 10)], ..counted() }),
         ("bytes", Spec { layout: layout(3, 8, Container::I8), block: 3072, stored: 30_000, ..counted() }),
+        ("described", Spec { channels: channels(), ..counted() }),
         ("unsigned", Spec { layout: layout(1, 16, Container::U16), ..counted() }),
         ("words", Spec { layout: layout(2, 24, Container::I32), ..counted() }),
         ("digital", Spec { layout: layout(20, 1, Container::Bits), block: 3072, stored: 30_000, ..counted() }),
@@ -159,7 +204,7 @@ fn other_programs_read_recordings_and_views() {
         .expect("python runs");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains("11 recordings"), "{said}");
+    assert!(said.contains("12 recordings"), "{said}");
 }
 
 #[test]

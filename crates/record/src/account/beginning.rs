@@ -38,11 +38,6 @@ impl Beginning {
         let narrowest = brackets.iter().map(|one| one.within).min();
         *brackets.iter().rfind(|one| Some(one.within) == narrowest).unwrap_or(&brackets[TRIES - 1])
     }
-
-    /// Widens the uncertainty: at `not_there` the first frame had not come yet, now it has.
-    pub fn after(self, not_there: Instant) -> Self {
-        Self { within: self.within + (self.monotonic - not_there).max(Nanos::ZERO), ..self }
-    }
 }
 
 #[cfg(test)]
@@ -51,15 +46,12 @@ mod tests {
     use hairspring_machine::Host;
 
     #[test]
-    fn the_moment_lies_in_its_bracket_and_what_came_before_it_widens_it() {
+    fn the_moment_lies_in_its_bracket() {
         let before = Host.monotonic();
         let earliest = Host.read(Clock::Realtime);
         let beginning = Beginning::now(&Host);
         let after = Host.monotonic();
         assert!(before <= beginning.monotonic - beginning.within && beginning.monotonic <= after, "{beginning:?}");
         assert!(earliest <= beginning.realtime, "{beginning:?}");
-        let later = beginning.after(before);
-        assert_eq!(later.monotonic - later.within, before - beginning.within);
-        assert_eq!(beginning.after(after), beginning);
     }
 }

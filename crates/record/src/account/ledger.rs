@@ -8,8 +8,10 @@
 //!
 //! can fail, and a recording is `complete` only if it holds at the end with nothing left under way.
 
+use serde::{Deserialize, Serialize};
+
 /// The account of one stream, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// What the source says it produced, by its own counter or clock.
     pub produced_bytes: u64,
@@ -25,8 +27,11 @@ pub struct Ledger {
     pub in_fifo_bytes: u64,
     /// Declared lost: the sum of all gaps.
     pub lost_bytes: u64,
-    /// Left out because no trigger asked for it.
+    /// Left out because no trigger asked for it, or because it is before the first frame of a segment.
     pub left_out_bytes: u64,
+    /// The part of the left out bytes that is before the first frame of a segment.
+    #[serde(default)]
+    pub earlier_bytes: u64,
 }
 
 impl Ledger {

@@ -23,6 +23,7 @@ use std::str::FromStr;
 
 use hairspring_machine::{Instant, Nanos};
 
+use crate::clock::{ClockPair, ClockReference, Mark};
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::Frames;
@@ -33,7 +34,7 @@ pub use reader::{Journal, JournalContents, Stopped};
 /// Length of a record in bytes.
 pub const RECORD_BYTES: usize = 64;
 
-/// Identifies a recording; all members of one recording have the same id.
+/// Identifies a recording, or a series of them; all members of one recording have the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RecordingId(pub [u8; 16]);
 
@@ -63,6 +64,32 @@ impl FromStr for RecordingId {
         }
         Ok(Self(id))
     }
+}
+
+/// The place of a segment in its series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InSeries {
+    /// Which series.
+    pub series: RecordingId,
+    /// The number of the segment, from 0. Numbers are never used again.
+    pub number: u32,
+    /// The global index of its first frame, stored or lost. Frames are numbered through the series.
+    pub first: Frames,
+    /// The recording that is the segment before it; zeros for the first.
+    pub previous: RecordingId,
+    /// How often the series was resumed before this segment.
+    pub epoch: u16,
+}
+
+/// The true length of a gap that is only known as an interval. The gap states the lower bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GapBounds {
+    /// The first frame of the gap.
+    pub first: Frames,
+    /// The fewest frames that it can have.
+    pub least: Frames,
+    /// The most frames that it can have.
+    pub most: Frames,
 }
 
 /// A text that is not the 32 hexadecimal digits of a [`RecordingId`].
@@ -117,6 +144,17 @@ pub enum Record {
         /// How much earlier it may have been.
         within: Nanos,
     },
+    /// The boot to which all moments belong, and how far the time of day could be trusted.
+    Clock {
+        /// The boot of the computer; all zeros if the kernel does not state it.
+        boot_id: [u8; 16],
+        /// What the kernel said of its time of day, if it did.
+        reference: Option<ClockReference>,
+    },
+    /// Readings of the kernel's clocks that belong together.
+    Pair(ClockPair),
+    /// A frame, and when it was taken.
+    Mark(Mark),
     /// A block was written completely. A later record of the same block takes its place (`recover` moves blocks); one of
     /// length 0 withdraws it.
     Block {
@@ -174,6 +212,11 @@ pub enum Record {
         /// When (`CLOCK_MONOTONIC`).
         at: Instant,
     },
+    /// The place in a series, written when the first frame of the segment is known: after the start, before all blocks and gaps. A
+    /// skip of the frames before the first one follows it, so that readers that do not know series number frames alike.
+    Series(InSeries),
+    /// How long a gap can be; the gap is in the journal, too.
+    Bounds(GapBounds),
     /// The last record of a recording that ended in order or was mended.
     End {
         /// The verdict.

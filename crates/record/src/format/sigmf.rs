@@ -7,6 +7,7 @@
 //! SigMF has no packed samples and no single bits. Both are stored as `ru8` with as many channels as a grain has bytes; one
 //! SigMF sample is then one grain, and the rate is that of grains. The true layout is in `hairspring:layout`.
 
+mod clock;
 mod datetime;
 mod document;
 mod foreign;
@@ -19,7 +20,10 @@ use std::path::PathBuf;
 
 use hairspring_machine::{Instant, Nanos};
 
-use crate::journal::RecordingId;
+use crate::channels::ChannelDescription;
+use crate::clock::ClockRecord;
+use crate::clock::axis::TimeAxis;
+use crate::journal::{GapBounds, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::store::Fallback;
 use hairspring_ring::OnOverrun;
@@ -29,12 +33,13 @@ use hairspring_ring::units::{Bytes, Frames, SampleRate};
 use hairspring_source::Ignored;
 use hairspring_source::trigger::Missed;
 
+pub use datetime::datetime;
 pub use document::{parse, render};
 pub use foreign::{Foreign, parse_foreign};
 pub use segments::{StoredSegment, segments};
 
 /// The version of the extension that is written. A reader accepts every version with the same first number.
-pub const EXTENSION_VERSION: &str = "1.0.0";
+pub const EXTENSION_VERSION: &str = "1.1.0";
 
 /// What is known of a recording when it begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +72,38 @@ pub struct About {
     pub clocked: bool,
     /// What wrote this: name and version.
     pub software: String,
+    /// The series, if the recording is a segment of one.
+    pub series: Option<SegmentOf>,
+    /// What the channels measure: all of them, or none if nothing is known of any.
+    pub channels: Vec<ChannelDescription>,
+    /// What is known of time.
+    pub clock: ClockRecord,
+}
+
+impl About {
+    /// The time axis of the recording.
+    pub fn time_axis(&self) -> TimeAxis {
+        TimeAxis::new(&self.clock, self.clocked)
+    }
+}
+
+/// The place of a segment in its series, as the metadata describe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentOf {
+    /// Which series.
+    pub id: RecordingId,
+    /// The name of the series: that of the segment without its number.
+    pub name: String,
+    /// The number of the segment, from 0.
+    pub number: u32,
+    /// The global index of its first frame; `None` for a segment that was made in advance and is not in use.
+    pub first: Option<Frames>,
+    /// The segment before it.
+    pub previous: Option<RecordingId>,
+    /// How often the series was resumed before this segment.
+    pub epoch: u16,
+    /// The frame at which that resumption began, 0 without one. The times of the start are those of this frame.
+    pub epoch_first: Frames,
 }
 
 /// What is known of a recording when it has ended.
@@ -82,7 +119,9 @@ pub struct Closing {
     pub ledger: Ledger,
     /// What was lost.
     pub gaps: Vec<Gap>,
-    /// Frames that no trigger asked for.
+    /// The true lengths of those gaps that are only known as an interval.
+    pub bounds: Vec<GapBounds>,
+    /// Frames that no trigger asked for, and those before the first frame of a segment.
     pub skips: Vec<Skip>,
     /// The number of each shot and the global index of the frame that triggered it.
     pub triggers: Vec<(u64, Frames)>,

@@ -2,6 +2,8 @@
 
 use hairspring_machine::{Instant, Nanos};
 
+use crate::clock::MarkSource;
+use crate::clock::axis::TimeAxis;
 use crate::journal::Record;
 use crate::ledger::RecordingVerdict;
 use crate::sigmf;
@@ -76,6 +78,9 @@ impl Recorder {
                 started: self.setup.opened.realtime,
             };
             self.members[number].append(&record);
+            for record in self.clock.records() {
+                self.members[number].append(&record);
+            }
             let meta = sigmf::render(&self.about(number), None, &[]);
             let path = files_of(self.members[number].base())[1].clone();
             self.store.put(&path, &meta)?;
@@ -103,6 +108,9 @@ impl Recorder {
             on_overrun: self.consumer.on_overrun(),
             clocked: self.description.clocked,
             software: self.setup.software.clone(),
+            series: None,
+            channels: self.setup.channels.clone(),
+            clock: self.clock.clone(),
         }
     }
 
@@ -201,6 +209,7 @@ impl Recorder {
             End::Failed(errno) => reasons.push(format!("the source failed: {}", Errno(errno))),
             End::Finished | End::Stopped => {}
         }
+        reasons.extend(self.off_line());
         reasons.extend(counters.ignored.remarks());
         reasons.extend(self.missed().remarks());
         let because = reasons.join("; ");
@@ -238,6 +247,13 @@ impl Recorder {
         } else {
             (RecordingVerdict::Complete, "everything that the source produced is there".to_owned())
         }
+    }
+
+    /// A card whose own stamps lie on no straight line, in words.
+    fn off_line(&self) -> Option<String> {
+        let by_card = self.clock.marks().iter().all(|mark| mark.how == MarkSource::Card);
+        let off = TimeAxis::new(&self.clock, self.description.clocked && by_card).off_line();
+        (off > Nanos::ZERO).then(|| format!("the card's clock and its frames disagree by {off}: the clock stepped, or frames were lost without notice"))
     }
 
     fn missed(&self) -> Missed {
@@ -301,6 +317,7 @@ impl Recorder {
                 state: sigmf::State::Ended(verdict),
                 ledger,
                 gaps: self.gaps.clone(),
+                bounds: Vec::new(),
                 skips: self.skips.clone(),
                 triggers: self.triggers.clone(),
                 fallbacks: fallbacks.iter().cloned().map(Into::into).collect(),

@@ -1,7 +1,8 @@
 //! Merges the records of all journals into one account: blocks, holes, gaps, and the frame of each byte.
 
 use crate::beginning::Beginning;
-use crate::journal::{Record, Stopped};
+use crate::clock::{BootId, ClockPair, ClockRecord, Mark};
+use crate::journal::{GapBounds, InSeries, Record, Stopped};
 use crate::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::layout::Layout;
@@ -24,6 +25,9 @@ pub(super) struct Account {
     pub(super) holes: Vec<Hole>,
     pub(super) ended: Option<Ended>,
     pub(super) begun: Option<Beginning>,
+    pub(super) series: Option<InSeries>,
+    pub(super) bounds: Vec<GapBounds>,
+    pub(super) clock: ClockRecord,
     pub(super) faults: Faults,
 }
 
@@ -52,6 +56,11 @@ struct Found {
     failures: Vec<Failure>,
     ends: Vec<Ended>,
     begun: Option<Beginning>,
+    series: Option<InSeries>,
+    bounds: Vec<GapBounds>,
+    clock: ClockRecord,
+    pairs: Vec<ClockPair>,
+    marks: Vec<Mark>,
 }
 
 /// Merges the journals. Also sets for each member whether its journal was salvaged, and its durable bytes.
@@ -68,6 +77,11 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
     triggers.sort_unstable();
     triggers.dedup();
     let ended = end_of(&found.ends, &mut faults);
+    let mut clock = found.clock;
+    in_order(found.pairs, |pair| (pair.monotonic, pair.realtime)).into_iter().for_each(|pair| clock.pair(pair));
+    in_order(found.marks, |mark| (mark.frame, mark.earliest, mark.latest))
+        .into_iter()
+        .for_each(|mark| clock.mark(mark));
     let timeline = timeline(layout, &gaps, &skips, &mut faults);
     let blocks = places(members, found.blocks, &mut faults);
     for member in members.iter_mut() {
@@ -86,6 +100,9 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         holes,
         ended,
         begun: found.begun,
+        series: found.series,
+        bounds: in_order(found.bounds, |one| (one.first, one.least, one.most)),
+        clock,
         faults,
     }
 }
@@ -183,6 +200,14 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
             Record::Begun { realtime, monotonic, within } => {
                 found.begun = Some(Beginning { monotonic, realtime, within });
             }
+            Record::Series(place) => found.series = Some(place),
+            Record::Bounds(bounds) => found.bounds.push(bounds),
+            Record::Clock { boot_id, reference } => {
+                found.clock.boot_id = (boot_id != [0; 16]).then_some(BootId(boot_id));
+                found.clock.reference = reference;
+            }
+            Record::Pair(pair) => found.pairs.push(pair),
+            Record::Mark(mark) => found.marks.push(mark),
             Record::Start { .. } | Record::Sync { .. } => {}
         }
     }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::account::{Account, account};
-use super::disk::Disk;
+use super::blocking::BlockingStore;
 use super::{Block, Files, Hole, MOST_BLOCK, Member, Recording, RecordingError};
-use crate::journal::{Journal, Record};
+use crate::clock::ClockRecord;
+use crate::journal::{Journal, Record, RecordingId};
 use crate::sigmf;
 use crate::sigmf::{About, SigmfError};
 use crate::store::{Open, Store};
@@ -23,7 +24,7 @@ const MOST_JOURNAL: Bytes = Bytes::gib(4);
 const FOREIGN_BLOCK: Bytes = Bytes::mib(4);
 
 pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording, RecordingError> {
-    let mut disk = Disk::new(store)?;
+    let mut disk = BlockingStore::new(store)?;
     let mut bases: Vec<PathBuf> = paths.iter().map(|path| Files::base_of(path)).collect();
     bases.dedup();
     let mut members: Vec<Member> = Vec::new();
@@ -71,12 +72,37 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
             about.block
         )));
     }
-    let Account { blocks, timeline, gaps, skips, triggers, failures, holes, ended, begun, mut faults } =
-        account(about.layout, about.block, &mut members);
+    let Account {
+        blocks,
+        timeline,
+        gaps,
+        skips,
+        triggers,
+        failures,
+        holes,
+        ended,
+        begun,
+        clock,
+        series,
+        bounds,
+        mut faults,
+    } = account(about.layout, about.block, &mut members);
     // Metadata that were written before frame 0 came do not state its time.
     if let (None, Some(begun)) = (about.started_within, begun) {
         (about.started_realtime, about.started_monotonic) = (begun.realtime, begun.monotonic);
         about.started_within = Some(begun.within);
+    }
+    // Those of a segment that was made in advance do not state its first frame, either.
+    if let (Some(of), Some(found)) = (&mut about.series, series)
+        && (of.id, of.number) == (found.series, found.number)
+    {
+        of.first = Some(found.first);
+        of.epoch = found.epoch;
+        of.previous = (found.previous != RecordingId::default()).then_some(found.previous);
+    }
+    // Journals have checksums, and go on after the first metadata.
+    if !clock.is_empty() {
+        about.clock = clock;
     }
     for member in &members {
         about.members[member.number].clone_from(&member.base);
@@ -91,6 +117,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         blocks,
         timeline,
         gaps,
+        bounds,
         skips,
         triggers,
         failures,
@@ -165,7 +192,7 @@ fn moved(listed_here: &Path, found_here: &Path, listed_there: &Path) -> PathBuf 
     }
 }
 
-fn open_member(disk: &mut Disk<'_>, base: &Path) -> Result<Member, RecordingError> {
+fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, RecordingError> {
     let files = Files::of(base);
     let meta = match disk.read_whole(&files.meta, MOST_META) {
         Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => {
@@ -200,7 +227,7 @@ fn open_member(disk: &mut Disk<'_>, base: &Path) -> Result<Member, RecordingErro
 }
 
 /// Opens a recording of another program. It has nothing but its file, so the file's size is trusted.
-fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError> {
+fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, RecordingError> {
     let files = Files::of(base);
     let bytes = disk.read_whole(&files.meta, MOST_META)?;
     let foreign = sigmf::parse_foreign(&bytes).map_err(|error| RecordingError::Meta(files.meta.clone(), error))?;
@@ -232,7 +259,7 @@ fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError
         durable: false,
     });
     let about = About {
-        id: crate::journal::RecordingId::default(),
+        id: RecordingId::default(),
         layout,
         rate: foreign.rate,
         hardware: foreign.hardware,
@@ -246,6 +273,9 @@ fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError
         on_overrun: OnOverrun::Stop,
         clocked: false,
         software: String::new(),
+        series: None,
+        channels: Vec::new(),
+        clock: ClockRecord::default(),
     };
     let member = Member {
         number: 0,
@@ -265,6 +295,7 @@ fn foreign(disk: &mut Disk<'_>, base: &Path) -> Result<Recording, RecordingError
         blocks: blocks.collect(),
         timeline,
         gaps: Vec::new(),
+        bounds: Vec::new(),
         skips: Vec::new(),
         triggers: Vec::new(),
         failures: Vec::new(),

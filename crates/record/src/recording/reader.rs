@@ -5,7 +5,7 @@ use std::fmt;
 
 use hairspring_machine::Instant;
 
-use super::disk::buffer;
+use super::blocking::buffer;
 use super::reads::{BlockRead, BlockReads, Unproven, proven};
 use super::{Block, Files, Recording, RecordingError};
 use crate::store::lent_memory::Scratch;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use hairspring_machine::{Instant, Nanos};
 
 use super::Files;
+use crate::channels::ChannelDescription;
+use crate::clock::ClockRecord;
 use crate::journal::{Record, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf;
@@ -43,6 +45,8 @@ pub struct Spec {
     pub reserved: u64,
     /// What the data are.
     pub pattern: Pattern,
+    /// What the channels measure.
+    pub channels: Vec<ChannelDescription>,
 }
 
 impl Spec {
@@ -59,6 +63,7 @@ impl Spec {
             ended: true,
             reserved: 0,
             pattern: PATTERN,
+            channels: Vec::new(),
         }
     }
 
@@ -156,6 +161,7 @@ impl Spec {
                 state: State::Ended(verdict),
                 ledger,
                 gaps: all.iter().map(|(_, gap)| *gap).collect(),
+                bounds: Vec::new(),
                 skips: Vec::new(),
                 triggers: Vec::new(),
                 fallbacks: Vec::new(),
@@ -218,6 +224,9 @@ impl Spec {
             on_overrun: OnOverrun::Gap,
             clocked: true,
             software: "hairspring test".to_owned(),
+            series: None,
+            channels: self.channels.clone(),
+            clock: ClockRecord::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recording::disk::Disk;
+use crate::recording::blocking::BlockingStore;
 use crate::recording::{Block, BlockReader, Files, Recording, RecordingError};
 use crate::recover::mend::{encoded, metadata, records};
 use crate::recover::plan::Plan;
@@ -63,7 +63,7 @@ pub fn join(
         }
     }
     let files = Files::of(base);
-    let mut disk = Disk::new(to)?;
+    let mut disk = BlockingStore::new(to)?;
     let data = disk.store.open(&files.data, Open::CreateJournal)?;
     let mut made = vec![files.data.clone()];
     let joined = copy(from, recording, &mut disk, &files, data, options, progress, &mut made);
@@ -80,7 +80,7 @@ pub fn join(
 fn copy(
     from: &mut dyn Store,
     recording: &Recording,
-    disk: &mut Disk<'_>,
+    disk: &mut BlockingStore<'_>,
     files: &Files,
     data: FileId,
     options: JoinOptions,

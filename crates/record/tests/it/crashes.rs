@@ -236,6 +236,8 @@ pub(crate) fn run(case: &Case) -> Run {
         gate: None,
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
+        channels: Vec::new(),
+        clock: hairspring_record::clock::ClockRecord::default(),
         stopwatch: || Instant::BOOT,
     };
     let Ok(mut recorder) = Recorder::open(Box::new(disk.store(case.depth + 8)), consumer, description, setup) else {

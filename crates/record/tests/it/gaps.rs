@@ -154,6 +154,8 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
         gate,
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
+        channels: Vec::new(),
+        clock: hairspring_record::clock::ClockRecord::default(),
         stopwatch: || Instant::BOOT,
     };
     let Ok(mut recorder) = Recorder::open(Box::new(disk.store(10)), consumer, description, setup) else {

@@ -70,7 +70,7 @@ fn recorded(targets: Vec<PathBuf>, tell: bool) -> Recorded {
     };
     let (stop, mut told) = (AtomicBool::new(false), 0);
     stage("opening");
-    let inputs = vec![Input { source: Box::new(card()), targets }];
+    let inputs = vec![Input { source: Box::new(card()), targets, channels: Vec::new() }];
     let all = record(inputs, &config, &stop, &mut |cards| {
         let stored = cards[0].status.ledger.stored_bytes;
         if told == 0 && stored > 1 << 20 {

@@ -8,3 +8,5 @@ mod mended;
 mod oracle;
 mod recording;
 mod session;
+mod times;
+mod versions;

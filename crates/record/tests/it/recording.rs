@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_record::beginning::Beginning;
-use hairspring_record::journal::{Journal, Record, RecordingId};
+use hairspring_record::channels::ChannelDescription;
+use hairspring_record::clock::{BootId, ClockRecord};
+use hairspring_record::journal::RecordingId;
 use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, RecorderError, Setup, Step};
-use hairspring_record::recording::{MOST_BLOCK, Recording};
-use hairspring_record::recover::{self, recover};
+use hairspring_record::recording::MOST_BLOCK;
 use hairspring_record::store::Errno;
 use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
 use hairspring_ring::gap::GapCause;
@@ -27,8 +28,8 @@ use crate::oracle::{self, Contents};
 
 /// What is recorded, onto what, and how.
 #[derive(Clone, Debug)]
-struct Case {
-    layout: Layout,
+pub(crate) struct Case {
+    pub(crate) layout: Layout,
     rate_hz: u64,
     frames: u64,
     fifo: u64,
@@ -41,6 +42,12 @@ struct Case {
     script: DiskScript,
     trigger: Option<(&'static str, u64, u64, Shots)>,
     stop_at: Option<Nanos>,
+}
+
+impl Case {
+    pub(crate) fn striped(members: usize) -> Self {
+        Self { members, ..Self::default() }
+    }
 }
 
 impl Default for Case {
@@ -63,11 +70,24 @@ impl Default for Case {
     }
 }
 
+/// What the first channel of every card here measures.
+pub(crate) fn channels(layout: Layout) -> Vec<ChannelDescription> {
+    let mut channels = vec![ChannelDescription::default(); layout.channels() as usize];
+    channels[0].unit = Some("kPa".to_owned());
+    channels
+}
+
+fn of_a_boot() -> ClockRecord {
+    let mut clock = ClockRecord::default();
+    clock.boot_id = Some(BootId([4; 16]));
+    clock
+}
+
 const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
 
 /// A recorder of this case that is told how much there will be, with what feeds it.
-fn open(
+pub(crate) fn open(
     case: &Case,
     disk: &ScriptedDisk,
     volume: Option<Bytes>,
@@ -90,6 +110,8 @@ fn open(
         }),
         opened: Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
+        channels: channels(case.layout),
+        clock: of_a_boot(),
         stopwatch: || Instant::BOOT,
     };
     let recorder = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup)?;
@@ -156,7 +178,7 @@ fn card(case: &Case) -> VirtualCard {
     })
 }
 
-fn serve(card: &mut VirtualCard, producer: &mut Producer, now: Instant, stopping: bool) -> bool {
+pub(crate) fn serve(card: &mut VirtualCard, producer: &mut Producer, now: Instant, stopping: bool) -> bool {
     let next = if stopping { card.stop(now, producer) } else { card.service(now, producer) };
     let Next::Ended(end) = next else { return false };
     producer.close(end);
@@ -459,47 +481,6 @@ fn a_stop_drains_what_was_produced_until_then() {
     assert_eq!((outcome.verdict, outcome.end), (RecordingVerdict::Stopped, End::Stopped), "{}", outcome.reason);
     assert_eq!(contents.stored, outcome.ledger.produced_bytes);
     assert!(contents.stored >= 77_000 * 6);
-}
-
-/// Metadata that are written before the first data cannot say when frame 0 was taken, and a recording that was cut off had no time.
-#[test]
-fn the_time_of_frame_0_survives_a_crash() {
-    let script = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };
-    let case = Case { members: 2, ..Case::default() };
-    let disk = ScriptedDisk::new(script);
-    let (mut recorder, mut producer, mut card) = open(&case, &disk, None).expect("a recorder");
-    let mut now = disk.now();
-    card.start(now);
-    recorder.step(now, card.counters());
-    let began = |nanos| Nanos::from_secs(1_700_000_003) + Nanos::new(nanos);
-    let beginning = Beginning { realtime: began(7), monotonic: now + Nanos::from_secs(9), within: Nanos::new(40) };
-    recorder.begins(beginning);
-    while recorder.ledger(card.counters()).durable_bytes < 100_000 {
-        serve(&mut card, &mut producer, now, false);
-        recorder.step(now, card.counters());
-        now += Nanos::from_micros(500);
-        disk.advance(now);
-    }
-    let image = disk.image_after_power_cut(3);
-    assert!(!oracle::meta_says(&image, "a/x", "1700000003000000007"), "the metadata are from before");
-    let disk = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image);
-    let (mut store, paths) = (disk.store(8), ["a/x".into(), "b/x".into()]);
-    let check = |recording: &Recording| {
-        let about = recording.about();
-        let found = (about.started_realtime, about.started_monotonic, about.started_within);
-        assert_eq!(found, (beginning.realtime, beginning.monotonic, Some(beginning.within)));
-    };
-    check(&Recording::open_in(&mut store, &paths).expect("opens"));
-    recover(&mut store, &paths, recover::RecoverOptions::default(), &mut |_| {}).expect("recovered");
-    check(&Recording::open_in(&mut store, &paths).expect("opens"));
-    for name in ["a/x", "b/x"] {
-        let image = disk.image_after_kill(0);
-        // Mending puts the journal in place before the metadata, and may be cut off between.
-        let journal = Journal::read(&image.read(format!("{name}.hairspring-journal")).expect("a journal"));
-        assert!(journal.records.iter().any(|record| matches!(record, Record::Begun { .. })), "{name}");
-        assert!(oracle::meta_says(&image, name, "\"started_within_ns\": 40"), "{name}");
-        assert!(oracle::meta_says(&image, name, "\"core:datetime\": \"2023-11-14T22:13:23."), "{name}");
-    }
 }
 
 #[test]

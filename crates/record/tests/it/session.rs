@@ -108,7 +108,7 @@ fn recorded(target: &Path, cards: usize, defect: Defect, bytes: u64) -> Result<V
         // The first card has the defect.
         let inputs = targets.into_iter().enumerate().map(|(number, target)| {
             let defect = if number == 0 { defect } else { Defect::None };
-            Input { source: Box::new(Endless { defect, produced: 0 }), targets: vec![target] }
+            Input { source: Box::new(Endless { defect, produced: 0 }), targets: vec![target], channels: Vec::new() }
         });
         let stop = Arc::new(AtomicBool::new(false));
         let stored = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! What differs in the conditions of two sides.
+//! Differences in the conditions of two sides.
 
 use std::collections::HashSet;
 
@@ -8,19 +8,19 @@ use serde::Serialize;
 use super::ComparedSheets;
 use crate::Sheet;
 
-/// A fact that is not the same on all sides.
+/// A fact that differs between sides.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DifferingFact {
     /// Id of the fact.
     pub id: String,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: String,
-    /// Its value on each side, in their order; the values of a side's sheets are joined where they differ. `None` where no sheet of
-    /// the side knows it.
+    /// Its value on each side, in their order; different values of a side's sheets are joined. `None` if no sheet of the side has
+    /// it.
     pub values: Vec<Option<String>>,
 }
 
-/// The facts that are not the same on all sides.
+/// The facts that differ between sides.
 pub(super) fn differing(sides: &[ComparedSheets]) -> Vec<DifferingFact> {
     let sheets = || sides.iter().flat_map(|side| &side.sheets);
     let mut seen = HashSet::new();
@@ -56,7 +56,7 @@ fn on_sides(
     DifferingFact { id: id.to_owned(), label: label.to_owned(), values: sides.iter().map(joined).collect() }
 }
 
-/// What tells a sheet from the others.
+/// The title that distinguishes a sheet from the others.
 pub(super) fn machine_and_time(sheet: &Sheet) -> String {
     let value = |id: &str| sheet.conditions.value(id);
     let parts = [value("host.name"), value("cpu.model"), Some(&sheet.taken.when())];

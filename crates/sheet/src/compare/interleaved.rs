@@ -1,4 +1,4 @@
-//! Two builds that were measured in turns, and what may be said of them.
+//! Two builds that were measured in turns, and the verdicts on them.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,21 @@ const VOID_MAX: f64 = 0.2;
 
 /// Two builds that were measured in turns, round by round.
 ///
-/// Whoever measures fills it like this. A round measures a chapter with both builds, one right after the other, each in a fresh process;
-/// which of them is first changes from round to round in a balanced random order. For every row it keeps one [`RoundPair`] a round: the medians
-/// that the two processes found. A pair is void if what watches the machine moved beyond its limit between the two; that is decided before
-/// the figures are looked at. Void pairs stay in the document and do not count. Pairs that are measured again in their place
-/// are further pairs with the same `round`. The number of rounds is fixed beforehand. With several builds a side, round `r` measures
-/// those with the number `r` modulo their number, and a pair of builds counts as one value.
+/// A driver fills it as follows. A round measures a chapter with both builds, one right after the other, each in a fresh process;
+/// the order of the two changes from round to round in a balanced random sequence. Every row has one [`RoundPair`] a round: the
+/// medians of the two processes. A pair is void if a sentinel changed beyond its limit between the two; that is decided without
+/// looking at the figures. Void pairs stay in the document and do not count. Pairs that are measured again are further pairs with
+/// the same `round`. The number of rounds is fixed beforehand. With several builds a side, round `r` measures those with the
+/// number `r` modulo their number, and a pair of builds counts as one value.
 ///
 /// [`compare_interleaved`] judges it. Sheets of the two sides are documents of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interleaved {
     /// Always [`COMPARISON_SCHEMA`].
     pub schema: String,
-    /// When it was taken, how long it took, and whether it was interrupted: then complete pairs are there, and fewer.
+    /// When it was taken, how long it took, and whether it was interrupted: then it has only the complete pairs.
     pub taken: Taken,
-    /// The build that the other is compared with.
+    /// The baseline build.
     pub baseline: ComparedBuild,
     /// The other build.
     pub other: ComparedBuild,
@@ -47,7 +47,8 @@ pub struct Interleaved {
     pub builds: usize,
     /// The rows, in the order of the sheets.
     pub rows: Vec<InterleavedRow>,
-    /// What the driver itself measured beside each round: code that neither build contains. Ids begin with `sentinels.`; may be empty.
+    /// The driver's own measurements beside each round: code that neither build contains. Ids begin with `sentinels.`; may be
+    /// empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentinels: Vec<InterleavedRow>,
     /// By the id of a sentinel, the change beyond which it makes a pair void, as a fraction. It was set after the last round, before any figure
@@ -57,7 +58,7 @@ pub struct Interleaved {
     /// The same rows for a copy of the baseline in place of the other build; empty without a third arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null: Vec<InterleavedRow>,
-    /// How many rows a first stage looked at, if these rows are its candidates, measured afresh; null without a first stage.
+    /// The number of rows of a first stage, if these rows are its candidates, measured again; null without a first stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screened: Option<usize>,
 }
@@ -65,7 +66,7 @@ pub struct Interleaved {
 /// One of two builds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedBuild {
-    /// What people call it: usually the file as it was named; of several builds all of them, with commas between.
+    /// Its name for people: usually the file as named; of several builds all names, with commas between.
     pub name: String,
     /// Hash of the program, in hexadecimal digits; of several builds all of them, with commas between. Equal hashes make a comparison of a
     /// build with itself.
@@ -79,27 +80,27 @@ pub struct ComparedBuild {
 pub struct InterleavedRow {
     /// Id of the row.
     pub id: String,
-    /// What it is, for people.
+    /// Its label, for people.
     pub label: String,
     /// The unit of all numbers.
     pub unit: Unit,
     /// How the samples were taken: counts have no verdict.
     pub method: Method,
-    /// What one step of the counter is worth in it; null where it is not known.
+    /// The size of one step of the counter in it; null if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<f64>,
     /// The pairs, in the order in which they were taken.
     pub pairs: Vec<RoundPair>,
 }
 
-/// What two builds found one right after the other.
+/// The results of two builds, one right after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoundPair {
     /// The round, counted from 0.
     pub round: u32,
-    /// The median that the baseline found; null where it found none.
+    /// The median of the baseline; null if it has none.
     pub baseline: Option<f64>,
-    /// The median that the other build found; null where it found none.
+    /// The median of the other build; null if it has none.
     pub other: Option<f64>,
     /// Whether the baseline was measured first.
     pub baseline_first: bool,
@@ -116,7 +117,7 @@ fn is_one(builds: &usize) -> bool {
     *builds == 1
 }
 
-/// Judges two builds that were measured in turns. Never fails: what cannot be judged says so in its verdict.
+/// Judges two builds that were measured in turns. Never fails: the verdict says if rows cannot be judged.
 ///
 /// `same` is the margin of *same* as a fraction, in place of 5 %.
 pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Comparison {
@@ -143,7 +144,7 @@ pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Compari
     };
     let remarks = [
         (measured.baseline.hash == measured.other.hash)
-            .then(|| "Both builds are the same program: whatever differs here is a false finding.".to_owned()),
+            .then(|| "Both builds are the same program: every difference here is a false finding.".to_owned()),
         measured
             .taken
             .interrupted
@@ -152,7 +153,7 @@ pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Compari
         disturbed.then(|| "That is too many for a result: repeat it when the machine is quieter.".to_owned()),
         measured.screened.map(|rows| {
             format!(
-                "A first stage looked at {rows} figures; those that stood out were measured afresh and are judged here."
+                "A first stage measured {rows} figures; those that stood out were measured again and are judged here."
             )
         }),
         null_arm(&null),
@@ -172,7 +173,7 @@ pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Compari
     }
 }
 
-/// What a copy of the baseline found against the baseline.
+/// The comparison of a copy of the baseline with the baseline.
 fn null_arm(null: &[ComparedRow]) -> Option<String> {
     let declared = null.iter().flat_map(|row| &row.others).filter(|other| other.verdict.differs()).count();
     let bad = if declared > 1 { " More than one is too many: this run is not calibrated." } else { "" };
@@ -191,7 +192,7 @@ impl InterleavedRow {
         self.pairs.iter().filter(counts).filter_map(|pair| Some([pair.baseline?, pair.other?])).collect()
     }
 
-    /// One pair for each pair of builds: what their rounds have in the middle of the scale.
+    /// One pair for each pair of builds: the middle of their rounds on the scale.
     fn by_build(&self, builds: usize, scale: Scale) -> Vec<[f64; 2]> {
         let of = |build: usize| {
             let of_build = |pair: &&RoundPair| !pair.void && pair.round as usize % builds == build;

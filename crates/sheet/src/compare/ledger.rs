@@ -6,10 +6,10 @@ use std::fmt;
 use crate::Sheet;
 use crate::statistics::{Difference, Units};
 
-/// Fewer sheets than this do not say how much sheets vary.
+/// The least number of sheets that show how much sheets vary.
 pub const LEDGER_MIN: usize = 5;
 
-/// The medians that sheets of one build found on one machine, row by row. It stands in for the sheets that a comparison of single sheets
+/// The medians of sheets of one build on one machine, row by row. It replaces the sheets that a comparison of single sheets
 /// lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SheetLedger {
@@ -19,12 +19,12 @@ pub struct SheetLedger {
     medians: HashMap<String, Vec<f64>>,
 }
 
-/// Why sheets make no ledger, or why a ledger says nothing of a sheet.
+/// Why sheets do not make a ledger, or why a ledger does not apply to a sheet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LedgerError {
     /// There are fewer than [`LEDGER_MIN`] sheets.
     TooFew(usize),
-    /// The sheets are not of one build, one processor and one effort: two of them, and what differs.
+    /// The sheets are not of one build, one processor and one effort; names two of them and the difference.
     Unlike(&'static str, [String; 2]),
     /// The ledger is of another processor or effort than the sheets compared.
     Other(&'static str, [String; 2]),
@@ -35,7 +35,7 @@ impl fmt::Display for LedgerError {
         match self {
             LedgerError::TooFew(found) => write!(
                 f,
-                "use the ledger: it has {found} sheets, and it takes at least {LEDGER_MIN} of one build to know how much they vary"
+                "use the ledger: it has {found} sheets, and at least {LEDGER_MIN} of one build are needed to know how much they vary"
             ),
             LedgerError::Unlike(what, [a, b]) => {
                 write!(
@@ -86,12 +86,17 @@ impl SheetLedger {
         Ok(Self { machine: machine(first), effort: effort(first), sheets: sheets.len(), medians })
     }
 
+    /// A ledger of medians by row id, from so many sheets that were taken as `like` was: on its machine, with its effort, by one build.
+    pub fn of_medians(like: &Sheet, sheets: usize, medians: HashMap<String, Vec<f64>>) -> Self {
+        Self { machine: machine(like), effort: like.taken.effort.clone(), sheets, medians }
+    }
+
     /// How many sheets it has.
     pub(super) fn sheets(&self) -> usize {
         self.sheets
     }
 
-    /// Whether it says anything of this sheet.
+    /// Checks that it applies to this sheet.
     ///
     /// # Errors
     /// If the sheet is of another processor or effort.

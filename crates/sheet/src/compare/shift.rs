@@ -1,4 +1,4 @@
-//! Chapters that moved as a whole: then the machine was different, rather than every figure of its own.
+//! Chapters that moved as a whole: then the machine was different, rather than each figure.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,11 +6,11 @@ use serde::Serialize;
 use super::ComparedRow;
 use crate::statistics::middle;
 
-/// Fewer rows than this can all move one way by chance.
+/// The least number of rows: fewer can all move one way by chance.
 const ROWS_MIN: usize = 8;
-/// More than this share of a chapter's rows on one side means that the chapter moved.
+/// The chapter moved if more than this share of its rows moved one way.
 const SHARE: f64 = 0.8;
-/// A smaller change of a ratio is no movement.
+/// The least change of a ratio that counts as a movement.
 const MOVED: f64 = 0.02;
 /// The chapter of rows that no build can change.
 const SENTINELS: &str = "sentinels";
@@ -26,9 +26,9 @@ pub struct ChapterShift {
     pub rows: usize,
     /// How many of them moved this way by more than 2 %.
     pub moved: usize,
-    /// The ratio in the middle of all.
+    /// The median of all ratios.
     pub ratio: f64,
-    /// Whether the sentinels, which measure the same code on both sides, moved the same way; null where there are none.
+    /// Whether the sentinels, which measure the same code on both sides, moved the same way; null if there are none.
     pub sentinels_moved: Option<bool>,
 }
 
@@ -37,8 +37,8 @@ pub(crate) fn chapter(id: &str) -> &str {
     id.split_once('.').map_or(id, |(chapter, _)| chapter)
 }
 
-/// The chapters that moved as a whole, for each of so many other sides. Sentinels that did not move acquit the machine: then the
-/// chapter is not listed.
+/// The chapters that moved as a whole, for each of so many other sides. If the sentinels did not move, the machine was the same,
+/// and the chapter is not listed.
 pub(super) fn shifts(rows: &[ComparedRow], others: usize, sentinels: &[ComparedRow]) -> Vec<ChapterShift> {
     let ratios = |rows: &[ComparedRow], of: &str, other: usize| -> Vec<f64> {
         let rows = rows.iter().filter(|row| chapter(&row.id) == of);

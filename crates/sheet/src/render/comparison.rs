@@ -43,14 +43,14 @@ fn ground(grounds: Grounds) -> (String, Option<&'static str>) {
     match grounds {
         Grounds::Turns(pairs) => (format!("The two builds were measured in turns, {pairs} rounds each."), None),
         Grounds::Builds(builds) => {
-            (format!("{builds} builds a side were measured in turns; each counts as one value, whatever its rounds."), None)
+            (format!("{builds} builds a side were measured in turns; each counts as one value, however many rounds it has."), None)
         }
         Grounds::Sheets(sheets) => (format!("There are at least {sheets} sheets a side; each counts as one value."), None),
         Grounds::Ledger(sheets) => {
-            (format!("How much sheets of this machine vary is known from {sheets} sheets of one build."), None)
+            (format!("The variation between sheets of this machine is known from {sheets} sheets of one build."), None)
         }
         Grounds::SingleSheets => (
-            "Nothing is judged here: two sheets of one build differ as well, because the machine drifts between them. To know, measure \
+            "There are no verdicts here: two sheets of one build differ as well, because the machine drifts between them. To know, measure \
              both builds in turns, give three sheets a side, or a ledger of this machine's sheets (--ledger)."
                 .to_owned(),
             Some("hairspring ab BUILD_A BUILD_B"),

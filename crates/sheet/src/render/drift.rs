@@ -68,7 +68,7 @@ fn bars(row: &DriftRow, room: usize) -> String {
     row.medians[from..].iter().map(bar).collect()
 }
 
-const PLOT_STYLE: &str = "
+pub(super) const PLOT_STYLE: &str = "
 svg.drift { display: block; width: 100%; min-width: 420px; max-width: 46rem; height: auto; }
 svg.drift text { font: 11px ui-monospace, Consolas, monospace; fill: var(--soft); }
 svg.drift .d { fill: var(--c0); } svg.drift .level { stroke: var(--median); stroke-width: 1.5; }
@@ -111,7 +111,7 @@ pub fn drift_html(drift: &Drift) -> String {
 }
 
 /// A dot for each sheet, the level between changes as a line, each change as a line across.
-fn plot(page: &mut Markup, row: &DriftRow, taken: &[String]) {
+pub(super) fn plot(page: &mut Markup, row: &DriftRow, taken: &[String]) {
     const LEFT: f64 = 80.0;
     const WIDTH: f64 = 560.0;
     const HEIGHT: f64 = 90.0;

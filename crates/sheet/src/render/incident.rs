@@ -1,8 +1,8 @@
 //! What every form says of an incident: its length and place, its story in words, and its lanes.
 
+use super::clean::clean;
 use super::quantity;
 use super::quantity::Quantity;
-use super::text::clean;
 use crate::{Chapter, INCIDENT_THREAD, Incident, IncidentKind, IncidentSpan, Unit};
 
 /// The incidents of a chapter under their headings, the longest first.

@@ -120,7 +120,7 @@ fn schema_of<T: schemars::JsonSchema>(name: &str) -> String {
 fn keep_finite(sheet: &mut Sheet) {
     if !sheet.taken.duration_s.is_finite() {
         sheet.taken.duration_s = 0.0;
-        sheet.notes.push(warning("how long the sheet took is not known".to_owned()));
+        sheet.notes.push(warning("the duration of the sheet is unknown".to_owned()));
     }
     for chapter in &mut sheet.chapters {
         for row in chapter.tables.iter_mut().flat_map(|t| &mut t.rows) {

@@ -264,7 +264,7 @@ fn line(out: &mut String, cells: &[String]) {
 /// Escaped text, which cannot begin a tag, a link, a table cell or emphasis.
 pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for character in super::text::clean(text).chars() {
+    for character in super::clean::clean(text).chars() {
         match character {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),

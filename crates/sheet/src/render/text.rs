@@ -14,7 +14,8 @@ mod table;
 mod timeline;
 
 pub use first_page::first_page;
-pub(crate) use page::{Ink, Page, clean, cut, flush_right, padded};
+pub(crate) use page::{Ink, Page, cut, flush_right, padded};
+pub(crate) use plot::plot;
 pub(crate) use timeline::drawing;
 
 use super::absences::{absences, has_figures};

@@ -7,7 +7,7 @@
 //! leave a run at its end and reach it at its beginning. A line can cross a label only if two lanes run at the same time;
 //! drawings then put the label on top.
 
-use super::text::clean;
+use super::clean::clean;
 use crate::{Diagram, DiagramRun, DiagramSpan, Figure, Row, Table};
 
 /// The measures of a form, in columns or pixels.

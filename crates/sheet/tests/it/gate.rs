@@ -68,7 +68,7 @@ fn what_fails_or_is_undecided_says_why_and_what_would_decide() {
         &three(1.1, 0.10),
         GateOutcome::Undecided,
         &[
-            "clocks.cost.now: the ratio of medians is 1.100, from 0.924 to 1.310: to decide takes about 18 sheets a side",
+            "clocks.cost.now: the ratio of medians is 1.100, from 0.924 to 1.310: a decision needs about 18 sheets a side",
         ],
     );
     check(

@@ -121,7 +121,7 @@ fn numbers_that_are_not_finite_never_reach_the_json_and_never_vanish_in_silence(
     figure.histogram.as_mut().unwrap().buckets[0].to = f64::INFINITY;
     let read = from_json(&to_json(&sheet)).unwrap();
     assert_eq!(faults(document(&sheet)), None);
-    assert_eq!(read.notes.last().unwrap().text, "how long the sheet took is not known");
+    assert_eq!(read.notes.last().unwrap().text, "the duration of the sheet is unknown");
     let left_out = "2 values of sleeps.late were not finite numbers and are left out";
     assert_eq!(read.chapters[2].notes.last().unwrap().text, left_out);
     let figure = read.rows().next().unwrap().figure().unwrap();

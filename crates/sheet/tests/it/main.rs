@@ -22,3 +22,4 @@ mod simulation;
 mod stamp;
 mod statistics;
 mod text;
+mod trend;

@@ -1,5 +1,5 @@
-//! Queries of descriptors that the standard library lacks: whether one is readable, and how many datagrams the kernel has
-//! dropped.
+//! Queries of descriptors that the standard library lacks: whether one is readable, how many datagrams the kernel has dropped, and when
+//! it received one.
 
 #![expect(unsafe_code, reason = "recvmsg with its control messages, and two socket options that rustix does not have")]
 
@@ -7,6 +7,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use hairspring_machine::Nanos;
 use hairspring_ring::units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
@@ -18,7 +19,7 @@ const MOST_RECEIVE_BUFFER: u64 = i32::MAX as u64 / 2;
 const MEMINFO_DROPS: usize = 8;
 const MEMINFO_LENGTH: usize = 9;
 
-/// Room for one control message of four bytes, aligned for its header.
+/// Room for a control message of four bytes and one of sixteen, aligned for their headers.
 type Control = [u64; 8];
 
 /// Whether a read would not block: there are data, or the end, or an error.
@@ -65,8 +66,21 @@ pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     (get(socket, libc::SO_MEMINFO, &mut numbers) == size_of_val(&numbers)).then_some(numbers[MEMINFO_DROPS])
 }
 
-/// A datagram: its length, how many the kernel had dropped before it, and its sender.
-pub(super) type Received = (usize, u32, SocketAddr);
+/// Makes the kernel attach to each datagram when it came. A kernel that refuses attaches none.
+pub(super) fn tell_arrivals(socket: &UdpSocket) {
+    let _ = set(socket, libc::SO_TIMESTAMPNS, 1);
+}
+
+/// A received datagram.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Received {
+    pub(super) length: usize,
+    /// How many the kernel had dropped before it.
+    pub(super) drops: u32,
+    pub(super) from: SocketAddr,
+    /// The time of day at which the kernel got it.
+    pub(super) arrived: Option<Nanos>,
+}
 
 /// Receives one datagram. Does not block.
 pub(super) fn receive(socket: &UdpSocket, into: &mut [u8]) -> io::Result<Received> {
@@ -86,17 +100,29 @@ pub(super) fn receive(socket: &UdpSocket, into: &mut [u8]) -> io::Result<Receive
     // live until the call returns, and nothing else looks at them meanwhile.
     let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;
+    // The kernel attaches no count as long as it has dropped nothing.
+    let (mut drops, mut arrived) = (0, None);
     // SAFETY: the kernel has filled the header, which still names `control`.
-    let header = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
-    let drops = match header {
-        Some(header) if (header.cmsg_level, header.cmsg_type) == (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-            // SAFETY: the data of a message of this type are four bytes, within `control`; they need not be aligned.
-            unsafe { libc::CMSG_DATA(std::ptr::from_ref(header)).cast::<u32>().read_unaligned() }
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(&raw const message).as_ref() };
+    while let Some(header) = next {
+        // SAFETY: the header lies within `control`, as the kernel made it; its data follow it.
+        let data = unsafe { libc::CMSG_DATA(std::ptr::from_ref(header)) };
+        match (header.cmsg_level, header.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                // SAFETY: the data of a message of this type are four bytes, within `control`; they need not be aligned.
+                drops = unsafe { data.cast::<u32>().read_unaligned() };
+            }
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                // SAFETY: the data of a message of this type are a timespec, within `control`; it need not be aligned.
+                let time = unsafe { data.cast::<libc::timespec>().read_unaligned() };
+                arrived = Nanos::from_secs(time.tv_sec).checked_add(Nanos::new(time.tv_nsec));
+            }
+            _ => {}
         }
-        // The kernel attaches no count as long as it has dropped nothing.
-        _ => 0,
-    };
-    Ok((length, drops, sender(&from)))
+        // SAFETY: both headers are the kernel's, and within `control` by the length that the message states.
+        next = unsafe { libc::CMSG_NXTHDR(&raw const message, std::ptr::from_ref(header)).as_ref() };
+    }
+    Ok(Received { length, drops, from: sender(&from), arrived })
 }
 
 /// The address in the kernel's form; no address for a family that a UDP socket does not have.

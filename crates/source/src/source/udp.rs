@@ -34,6 +34,9 @@
 //! that restarts within its first [`CONFIRM`] numbers looks like one that repeats itself. A sender at another port of the same
 //! computer counts as the same sender, restarted, if its datagrams are numbered and confirm it in the same way.
 //!
+//! The kernel stamps each datagram when it comes, before it waits in the receive buffer. The stamps tell when the first frame of a
+//! datagram arrived at this computer; how long it was on the network is unknown.
+//!
 //! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are received. If the ring is full,
 //! datagrams stay in the receive buffer until it overflows.
 
@@ -47,7 +50,7 @@ use hairspring_machine::{Instant, Nanos};
 
 use super::descriptor::{self, Received};
 use super::reader::{StreamInfo, failed};
-use super::{End, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription};
+use super::{End, FrameStamp, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription, StampTime};
 use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{ByteRate, Bytes};
@@ -96,6 +99,9 @@ pub struct UdpSource {
     /// When the first datagram that was kept came, and the last.
     first_at: Option<Instant>,
     last_at: Instant,
+    /// The kernel's stamps of the first datagram, if its first frame is frame 0, and of the newest one.
+    first_stamp: Option<FrameStamp>,
+    newest_stamp: Option<FrameStamp>,
     /// The kernel's count of drops at the last datagram that was kept.
     drops: u32,
     /// Whether the ring was full at any time since the kernel's buffer was last empty.
@@ -179,6 +185,7 @@ impl UdpSource {
         about: StreamInfo,
     ) -> io::Result<Self> {
         descriptor::tell_drops(&socket)?;
+        descriptor::tell_arrivals(&socket);
         let header_bytes = header_bytes.unwrap_or_else(|| sequence.map_or(0, Sequence::end)) as usize;
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         let held = if sequence.is_some() { CONFIRM as usize * MOST_DATAGRAM_BYTES } else { MOST_DATAGRAM_BYTES };
@@ -200,6 +207,8 @@ impl UdpSource {
             trial: Trial { from: nowhere, ours: false, ahead: 0, next: 0, count: 0, samples: Vec::with_capacity(held) },
             first_at: None,
             last_at: Instant::BOOT,
+            first_stamp: None,
+            newest_stamp: None,
             drops: 0,
             was_full: false,
             committed: 0,
@@ -255,7 +264,12 @@ impl UdpSource {
     }
 
     /// Judges the datagram in the buffer, and declares the loss before it.
-    fn judge(&mut self, (length, drops, from): Received, now: Instant, ring: &mut Producer) -> Judgement {
+    fn judge(
+        &mut self,
+        Received { length, drops, from, .. }: Received,
+        now: Instant,
+        ring: &mut Producer,
+    ) -> Judgement {
         let sender = self.peer.knows(from);
         let payload_bytes = length.saturating_sub(self.header_bytes) as u64;
         let is_whole = payload_bytes > 0 && payload_bytes.is_multiple_of(self.about.layout.grain().bytes);
@@ -384,6 +398,15 @@ impl UdpSource {
         Some((rate.bytes_per_s() * (now - self.last_at).count() as f64 / 1e9) as u64)
     }
 
+    /// Notes when the datagram came whose samples go into the ring next.
+    fn stamp(&mut self, arrived: Option<Nanos>) {
+        let frame = self.about.layout.frames_in(Bytes(self.committed + self.lost));
+        self.newest_stamp = arrived.map(|time| FrameStamp { frame, taken: StampTime::Realtime(time) });
+        if frame.0 == 0 {
+            self.first_stamp = self.newest_stamp;
+        }
+    }
+
     /// Counts the held datagrams as ignored and drops them.
     fn forget_trial(&mut self) {
         let count = u64::from(std::mem::take(&mut self.trial.count));
@@ -508,13 +531,14 @@ impl Source for UdpSource {
             }
             match descriptor::receive(&self.socket, &mut self.buffer) {
                 Ok(received) => {
-                    let length = received.0.max(1) as u64;
+                    let length = received.length.max(1) as u64;
                     moved += length;
                     self.stopping = self.stopping.map(|left| left.saturating_sub(length));
                     match self.judge(received, now, ring) {
                         Judgement::Keep => {
                             let buffer = std::mem::take(&mut self.buffer);
-                            let samples = &buffer[self.header_bytes..received.0];
+                            let samples = &buffer[self.header_bytes..received.length];
+                            self.stamp(received.arrived);
                             if self.wanted() > 0 && !self.put(samples, ring) {
                                 self.ready.extend_from_slice(samples);
                             }
@@ -536,6 +560,14 @@ impl Source for UdpSource {
         // The datagrams that have come are at most a bufferful; later ones are not waited for.
         self.stopping.get_or_insert(self.fifo.0 * 2);
         self.service(now, ring)
+    }
+
+    fn first_stamp(&self) -> Option<FrameStamp> {
+        self.first_stamp
+    }
+
+    fn newest_stamp(&self) -> Option<FrameStamp> {
+        self.newest_stamp
     }
 
     fn counters(&self) -> SourceCounters {

@@ -23,7 +23,7 @@ mod unpaced;
 
 use hairspring_machine::{Instant, Nanos};
 
-use super::{End, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription};
+use super::{End, FrameStamp, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription, StampTime};
 use crate::pattern::{Pattern, splitmix64};
 use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapCause};
@@ -251,6 +251,12 @@ impl VirtualCard {
         (now + period).min(last) + Nanos::new(late_ns as i64)
     }
 
+    /// When the card takes a frame: at the end of its period.
+    fn stamp(&self, frame: Frames) -> Option<FrameStamp> {
+        let taken = self.start?.checked_add(self.settings.rate.time_of(Frames(frame.0 + 1)))?;
+        Some(FrameStamp { frame, taken: StampTime::Monotonic(taken) })
+    }
+
     /// Fails, because the ring is smaller than a grain.
     fn give_up(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let lost = self.fifo.give_up(now);
@@ -286,6 +292,14 @@ impl Source for VirtualCard {
         self.arrive(now, ring);
         self.ending.get_or_insert(End::Stopped);
         self.move_on(now, ring)
+    }
+
+    fn first_stamp(&self) -> Option<FrameStamp> {
+        self.stamp(Frames(0)).filter(|_| self.produced > 0)
+    }
+
+    fn newest_stamp(&self) -> Option<FrameStamp> {
+        self.stamp(Frames((self.produced * self.grain_frames).checked_sub(1)?))
     }
 
     fn counters(&self) -> SourceCounters {

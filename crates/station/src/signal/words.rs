@@ -158,7 +158,7 @@ mod loom_checks {
                 let found = words.look(last, || ());
                 if let Some(Found { sequence, stamp, cycle, .. }) = found {
                     assert!(sequence > last && sequence <= all, "number {sequence} after {last}");
-                    assert_eq!(cycle, Some(stamp), "half of event {sequence} is that of another");
+                    assert_eq!(cycle, Some(stamp), "event {sequence} is half another event");
                     assert!(!had.contains(&stamp), "event {stamp} came twice");
                     if firing.len() == 1 {
                         assert_eq!(stamp, sequence, "the stamp of another event");

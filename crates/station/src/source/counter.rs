@@ -8,9 +8,9 @@ use hairspring_machine::Machine;
 use hairspring_time::{HeldTimebase, Timebase};
 
 use super::{EventSource, failed, has_come};
-use crate::calls::{self, Ready};
 use crate::event::{Event, Stamped};
 use crate::stop::Stop;
+use crate::system::{self, Ready};
 
 /// Fires a [`Counter`]. Can be given to any thread.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl CounterWriter {
     /// # Errors
     /// It was fired 2⁶⁴ times and never read.
     pub fn fire(&self) -> Result<(), DeviceError> {
-        calls::add_to_counter((*self.0).as_fd(), 1).map_err(|error| failed("fire an eventfd", &error))
+        system::add_to_counter((*self.0).as_fd(), 1).map_err(|error| failed("fire an eventfd", &error))
     }
 }
 
@@ -43,7 +43,7 @@ impl<'t, M: Machine> Counter<'t, M> {
     /// # Errors
     /// No descriptor is left.
     pub fn new(timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<(Self, CounterWriter), DeviceError> {
-        let counter = Arc::new(calls::eventfd().map_err(|error| failed("make an eventfd", &error))?);
+        let counter = Arc::new(system::eventfd().map_err(|error| failed("make an eventfd", &error))?);
         stop.rings(&counter);
         let firing = CounterWriter(Arc::clone(&counter));
         let timebase = HeldTimebase::Lent(timebase);
@@ -59,13 +59,13 @@ impl<'t, M: Machine> Counter<'t, M> {
     fn read(&self) -> Result<u64, DeviceError> {
         loop {
             if !self.is_ours {
-                let ready = calls::wait((*self.counter).as_fd(), self.stop.bell());
+                let ready = system::wait((*self.counter).as_fd(), self.stop.bell());
                 if ready.map_err(|error| failed("wait for an eventfd", &error))? == Ready::Bell {
                     return Ok(0);
                 }
             }
             let mut count = [0; 8];
-            match calls::read((*self.counter).as_fd(), &mut count) {
+            match system::read((*self.counter).as_fd(), &mut count) {
                 Ok(_) => return Ok(u64::from_ne_bytes(count)),
                 // Somebody else has read it.
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}

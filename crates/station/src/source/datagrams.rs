@@ -8,9 +8,9 @@ use hairspring_machine::{Clock, Machine, Nanos};
 use hairspring_time::{HeldTimebase, Timebase};
 
 use super::{EventSource, failed, has_come, taken};
-use crate::calls::{self, Ready, Received};
 use crate::event::{Event, Stamped};
 use crate::stop::Stop;
+use crate::system::{self, Ready, Received};
 
 /// Only the beginning of a datagram is looked at, in bytes.
 const DATAGRAM_BYTES: usize = 64;
@@ -41,7 +41,8 @@ impl<'t, M: Machine> Datagrams<'t, M> {
     /// The port is in use; the address is not this host's.
     pub fn listen(listen: SocketAddr, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
         let bind = || -> std::io::Result<UdpSocket> {
-            let socket = if listen.ip().is_multicast() { calls::shared_udp(listen)? } else { UdpSocket::bind(listen)? };
+            let socket =
+                if listen.ip().is_multicast() { system::shared_udp(listen)? } else { UdpSocket::bind(listen)? };
             match listen.ip() {
                 IpAddr::V4(group) if group.is_multicast() => {
                     socket.join_multicast_v4(&group, &std::net::Ipv4Addr::UNSPECIFIED)?;
@@ -50,7 +51,7 @@ impl<'t, M: Machine> Datagrams<'t, M> {
                 _ => {}
             }
             socket.set_nonblocking(true)?;
-            calls::tell_times_and_losses(socket.as_fd())?;
+            system::tell_times_and_losses(socket.as_fd())?;
             Ok(socket)
         };
         let socket = bind().map_err(|error| failed(format!("listen on {listen}"), &error))?;
@@ -79,11 +80,11 @@ impl<M: Machine + Send + Sync> EventSource<M> for Datagrams<'_, M> {
         let mut buffer = [0; DATAGRAM_BYTES];
         let waited = !self.kernel_stamps && has_come(self.socket.as_fd())?;
         loop {
-            let ready = calls::wait(self.socket.as_fd(), self.stop.bell());
+            let ready = system::wait(self.socket.as_fd(), self.stop.bell());
             if ready.map_err(|error| failed(format!("wait on {}", self.listen), &error))? == Ready::Bell {
                 return Ok(None);
             }
-            let Received { bytes, realtime, dropped } = match calls::receive(self.socket.as_fd(), &mut buffer) {
+            let Received { bytes, realtime, dropped } = match system::receive(self.socket.as_fd(), &mut buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(failed(format!("receive on {}", self.listen), &error)),
@@ -109,12 +110,12 @@ impl<M: Machine + Send + Sync> EventSource<M> for Datagrams<'_, M> {
 fn kernel_stamps<M: Machine>(machine: &M) -> std::io::Result<bool> {
     let socket = UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
     socket.set_nonblocking(true)?;
-    calls::tell_times_and_losses(socket.as_fd())?;
+    system::tell_times_and_losses(socket.as_fd())?;
     let to = socket.local_addr()?;
     for _ in 0..TRIES {
         socket.send_to(&[], to)?;
         machine.sleep_until(machine.monotonic() + WAITED);
-        let realtime = calls::receive(socket.as_fd(), &mut [])?.realtime;
+        let realtime = system::receive(socket.as_fd(), &mut [])?.realtime;
         if realtime.is_some_and(|realtime| machine.read(Clock::Realtime) - realtime >= WAITED) {
             return Ok(true);
         }

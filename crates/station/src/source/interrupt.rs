@@ -7,9 +7,9 @@ use hairspring_machine::{Instant, Machine, Nanos};
 use hairspring_time::{HeldTimebase, Timebase};
 
 use super::{EventSource, failed, has_come};
-use crate::calls::{self, Ready};
 use crate::event::{Event, Stamped};
 use crate::stop::Stop;
+use crate::system::{self, Ready};
 
 /// What interrupts.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl<M: Machine + Send + Sync> EventSource<M> for Interrupts<'_, M> {
             InterruptLine::Parport(port) => has_come(port.as_fd())?,
         };
         loop {
-            let ready = calls::wait(self.line.as_fd(), self.stop.bell());
+            let ready = system::wait(self.line.as_fd(), self.stop.bell());
             if ready.map_err(|error| failed(format!("wait for {}", self.name), &error))? == Ready::Bell {
                 return Ok(None);
             }

@@ -10,9 +10,9 @@ use hairspring_machine::Machine;
 use hairspring_time::{HeldTimebase, Instant, Timebase};
 
 use super::{EventSource, failed, has_come};
-use crate::calls::{self, Ready};
 use crate::event::{Event, Stamped};
 use crate::stop::Stop;
+use crate::system::{self, Ready};
 
 /// The most that is read at once, in bytes.
 const READ_BYTES: usize = 4096;
@@ -139,11 +139,11 @@ impl<M: Machine + Send + Sync> EventSource<M> for Readable<'_, M> {
                 return Ok(Some(self.event(cycle, waited)));
             }
             waited = waited && has_come(self.from.as_fd())?;
-            let ready = calls::wait(self.from.as_fd(), self.stop.bell());
+            let ready = system::wait(self.from.as_fd(), self.stop.bell());
             if ready.map_err(|error| failed(format!("wait for {}", self.name), &error))? == Ready::Bell {
                 return Ok(None);
             }
-            let read = calls::read(self.from.as_fd(), &mut self.buffer[..]);
+            let read = system::read(self.from.as_fd(), &mut self.buffer[..]);
             self.read_at = self.timebase.now();
             match read {
                 Ok(0) => return Ok(None),

@@ -7,9 +7,9 @@ use hairspring_machine::{Machine, Nanos};
 use hairspring_time::{DelayError, HeldTimebase, Instant, LongDelay, Timebase};
 
 use super::{EventSource, failed};
-use crate::calls::{self, Ready};
 use crate::event::{Event, Stamped};
 use crate::stop::Stop;
+use crate::system::{self, Ready};
 
 /// No period is shorter: below this a waiting thread does nothing but wait.
 pub const PERIOD_LEAST: Nanos = Nanos::from_micros(10);
@@ -74,7 +74,7 @@ impl<'t, M: Machine> Timer<'t, M> {
     /// The period is below [`PERIOD_LEAST`]; the kernel refuses.
     pub fn new(period: Nanos, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
         check(period)?;
-        let timer = calls::timer().map_err(|error| failed("make a timer", &error))?;
+        let timer = system::timer().map_err(|error| failed("make a timer", &error))?;
         let schedule = Schedule { start: timebase.now_ordered(), period, last: 0 };
         Ok(Self { timer, schedule, timebase: HeldTimebase::Lent(timebase), stop })
     }
@@ -95,8 +95,8 @@ impl<M: Machine + Send + Sync> EventSource<M> for Timer<'_, M> {
         let at = self.schedule.due(sequence);
         // The kernel's clock agrees with our scale only within this bound, and the timer must not wake us before the time.
         let by_kernel = at + self.timebase.offset_bound(at);
-        calls::set_timer(self.timer.as_fd(), by_kernel).map_err(|error| failed("set a timer", &error))?;
-        let ready = calls::wait(self.timer.as_fd(), self.stop.bell());
+        system::set_timer(self.timer.as_fd(), by_kernel).map_err(|error| failed("set a timer", &error))?;
+        let ready = system::wait(self.timer.as_fd(), self.stop.bell());
         if ready.map_err(|error| failed("wait for a timer", &error))? == Ready::Bell {
             return Ok(None);
         }

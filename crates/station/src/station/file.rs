@@ -215,16 +215,15 @@ fn station(file: Front) -> Result<Station, Wrong> {
         let settings = settings(name, unit, &file, &names)?;
         let source = unit.on.get_ref().as_str();
         if let Some(other) = followed.insert(source, name).filter(|_| !settings.on.reaches_all()) {
-            let what =
-                format!("each event of {source} is for one unit alone, and {other} has it: fire a signal from there");
+            let what = format!("only one unit can follow {source}, and {other} does: fire a signal from {other}");
             return Err((unit.on.span(), what));
         }
         if let EventSourceDescription::Parport(path) = &settings.on
             && file.devices.values().any(|(device, _)| device.driver.is_parport(path))
         {
             let what =
-                format!("{} is a device of this station, and a claimed port cannot be a source, too", path.display());
-            return Err((unit.on.span(), format!("{what}: take another port, or another source")));
+                format!("{} is a device of this station, and a claimed port cannot also be a source", path.display());
+            return Err((unit.on.span(), format!("{what}: use another port, or another source")));
         }
         units.push(settings);
     }
@@ -238,10 +237,10 @@ fn device_settings(
     lock: Option<Spanned<Lock>>,
 ) -> Result<DeviceSettings, Wrong> {
     if let (Driver::Virtual { .. }, Some(lock)) = (&driver.driver, &lock) {
-        return Err((lock.span(), "a virtual board has its own lock: write lock= behind its file".to_owned()));
+        return Err((lock.span(), "a virtual board has its own lock: write lock= after its file".to_owned()));
     }
     if let (Driver::Pci { .. }, Some(lock)) = (&driver.driver, &lock) {
-        let what = "the lines of a card are for one process alone, which knows what they are: leave the lock out";
+        let what = "only one process can use the lines of a card, so a lock is not needed: leave it out";
         return Err((lock.span(), what.to_owned()));
     }
     let lock = lock.map(|lock| {
@@ -270,14 +269,14 @@ fn settings(name: &str, unit: &Unit, file: &Front, devices: &[&String]) -> Resul
     };
     let act = act(&unit.act)?;
     if act.takes_device() && device.is_none() {
-        return Err((unit.act.span(), "it takes a device: write device = \"NAME\"".to_owned()));
+        return Err((unit.act.span(), "it needs a device: write device = \"NAME\"".to_owned()));
     }
     if let Some((driver, _)) = device.and_then(|index| file.devices.get(devices[index])) {
         driver.check_outputs(act.outputs()).map_err(|error| (unit.act.span(), error.to_string()))?;
     }
     let priority = match &unit.priority {
         Some(wanted) if !(1..=99).contains(wanted.get_ref()) => {
-            return Err((wanted.span(), format!("priority {}: there are 1 to 99", wanted.get_ref())));
+            return Err((wanted.span(), format!("priority {}: write 1 to 99", wanted.get_ref())));
         }
         wanted => wanted.as_ref().map(|wanted| *wanted.get_ref()),
     };
@@ -295,7 +294,7 @@ fn settings(name: &str, unit: &Unit, file: &Front, devices: &[&String]) -> Resul
 fn act(act: &Spanned<Do>) -> Result<Act, Wrong> {
     let line = |line: &Spanned<u32>| match *line.get_ref() {
         number @ 0..u32::BITS => Ok(number),
-        number => Err((line.span(), format!("line {number}: there are 0 to {}", u32::BITS - 1))),
+        number => Err((line.span(), format!("line {number}: write 0 to {}", u32::BITS - 1))),
     };
     Ok(match act.get_ref() {
         Do::Read => Act::Read,

@@ -221,7 +221,7 @@ fn failed_pulse(error: PulseError) -> DeviceError {
         PulseError::Device(error) => error,
         PulseError::CutShort(cut) => DeviceError {
             attempted: format!("make a pulse of {}", cut.width),
-            said: format!("it was cut short after {} at most, for the station was told to stop", cut.at_most),
+            said: format!("it was cut short after {} at most, because the station was told to stop", cut.at_most),
             remedy: "stop the station between two pulses",
         },
         other => DeviceError {
@@ -298,7 +298,7 @@ fn panicked(name: &str, panic: &(dyn Any + Send)) -> DeviceError {
     DeviceError {
         attempted: format!("run the unit {name}"),
         said: format!("it panicked: {}", said.unwrap_or("without a word")),
-        remedy: "this is a defect of the action: mend it",
+        remedy: "fix this defect of the action",
     }
 }
 
@@ -314,8 +314,8 @@ impl Drop for EndsAll<'_> {
 /// Waits for so many to be in their places.
 fn all_in_place(placed: &Receiver<Result<(), DeviceError>>, count: usize) -> Result<(), DeviceError> {
     let gone = || DeviceError {
-        attempted: "put the units into their places".to_owned(),
-        said: "a thread has ended before it was there".to_owned(),
+        attempted: "start the units".to_owned(),
+        said: "a thread ended before it was ready".to_owned(),
         remedy: "this is a defect of hairspring: report it",
     };
     (0..count).try_for_each(|_| placed.recv().unwrap_or_else(|_| Err(gone())))
@@ -326,7 +326,7 @@ fn no_thread(settings: &UnitSettings, error: &std::io::Error) -> DeviceError {
     refusal(
         format!("start a thread for the unit {}", settings.name),
         error,
-        "allow more threads and memory (ulimit -u, ulimit -v), or take fewer units",
+        "allow more threads and memory (ulimit -u, ulimit -v), or use fewer units",
     )
 }
 

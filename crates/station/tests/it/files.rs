@@ -43,8 +43,8 @@ fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
                 continue;
             }
             std::fs::write(&letter, &content).expect("written");
-            let error = open(&letter).expect_err("it is something else").to_string();
-            assert!(error.contains("something else") && error.contains("name a"), "{name}: {error}");
+            let error = open(&letter).expect_err("it has another content").to_string();
+            assert!(error.contains("another content") && error.contains("name a"), "{name}: {error}");
             assert!(std::fs::read(&letter).expect("read") == content, "{name}: it was changed");
         }
     }

@@ -13,21 +13,35 @@ fn station(folder: &tempfile::TempDir, text: &str) -> Station {
     file::read(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// A run may take so long, however loaded the machine is.
+const LONGEST: Duration = Duration::from_secs(20);
+
 /// Runs a station for some time; `act` is called while it runs. What became of it, and the stages of all units by name.
 fn run(
     station: &Station,
     length: Duration,
     mut act: impl FnMut(),
 ) -> (Result<StationOutcome, DeviceError>, Vec<(String, Stages)>) {
+    let begun = Instant::now();
+    run_while(station, |_| {
+        act();
+        begun.elapsed() < length
+    })
+}
+
+/// Runs a station as long as `act` says so, which is called again and again with the stages so far, but not for ever.
+fn run_while(
+    station: &Station,
+    mut act: impl FnMut(&[(String, Stages)]) -> bool,
+) -> (Result<StationOutcome, DeviceError>, Vec<(String, Stages)>) {
     let (timebase, stop) = (timebase(), Stop::new().expect("a stop"));
     let begun = Instant::now();
     let mut stages = Vec::new();
     let outcome = station.run(&timebase, &stop, &mut |units: &mut [Watched]| {
-        act();
         for unit in units {
             stages.extend(unit.log.by_ref().map(|one| (unit.name.clone(), one)));
         }
-        if begun.elapsed() >= length {
+        if !act(&stages) || begun.elapsed() >= LONGEST {
             stop.set();
         }
     });
@@ -50,9 +64,16 @@ fn units_react_side_by_side_on_one_device_and_leave_it_safe() {
     let station = station(&folder, &text);
     let (firing, timebase) = (Signal::open(&folder.path().join("shot")).expect("a signal"), timebase());
     let mut fired = 0;
-    let (outcome, stages) = run(&station, Duration::from_millis(500), || {
-        fired += 1;
-        firing.fire(Some(fired), &timebase).expect("fired");
+    let begun = Instant::now();
+    let (outcome, stages) = run_while(&station, |stages| {
+        if begun.elapsed() < Duration::from_millis(500) {
+            fired += 1;
+            firing.fire(Some(fired), &timebase).expect("fired");
+            return true;
+        }
+        // Each unit may still be at work on the last.
+        let done = |unit: &str| stages.iter().any(|(name, one)| name == unit && one.cycle == Some(fired));
+        !(done("shutter") && done("told"))
     });
     let outcome = outcome.expect("it ran");
     for unit in &outcome.units {
@@ -62,10 +83,11 @@ fn units_react_side_by_side_on_one_device_and_leave_it_safe() {
     }
     let of = |name: &str| outcome.units.iter().find(|unit| unit.name == name).expect(name).counts;
     assert!(of("blink").events >= 400, "{:?}", of("blink"));
-    // The last may have been fired when it had been told to stop.
-    assert!((fired - 1..=fired).contains(&of("shutter").events) && of("told").events >= fired - 1, "{outcome:?}");
+    // A signal that comes while a unit was stopped is missed, and told; what it did do was fired on.
+    let (shutter, tell, told) = (of("shutter"), of("tell"), of("told"));
+    assert_eq!((shutter.events, tell.events, told.events), (fired, fired, tell.activations), "{outcome:?}");
     let cycles: Vec<_> = stages.iter().filter(|(name, _)| name == "told").map(|(_, one)| one.cycle).collect();
-    assert!(cycles.starts_with(&[Some(1), Some(2), Some(3)]), "{cycles:?}");
+    assert!(cycles.is_sorted() && cycles.first() < cycles.last() && cycles.last() == Some(&Some(fired)), "{cycles:?}");
     assert!(outcome.devices[0].unsafe_because.is_none() && outcome.devices[0].safe == Lines(0x100));
     let board = folder.path().join("board");
     let board = VirtualBoard::open(&board, AccessTimes::ZERO, Lines(0), Protocol::None, &timebase).expect("a board");
@@ -80,7 +102,7 @@ fn a_unit_that_fails_ends_the_station_with_its_reason_and_safe_outputs() {
         "[source.tick]\nfrom = \"timer:10ms\"\n{BOARD}[unit.blink]\non = \"tick\"\ndevice = \"board\"\ndo = {{ toggle = {{ \
          line = 0 }} }}\n[unit.long]\non = \"tick\"\ndevice = \"board\"\ndo = {{ pulse = {{ line = 1, width = \"9000000s\" }} }}\n"
     );
-    let (outcome, _) = run(&station(&folder, &text), Duration::from_secs(20), || {});
+    let (outcome, _) = run(&station(&folder, &text), LONGEST, || {});
     let outcome = outcome.expect("it began");
     let failed = outcome.units[1].failed.as_ref().expect("it failed");
     assert!(failed.to_string().contains("pulse"), "{failed}");
@@ -118,7 +140,7 @@ fn what_cannot_begin_does_not() {
             "none",
         ),
     ] {
-        let (outcome, stages) = run(&station(&folder, &text), Duration::from_secs(20), || {});
+        let (outcome, stages) = run(&station(&folder, &text), LONGEST, || {});
         let error = outcome.expect_err("it did not begin").to_string();
         assert!(error.contains(hint) && stages.is_empty(), "{error}");
     }
@@ -134,7 +156,7 @@ fn no_unit_acts_before_all_are_in_their_places() {
     let text = format!("[source.tick]\nfrom = \"timer:10us\"\n{early}{}cpu = 4095\n", unit("refused"));
     let station = station(&folder, &text);
     let acted = Signal::open(&folder.path().join("acted")).expect("a signal");
-    let (outcome, stages) = run(&station, Duration::from_secs(20), || {});
+    let (outcome, stages) = run(&station, LONGEST, || {});
     let error = outcome.expect_err("it did not begin").to_string();
     assert!(error.contains("for the unit refused"), "{error}");
     assert_eq!((acted.fired(), stages.len()), (0, 0));

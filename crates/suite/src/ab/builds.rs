@@ -147,7 +147,8 @@ fn requested(request: &AbRequest, anchors: &str, arm: usize, asked: &Asked<'_>) 
         anchors: Some(anchors.to_owned()),
         redact: false,
         alone_ns: None,
-        spin: if arm == 1 { request.spin.clone() } else { Vec::new() },
+        // The others make the same calls without a step.
+        spin: request.spin.iter().map(|(id, ns)| (id.clone(), if arm == 1 { *ns } else { 0.0 })).collect(),
     }
 }
 
@@ -182,7 +183,7 @@ mod tests {
             let requested = requested(&request, &anchors, arm, &asked);
             assert_eq!(requested.anchors.as_deref(), Some(anchors.as_str()), "{name}");
             assert!(anchors.parse::<hairspring_time::Anchors>().is_ok(), "{anchors}");
-            assert_eq!((requested.round, requested.spin.len()), (3, usize::from(arm == 1)));
+            assert_eq!((requested.round, requested.spin[0].1), (3, if arm == 1 { 5.0 } else { 0.0 }));
         }
     }
 }

@@ -13,7 +13,7 @@ use std::hint::black_box;
 use hairspring_machine::{Clock, Cpu, CpuSet, Host, Machine, Nanos};
 use hairspring_time::Timebase;
 
-use crate::rounds::{Random, median};
+use crate::interleaving::{Random, median};
 
 /// Length of the chain of dependent multiplications.
 const CHAIN: u64 = 20_000;
@@ -40,9 +40,9 @@ const USUAL: f64 = 0.9;
 
 /// Their ids and descriptions.
 pub(crate) const SENTINELS: [(&str, &str); 4] = [
-    ("sentinels.chain", "multiplications that wait for each other"),
+    ("sentinels.chain", "dependent multiplications"),
     ("sentinels.chase", "walk through memory beyond the second-level cache"),
-    ("sentinels.call", "cheap calls of the system"),
+    ("sentinels.call", "cheap system calls"),
     ("sentinels.sleep", "sleep of 1 ms"),
 ];
 

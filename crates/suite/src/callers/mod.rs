@@ -13,8 +13,8 @@ use hairspring_machine::Machine;
 use hairspring_sheet::Absent;
 
 use crate::host::system;
+use crate::interleaving::median;
 use crate::probe::{Class, Context, Effort, Probes, Reading, Setting};
-use crate::rounds::median;
 #[cfg(test)]
 pub(crate) use program::understood;
 pub(crate) use program::{Program, Start, told_to_copies};
@@ -31,7 +31,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "callers",
         "Callers",
-        "What a call of the library costs from each language, the first of a process and later ones: a reading of the clock, \
+        "The cost of a call of the library from each language, for the first call of a process and later ones: a reading of the clock, \
          the shortest useful delay, and one access to a mapped word.",
     );
     probes.needs_core();

@@ -55,16 +55,15 @@ impl Program {
         command.arg(&mapped).arg(calls.to_string());
         command.args(start.last);
         let said = start.said(command, folder.path())?;
-        understood(&said, self.language).ok_or_else(|| {
-            Absent::final_(format!("the program said nothing that could be understood: {}", said.trim()))
-        })
+        understood(&said, self.language)
+            .ok_or_else(|| Absent::final_(format!("the program's output is not in the expected form: {}", said.trim())))
     }
 }
 
 impl Start {
     fn command(&self, ourselves: Option<&Path>, script: &Path) -> Result<Command, Absent> {
         let Some(program) = self.program else {
-            let none = || Absent::new("no program was named that makes the calls", "take the sheet by the command");
+            let none = || Absent::new("no program for the calls was given", "take the sheet with the command");
             let mut command = Command::new(ourselves.ok_or_else(none)?);
             command.arg("caller");
             return Ok(command);
@@ -85,7 +84,7 @@ impl Start {
     /// Runs the program and returns its output, if it succeeded. It prints into files, because a full pipe would block it.
     fn said(&self, mut command: Command, folder: &Path) -> Result<String, Absent> {
         let name = command.get_program().to_string_lossy().into_owned();
-        let failed = |error| Absent::final_(format!("failed to make a file for what {name} prints: {error}"));
+        let failed = |error| Absent::final_(format!("failed to make a file for the output of {name}: {error}"));
         let (out, errors) = (folder.join("out"), folder.join("errors"));
         command.stdin(Stdio::null());
         command.stdout(File::create(&out).map_err(failed)?).stderr(File::create(&errors).map_err(failed)?);
@@ -107,7 +106,7 @@ impl Start {
             return read(&out).map_err(failed);
         }
         let complaint = read(&errors).unwrap_or_default();
-        let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing").trim();
+        let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").trim();
         let reason = match ended {
             Some(_) => format!("{name} failed: {last}"),
             None => format!("{name} did not end within {} s", PATIENCE.as_secs()),

@@ -53,7 +53,7 @@ pub(super) fn tables<M: Machine + Clone + Sync + 'static>(
         let table = probes.table(
             "callers",
             title,
-            "the first calls of 20 processes (50 at the greatest effort), and 2,000 later calls of each, in blocks of 100 but for delays",
+            "the first calls of 20 processes (50 at the greatest effort), and 2,000 later calls of each, in blocks of 100 except for delays",
         );
         for ((language, caller), (_, rows)) in LANGUAGES.into_iter().zip(&mut by_language) {
             let in_blocks = call != "delay_1us";

@@ -37,7 +37,7 @@ impl Calibrations {
         let table = probes.table(
             "clocks.calibration",
             "Calibration",
-            "11 fresh calibrations (5 with --quick); the long baseline is that of the sheet so far",
+            "11 fresh calibrations (5 with --quick); the long baseline covers the sheet so far",
         );
         let mut row =
             |suffix, label, unit, method, measures| probes.row(table, Row::new(suffix, label, unit, method, measures));
@@ -55,7 +55,7 @@ impl Calibrations {
                 "its bound",
                 Unit::Ppm,
                 derived,
-                "how wrong that rate can be, from the widths of the brackets at both ends",
+                "the greatest error of that rate, from the widths of the brackets at both ends",
             ),
             bound_start: row(
                 "bound_start",
@@ -97,7 +97,7 @@ impl Calibrations {
                 "difference to published rate",
                 Unit::Ppm,
                 derived,
-                "our rate against the finest that the hypervisor, the CPU or the kernel's log states",
+                "our rate against the finest rate that the hypervisor, the CPU or the kernel's log states",
             ),
             raw: row(
                 "raw",
@@ -118,7 +118,7 @@ impl Calibrations {
                 "kernel clock's error to UTC",
                 Unit::Ns,
                 derived,
-                "the maximum error that adjtimex states for the time of day; a matter apart from our bound",
+                "the maximum error that adjtimex states for the time of day; independent of our bound",
             ),
             rates: Rc::default(),
         }
@@ -171,8 +171,7 @@ impl Calibrations {
         context.put(self.bound_100ms, reading);
         context.enter(self.wall, wall.taken(&none));
         let coarse = cpu.values().contains(&0.0);
-        let coarse = coarse
-            .then(|| Absent::final_("the system books CPU time in steps that are longer than a calibration takes"));
+        let coarse = coarse.then(|| Absent::final_("the system counts CPU time in steps longer than a calibration"));
         context.enter(self.cpu, coarse.map_or_else(|| cpu.taken(&none), Err));
         context.put(self.bound_start, Reading::samples(bounds));
     }
@@ -189,7 +188,7 @@ impl Calibrations {
             context.put(self.error_start, Reading::samples(errors.collect()));
         }
         if calibration.source == TimeSource::KernelClock {
-            let own = Absent::final_("time is taken from the kernel's clock itself, since the counter is not trusted");
+            let own = Absent::final_("time comes from the kernel's clock itself, because the counter is not trusted");
             context.absent(self.raw, own.clone());
             context.absent(self.published, own);
         } else {

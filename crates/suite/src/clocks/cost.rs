@@ -11,8 +11,8 @@ use hairspring_sheet::{Absent, Method, Unit};
 use super::{Read, first};
 use crate::caches::CacheSweep;
 use crate::host::system::READS;
+use crate::interleaving::median;
 use crate::probe::{Context, Probes, Reading, Row, Setting, Slopes, TableSlot, Taken, spin};
-use crate::rounds::median;
 
 /// Calls by which the two loops differ: enough to make a step of the counter small, few enough that most loops are undisturbed.
 /// The shorter loop makes this many calls, the longer one twice as many.
@@ -40,7 +40,7 @@ pub(super) fn tables<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>
         ),
         table(
             "Cost of the first call in a process",
-            "20 processes, each of which makes one call; the pair of stamps is contained and stated as overhead",
+            "20 processes, each of which makes one call; it includes the pair of stamps, stated as overhead",
         ),
     ]
 }
@@ -56,13 +56,14 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(
             let measures = format!("cost of one call of {label}, {how}");
             Row::new(format!("{segment}.{quantity}"), label, Unit::Ns, method, measures)
         };
-        let how = "after 16 MiB of other data went through the caches; page tables and branch predictors stay warm";
+        let how =
+            "after a sweep of 16 MiB of other data through the caches; page tables and branch predictors stay warm";
         let flushing = Rc::clone(&flushing);
         probes.one(Setting::Pinned, flushed, row("flushed", Method::Stamp, how), move |context| {
             context.say(&format!("calls of {label} after flushing"));
             Ok(flushing.get_or_init(|| Flushing::new(context)).calls(context, read))
         });
-        let how = "caches warm: what each further call adds to a loop of calls, the loop's own step included";
+        let how = "with warm caches: what each further call adds to a loop of calls, with the loop's own step";
         probes.one(Setting::Pinned, later, row("later", Method::Diff, how), move |context| {
             context.say(&format!("cost of {label}"));
             later_calls(context, read)

@@ -13,8 +13,8 @@ use hairspring_time::Timebase;
 
 use super::Read;
 use crate::host::system::{READS, page_faults};
+use crate::interleaving::median;
 use crate::probe::{Context, Reading, Taken};
-use crate::rounds::median;
 
 /// Processes, each with one first call.
 const PROCESSES: usize = 20;
@@ -81,7 +81,7 @@ pub(super) fn calls<M: Machine + Clone + Sync + 'static>(context: &Context<'_, M
         ));
     }
     let Some(program) = &context.program else {
-        return Err(Absent::new("no program was named that makes the calls", "take the sheet by the command"));
+        return Err(Absent::new("no program for the calls was given", "take the sheet with the command"));
     };
     let said: Vec<[i64; 4]> = (0..context.repeats(PROCESSES))
         .take_while(|_| !context.stopped())

@@ -29,7 +29,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
         row(
             "uncertainty",
             "uncertainty of that",
-            "half of the shortest round trip between the two CPUs: how wrong the offset can be",
+            "half of the shortest round trip between the two CPUs: the greatest error of the offset",
         ),
     );
     probes.several(Setting::AsStarted, [offset, uncertainty], move |context| {

@@ -19,9 +19,8 @@ pub(super) fn table<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>)
 
 pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>, table: TableSlot) {
     for &(segment, label, clock) in STEPS {
-        let measures = format!(
-            "differences between successive readings of {label} that are not zero: its step, or what a reading costs"
-        );
+        let measures =
+            format!("nonzero differences between successive readings of {label}: its step, or the cost of a reading");
         let row = Row::new(segment, label, Unit::Ns, Method::Derived, measures);
         probes.one(Setting::Pinned, table, row, move |context| {
             context.say(&format!("smallest step of {label}"));

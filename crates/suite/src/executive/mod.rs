@@ -53,7 +53,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "executive",
         "Executive",
-        "How long the services of a multitasking executive take: this project's on fibers, on threads of one CPU and \
+        "The times of a multitasking executive's services: this project's on fibers, on threads of one CPU and \
          on threads of all, and bare threads on a futex as the reference. A and B are tasks; A is the more urgent. \
          The spans T1 to T4 are those of KADAK's AMX timing guide, and its diagrams are drawn beside; where the guide \
          leaves one open, the definition is ours and says so.",
@@ -99,7 +99,7 @@ impl Stand {
     fn set_up<M: Machine + Clone + Sync + 'static>(&mut self, context: &mut Context<'_, M>) {
         // Tasks run on threads of this computer, so their stamps must come from its counter.
         let Some(timebase) = context.host_timebase() else { return };
-        context.say("what the executive is measured with");
+        context.say("set-up of the executive's measurements");
         let place = Placement { cpu: context.cpu, other: context.other, measure_latency: false };
         let bench = Bench::new(timebase, place, slice(context), caches::sweep_bytes(&context.machine.facts()));
         remarks::conditions(context, &bench);

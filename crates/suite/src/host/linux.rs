@@ -57,7 +57,7 @@ pub(crate) const METHODS: &[(&str, &str, Option<SleepCall>)] = &[
 
 /// The remedy for an untrusted counter.
 pub(crate) const UNTRUSTED: &str =
-    "see `hairspring clock`; a kernel started with `clocksource=tsc tsc=reliable` uses it all the same";
+    "see `hairspring clock`; a kernel started with `clocksource=tsc tsc=reliable` uses it nevertheless";
 
 /// The calling languages.
 pub(crate) const PROGRAMS: [Program; 6] = [

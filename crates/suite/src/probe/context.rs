@@ -275,7 +275,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
     /// Lets [`spin`](super::spin) lengthen events of these rows: nothing, except where a comparison is tested with a change of known size.
     pub(crate) fn lengthen(&self, slots: &[Slot]) {
         if !self.spin.is_empty() {
-            spin::set(slots.iter().map(|slot| self.spin.get(self.id(*slot)).copied().unwrap_or(0.0)));
+            spin::set(slots.iter().map(|slot| self.spin.get(self.id(*slot)).copied()));
         }
     }
 

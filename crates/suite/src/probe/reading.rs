@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::slopes::Slopes;
 use super::stamps::StampCosts;
-use crate::rounds::median;
+use crate::interleaving::median;
 
 /// What a run found for a row, or the reason why there is nothing.
 pub(crate) type Taken = Result<Reading, Absent>;

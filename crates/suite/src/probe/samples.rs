@@ -7,7 +7,7 @@ use hairspring_sheet::Absent;
 use hairspring_time::{Report, Verdict};
 
 use super::reading::{Reading, Taken};
-use crate::rounds::median;
+use crate::interleaving::median;
 
 /// The most samples of one row: more would not improve a percentile, and the sheet is held in memory.
 pub(crate) const SAMPLES_MOST: usize = 20_000;

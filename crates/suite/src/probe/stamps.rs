@@ -3,7 +3,7 @@
 use hairspring_machine::{Clock, Machine};
 use hairspring_time::{CounterStep, Timebase};
 
-use crate::rounds::median;
+use crate::interleaving::median;
 
 /// Number of pairs; the median counts.
 const PAIRS: usize = 101;

@@ -79,7 +79,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
         let saying = format!("priority inversion, lock {protocol}");
         cell(probes, vec![inversion], saying, move |experiment| experiment.inversion(protocol));
     }
-    let table = probes.table("reaction.chain", "One chain alone: thread against process", LIMITS);
+    let table = probes.table("reaction.chain", "One chain alone: threads against a process", LIMITS);
     let alone = priority(50);
     let mut chain = |kind: &str, label: &str, measures: &str| {
         vec![probes.row(table, Row::new(format!("{kind}.total"), label, Unit::Ns, Method::Stamp, measures))]
@@ -211,8 +211,8 @@ impl<'t> Experiment<'t> {
     fn program(&self) -> Result<&Path, Absent> {
         self.program.as_deref().ok_or_else(|| {
             Absent::new(
-                "several processes take a program that becomes them",
-                "use `hairspring sheet`, or name a program",
+                "several processes need a program that runs as them",
+                "use `hairspring sheet`, or give a program",
             )
         })
     }
@@ -256,7 +256,7 @@ impl<'t> Experiment<'t> {
             let taken = if is_ready && !running.is_finished() {
                 self.rounds(&cell, &mut all, &[("event", Nanos::ZERO)], 0)
             } else {
-                Err(Absent::final_("the threads of a chain did not get to their places"))
+                Err(Absent::final_("the threads of a chain did not start"))
             };
             stop.set();
             // Wakes its threads, one after the other, so that they see the flag.
@@ -383,10 +383,10 @@ impl<'t> Processes<'t> {
                 if let (Some(_), Some(errors)) = (ended, &mut child.stderr) {
                     drop(errors.read_to_string(&mut said));
                 }
-                let said = if said.is_empty() { "it is not in its place".to_owned() } else { said.trim().to_owned() };
+                let said = if said.is_empty() { "it is not ready".to_owned() } else { said.trim().to_owned() };
                 return Err(Absent::new(
                     format!("a process did not begin: {said}"),
-                    "see whether the program runs alone",
+                    "check that the program can run by itself",
                 ));
             }
             std::thread::sleep(LOOK);

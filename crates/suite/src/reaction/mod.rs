@@ -1,7 +1,7 @@
 //! Chapter *Reaction*: from an external event to the access of a device, stage by stage; and the effects of priorities and locks.
 
-mod call;
 pub mod chain;
+mod device_calls;
 mod fire;
 mod matrix;
 pub(crate) mod sources;
@@ -30,7 +30,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     );
     probes.needs_host("threads and processes of a real machine react; a simulated one has none");
     probes.before(crate::idle::remark);
-    call::add(&mut probes);
+    device_calls::add(&mut probes);
     sources::add(&mut probes);
     matrix::add(&mut probes);
     probes

@@ -202,7 +202,7 @@ pub(crate) fn ask(
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
         let how = last.map_or(how.clone(), |last| format!("{how}: {last}"));
         if protocol != Some(PROTOCOL) {
-            let text = format!("{} is no build that measures in rounds of this kind ({how})", program.display());
+            let text = format!("{} is not a build that measures in rounds of this kind ({how})", program.display());
             answer.failed = Some(Failed::NoRound(text));
         } else if !ended && answer.failed.is_none() {
             answer.failed = Some(Failed::Broken(format!("its process ended early ({how})")));

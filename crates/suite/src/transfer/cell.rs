@@ -10,7 +10,7 @@ use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_source::Source;
 use hairspring_source::pattern::Pattern;
 
-use super::disks::Disks;
+use super::disk_limits::Disks;
 use crate::probe::Row;
 
 /// The steps of the stair, as parts of what the path moves without a clock.
@@ -115,7 +115,7 @@ pub(super) fn keep_recording(cell: Cell, source: Box<dyn Source>, disks: &Disks)
         volume: Some(cell.least_run()),
         ..RecordConfig::default()
     };
-    let input = Input { source, targets };
+    let input = Input { source, targets, channels: Vec::new() };
     let failed = |text: String| Absent::new(format!("failed to record: {text}"), "see that the folder has room");
     let mut recorded = record(vec![input], &config, &AtomicBool::new(false), &mut |_| ());
     let recorded = recorded.as_mut().map_err(|error| failed(error.to_string()))?.pop();

@@ -21,13 +21,13 @@ use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_source::pattern::Pattern;
 use hairspring_time::{Host, Timebase};
 
-use super::disks::Disks;
+use super::disk_limits::Disks;
 use super::fits::{self, FitRows};
 use super::hockney::Block;
 use super::memory::rate;
 use super::repeats;
+use crate::interleaving::median;
 use crate::probe::{Context, Probes, Reading, Row, Setting, Slot, TableSlot};
-use crate::rounds::median;
 
 /// Block sizes with their segments: those of AN006.
 const BLOCKS: [(&str, Bytes); 7] = [

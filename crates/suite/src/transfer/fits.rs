@@ -4,8 +4,8 @@ use hairspring_machine::Machine;
 use hairspring_sheet::{Axis, Method, Point, Series, SeriesLine, Unit};
 
 use super::hockney::{Block, Estimate, Fit};
+use crate::interleaving::median;
 use crate::probe::{Context, Probes, Reading, Row, Slot, TableSlot, Taken};
-use crate::rounds::median;
 
 /// Points of a fitted curve.
 const POINTS: u32 = 40;

@@ -9,7 +9,7 @@
 
 use hairspring_sheet::Absent;
 
-use crate::rounds::{Random, median};
+use crate::interleaving::{Random, median};
 
 /// Fits of redrawn repeats.
 const REDRAWS: usize = 1000;

@@ -18,8 +18,8 @@ use super::operation::Operation;
 use super::{label, repeats, set_aside};
 use crate::caches;
 use crate::host;
+use crate::interleaving::interleave;
 use crate::probe::{Class, Context, Effort, Probes, Reading, Row, Setting, Slot, TableSlot, Taken, spin};
-use crate::rounds::interleave;
 
 /// Block sizes with their segments.
 const BLOCKS: [(&str, Bytes); 8] = [

@@ -6,7 +6,7 @@
 mod arena;
 mod cell;
 mod disk;
-mod disks;
+mod disk_limits;
 mod fits;
 mod hockney;
 mod memory;
@@ -23,7 +23,7 @@ use hairspring_sheet::Absent;
 
 use crate::probe::{Context, Probes, Slot};
 pub use arena::Arena;
-pub use disks::Disks;
+pub use disk_limits::Disks;
 pub use operation::Operation;
 
 /// The probes of the chapter: sweeps through memory and the ring, single words, disks and streams.

@@ -13,7 +13,7 @@ use hairspring_sheet::Absent;
 use hairspring_source::virtual_card::UnpacedCard;
 
 use super::cell::{Cell, PATTERN, STAIR, bases, frames_of, keep_recording, layout, remove};
-use super::disks::Disks;
+use super::disk_limits::Disks;
 
 /// Reads under way at once.
 const DEPTH: usize = 8;

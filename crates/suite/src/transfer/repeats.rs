@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use hairspring_machine::Nanos;
 use hairspring_time::{Machine, Timebase};
 
+use crate::interleaving::{Turn, interleave};
 use crate::probe::{Context, Effort};
-use crate::rounds::{Turn, interleave};
 
 /// How many repeats there are in this round of the sheet.
 pub(super) fn rounds<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> usize {

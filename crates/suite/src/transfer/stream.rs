@@ -15,7 +15,7 @@ use hairspring_source::Source;
 use hairspring_source::virtual_card::{Settings, UnpacedCard, VirtualCard};
 
 use super::cell::{Cell, PATTERN, STAIR, bases, keep_recording, layout, remove};
-use super::disks::Disks;
+use super::disk_limits::Disks;
 use super::{play, repeats};
 use crate::probe::{Context, Probes, Reading, Setting, Slot};
 

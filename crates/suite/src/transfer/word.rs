@@ -17,8 +17,8 @@ use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
 
 use super::repeats::timed;
+use crate::interleaving::interleave;
 use crate::probe::{Class, Context, Probes, Reading, Row, Setting, Slopes, Slot, spin};
-use crate::rounds::interleave;
 use device::{Bus, Fault, Window};
 
 /// Accesses by which two batches differ, and those of the shorter one; their words differ.

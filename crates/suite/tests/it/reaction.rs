@@ -34,7 +34,7 @@ fn every_row_has_a_figure_or_a_reason_that_is_no_defect() {
                 assert!(!absent.reason.contains("defect"), "{}: {}", row.id, absent.reason);
                 let under = |prefixes: &[&str]| prefixes.iter().any(|prefix| row.id.starts_with(prefix));
                 let takes_processes = under(&["reaction.matrix", "reaction.inversion", "reaction.chain.process"]);
-                assert_eq!(takes_processes, absent.reason.contains("take a program"), "{}: {}", row.id, absent.reason);
+                assert_eq!(takes_processes, absent.reason.contains("need a program"), "{}: {}", row.id, absent.reason);
                 let is_wired = under(&["reaction.gpio", "reaction.parport", "reaction.uio"]);
                 assert_eq!(is_wired, absent.reason.contains("by itself"), "{}: {}", row.id, absent.reason);
                 let is_pulse = under(&["reaction.pps"]) && !std::path::Path::new("/dev/pps0").exists();

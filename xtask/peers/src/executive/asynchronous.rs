@@ -14,7 +14,7 @@ use std::task::{Poll, Waker};
 
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::{
-    Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency,
+    Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency, not_compared,
 };
 use hairspring_time::{Host, Nanos, Policy, RealTime};
 
@@ -163,10 +163,6 @@ impl<D: Driver> Asynchronous<D> {
     }
 }
 
-fn not_here() -> Absent {
-    Absent::final_("n/a: not part of this comparison")
-}
-
 impl<D: Driver> Port for Asynchronous<D> {
     type Task = Number;
     type Mail = Number;
@@ -191,7 +187,7 @@ impl<D: Driver> Port for Asynchronous<D> {
         match ability {
             Ability::Trigger | Ability::Wake | Ability::Yield | Ability::Mail | Ability::Semaphore => None,
             Ability::PreemptsCaller => Some(Absent::final_("n/a: cooperative, the caller goes on")),
-            _ => Some(not_here()),
+            _ => Some(not_compared()),
         }
     }
 
@@ -236,29 +232,6 @@ impl<D: Driver> Port for Asynchronous<D> {
         semaphore.count.set(count);
         self.semaphores += 1;
         Ok(Number(number))
-    }
-
-    fn lock(&mut self) -> Result<Number, Absent> {
-        Err(not_here())
-    }
-
-    fn blocks(&mut self, _count: u16) -> Result<(), Absent> {
-        Err(not_here())
-    }
-
-    fn timer(&mut self, _procedure: impl FnMut() + Send + 'static) -> Result<Number, Absent> {
-        Err(not_here())
-    }
-
-    fn attach_raw(&mut self, _procedure: impl FnMut() + Send + 'static) -> Result<Never, Absent> {
-        Err(not_here())
-    }
-
-    fn attach<R>(&mut self, _procedure: R) -> Result<Never, Absent>
-    where
-        R: for<'c, 'k> FnMut(&'c Never) + Send + 'static,
-    {
-        Err(not_here())
     }
 
     /// Does not enforce `_most`: the measuring task of a scenario never waits for long.

@@ -14,6 +14,7 @@ use hairspring_machine::{CpuSet, Host, Instant, Machine, Nanos, Policy, Refused}
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::{
     Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency, at_once,
+    not_compared,
 };
 use hairspring_time::RealTime;
 
@@ -91,10 +92,6 @@ impl Shared {
             resume_unwind(Box::new(Ended));
         }
     }
-}
-
-fn not_here() -> Absent {
-    Absent::final_("n/a: not part of this comparison")
 }
 
 fn refusal(refused: &Refused) -> Absent {
@@ -193,7 +190,7 @@ impl Port for Mq {
             | Ability::Yield
             | Ability::Mail
             | Ability::Semaphore => None,
-            _ => Some(not_here()),
+            _ => Some(not_compared()),
         }
     }
 
@@ -242,29 +239,6 @@ impl Port for Mq {
         (0..count).for_each(|_| semaphore.post());
         self.semaphores += 1;
         Ok(Number(number))
-    }
-
-    fn lock(&mut self) -> Result<Number, Absent> {
-        Err(not_here())
-    }
-
-    fn blocks(&mut self, _count: u16) -> Result<(), Absent> {
-        Err(not_here())
-    }
-
-    fn timer(&mut self, _procedure: impl FnMut() + Send + 'static) -> Result<Number, Absent> {
-        Err(not_here())
-    }
-
-    fn attach_raw(&mut self, _procedure: impl FnMut() + Send + 'static) -> Result<Never, Absent> {
-        Err(not_here())
-    }
-
-    fn attach<R>(&mut self, _procedure: R) -> Result<Never, Absent>
-    where
-        R: for<'c, 'k> FnMut(&'c Never) + Send + 'static,
-    {
-        Err(not_here())
     }
 
     fn run(&mut self, most: Nanos) -> RunOutcome {

@@ -10,7 +10,7 @@ use hairspring_machine::{Host, Machine, Policy};
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
 use hairspring_suite::executive::Bench;
-use hairspring_suite::rounds::median;
+use hairspring_suite::interleaving::median;
 use hairspring_time::Nanos;
 
 const PERIOD: Nanos = Nanos::from_millis(1);

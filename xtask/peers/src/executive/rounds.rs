@@ -10,7 +10,7 @@ use hairspring_sheet::{Absent, Unit};
 use hairspring_suite::executive::bare::Bare;
 use hairspring_suite::executive::ours::{Fiber, Ours, ThreadSmp, ThreadUp};
 use hairspring_suite::executive::{Bench, Compared, Round};
-use hairspring_suite::rounds::interleave;
+use hairspring_suite::interleaving::interleave;
 
 use super::embassy::Embassy;
 use super::meter::Outcome;

@@ -7,7 +7,7 @@ use hairspring_exec::{Backend, Create, Services};
 use hairspring_machine::{Host, Machine, Policy};
 use hairspring_sheet::Unit;
 use hairspring_suite::executive::{Bench, Round};
-use hairspring_suite::rounds::{Random, median};
+use hairspring_suite::interleaving::{Random, median};
 use hairspring_time::Nanos;
 
 use super::Spread;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Mutant;
-use crate::sources;
+use crate::fingerprint;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Outcome {
@@ -71,9 +71,9 @@ impl Results {
 
     fn look_at_the_sources(&mut self) -> Result<(), String> {
         let mut files = BTreeMap::new();
-        sources::numbers(&self.sources, &mut files)
+        fingerprint::numbers(&self.sources, &mut files)
             .map_err(|error| format!("read {}: {error}", self.sources.display()))?;
-        self.kept.whole = sources::number(&files);
+        self.kept.whole = fingerprint::number(&files);
         self.kept.files = files;
         Ok(())
     }

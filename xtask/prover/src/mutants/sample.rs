@@ -89,7 +89,7 @@ fn attempt(count: usize, seed: u64, seconds: u32, only: &[String]) -> Result<Ver
         figures.insert(format!("lives {}", number + 1), json!(mutant));
     }
     if untried > 0 && living.is_empty() {
-        figures.insert(NOT_RUN.to_owned(), json!(format!("{untried} of those that were drawn are not tried yet")));
+        figures.insert(NOT_RUN.to_owned(), json!(format!("{untried} of the drawn mutants are not tried yet")));
     }
     Ok(Verdict { passed: untried == 0 && living.is_empty(), figures })
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Arguments;
 use super::{Made, Series};
-use crate::distribution;
+use crate::histogram;
 use crate::listing::{Listing, grouped, span};
 use crate::table::{Side, table};
 
@@ -63,7 +63,7 @@ pub(super) fn text(arguments: &Arguments, series: &Series, safe: Lines, width: u
     let late = series.figure(Made::late);
     if series.whole().count() >= DRAWN_LEAST {
         text.push_str("\nhow much longer than asked:\n\n");
-        text.push_str(&distribution::drawn(&late, width));
+        text.push_str(&histogram::drawn(&late, width));
     }
     text.push('\n');
     let mut listing = Listing::new(width);

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use hairspring_advice::job::AnswerKind;
-use hairspring_plan::file::FILE_MOST_BYTES;
-use hairspring_plan::system::{Below, disks_below};
+use hairspring_plan::topology::file::FILE_MOST_BYTES;
+use hairspring_plan::topology::system::{Below, disks_below};
 use hairspring_plan::{
     DeviceKind, Direction, Fits, MemoryRoom, Move, Plan, Request, Stall, Stream, Target, Topology, Written, sizes,
 };

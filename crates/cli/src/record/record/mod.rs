@@ -1,6 +1,7 @@
 //! `hairspring record`: records cards to disk and accounts for every byte.
 
 pub(crate) mod card;
+mod channels;
 mod external;
 pub(crate) mod json;
 mod levels;
@@ -30,6 +31,7 @@ use crate::record::way::Way;
 use crate::record::{FILES, frames};
 use crate::{interrupt, output};
 use card::AnyCard;
+use channels::ChannelArguments;
 use external::External;
 use levels::Levels;
 use request::Request;
@@ -49,6 +51,10 @@ pub(crate) const PAGE: Page = Page {
         Example {
             does: "Keep 1000 frames before and 4000 after each of ten triggers",
             line: "hairspring record --card virtual:1ch,16bit,1MS/s --to shots --trigger 'rising:ch0@0.5' --pre 1000 --post 4000 --shots 10",
+        },
+        Example {
+            does: "Say what a channel measures, so that exports and Python know volts or pascals",
+            line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run4 --for 1s --channel 0=name:pressure,unit:kPa,scale:0.02",
         },
         Example {
             does: "Record what a sender streams by UDP, and give up if it sends nothing for half a minute",
@@ -117,6 +123,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = parsed::<Shots>, requires = "trigger", allow_hyphen_values = true)]
     #[arg(help_heading = "Trigger")]
     shots: Option<Shots>,
+    #[command(flatten)]
+    channels: ChannelArguments,
     #[command(flatten)]
     way: Way,
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hairspring_record::channels::ChannelDescription;
 use hairspring_record::session::{Input, RecordConfig};
 use hairspring_ring::{Bytes, Frames, Layout};
 use hairspring_source::trigger::{Shots, Trigger};
@@ -15,6 +16,8 @@ use crate::record::{target, way};
 /// A checked request.
 pub(crate) struct Request {
     cards: Vec<(AnyCard, Option<Frames>, Vec<PathBuf>)>,
+    /// What the channels of each card measure.
+    channels: Vec<Vec<ChannelDescription>>,
     config: RecordConfig,
     length: Option<Nanos>,
 }
@@ -38,10 +41,12 @@ impl Request {
         for target in cards.iter().flat_map(|(_, _, targets)| targets.iter()) {
             target::check(target)?;
         }
+        let layouts: Vec<Layout> = cards.iter().map(|(card, ..)| card.layout()).collect();
+        let channels = arguments.channels.read(&layouts)?;
         way::check(&arguments.way)?;
         let config = config(arguments, &cards);
         let length = arguments.length.or_else(|| shown_length(&cards));
-        Ok(Self { cards, config, length })
+        Ok(Self { cards, channels, config, length })
     }
 
     pub(crate) fn config(&self) -> &RecordConfig {
@@ -64,10 +69,10 @@ impl Request {
 
     /// Opens the cards.
     pub(crate) fn open(&self) -> Result<Vec<Input>, Failure> {
-        let open = |(card, limit, targets): &(AnyCard, Option<Frames>, Vec<PathBuf>)| {
-            Ok(Input { source: card.open(*limit)?, targets: targets.clone() })
+        let open = |((card, limit, targets), channels): (&(AnyCard, Option<Frames>, Vec<PathBuf>), &Vec<_>)| {
+            Ok(Input { source: card.open(*limit)?, targets: targets.clone(), channels: channels.clone() })
         };
-        self.cards.iter().map(open).collect()
+        self.cards.iter().zip(&self.channels).map(open).collect()
     }
 }
 

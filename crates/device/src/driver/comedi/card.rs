@@ -74,7 +74,7 @@ impl AnalogCard {
         match input.describe().rate {
             Some(rate) if (rate.as_hz() / self.rate.as_hz() - 1.0).abs() > RATE_WITHIN => Err(DeviceError {
                 attempted: format!("open {self}"),
-                said: format!("the nearest rate that the card can do is {rate}"),
+                said: format!("the card's nearest rate is {rate}"),
                 remedy: "write that rate",
             }),
             _ => Ok(input),

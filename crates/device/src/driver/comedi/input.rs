@@ -68,7 +68,7 @@ impl AnalogInput {
         let other = |said: String| DeviceError {
             attempted: format!("use subdevice {subdevice} of {} as an analogue input", path.display()),
             said,
-            remedy: "choose other inputs or another rate; the card's manual lists what it can",
+            remedy: "choose other inputs or another rate; see the card's manual",
         };
         let refused = |what: &str, error: &io::Error| {
             refusal(format!("{what} subdevice {subdevice} of {}", path.display()), error, REMEDY)

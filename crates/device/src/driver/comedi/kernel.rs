@@ -155,7 +155,7 @@ pub(super) fn subdevices(node: &Node) -> io::Result<Vec<Subdevice>> {
     let device = node.ask(Request::<DeviceInfo>::gives(GROUP, 1))?;
     let count = device.subdevices as usize;
     if count > MOST_SUBDEVICES {
-        return Err(io::Error::other(format!("it has {count} subdevices, more than any that is known")));
+        return Err(io::Error::other(format!("it has {count} subdevices, more than any known card")));
     }
     // The kernel writes as many as the card has. If that changes between the two calls, it has been replaced: room for it.
     let mut infos = [SubdeviceInfo::default(); 4 * MOST_SUBDEVICES];

@@ -103,6 +103,9 @@ impl Naive {
         }
         (self.men[me].state, self.men[me].suspended, self.men[me].killed) = (TaskState::Idle, false, false);
         self.settle();
+        for joiner in self.line(|waiting| waiting == Waiting::End(self.men[me].id.index() as u16)) {
+            self.ready(joiner, CallStatus::Ok, how as u32);
+        }
         if how != Ending::Returned {
             self.men[me].starts = 0;
             while let Some(letter) = self.men[me].mail.next(None) {

@@ -57,6 +57,9 @@ pub(super) enum Value {
     Integer(u64),
     Float(f64),
     Text(String),
+    /// Lists with one value for each channel.
+    Floats(Vec<f64>),
+    Texts(Vec<String>),
 }
 
 /// A message of an object header: its type and content.
@@ -210,20 +213,34 @@ fn float(bytes: u32) -> Vec<u8> {
     message
 }
 
-fn encoded(attribute: &Attribute) -> Vec<u8> {
+/// Texts of one length in UTF-8, each ended by zeros; a text of no length is none in HDF5.
+fn texts(texts: &[&String]) -> (Vec<u8>, Vec<u8>) {
+    let most = texts.iter().map(|text| text.len().min(1000)).max().unwrap_or(0);
+    let mut value = Vec::new();
+    for text in texts {
+        let end = value.len() + most + 1;
+        value.extend(text.bytes().take(most));
+        value.resize(end, 0);
+    }
+    let mut kind = vec![0x13, 0x10, 0, 0];
+    kind.extend((most as u32 + 1).to_le_bytes());
+    (kind, value)
+}
+
+pub(super) fn encoded(attribute: &Attribute) -> Vec<u8> {
     let (kind, value) = match &attribute.value {
         Value::Integer(number) => (integer(8, false), number.to_le_bytes().to_vec()),
         Value::Float(number) => (float(8), number.to_le_bytes().to_vec()),
-        Value::Text(text) => {
-            // UTF-8, ended by a zero; a text of no length is none in HDF5.
-            let mut value: Vec<u8> = text.bytes().take(1000).collect();
-            value.push(0);
-            let mut kind = vec![0x13, 0x10, 0, 0];
-            kind.extend((value.len() as u32).to_le_bytes());
-            (kind, value)
-        }
+        Value::Text(text) => texts(&[text]),
+        Value::Floats(numbers) => (float(8), numbers.iter().flat_map(|number| number.to_le_bytes()).collect()),
+        Value::Texts(list) => texts(&list.iter().collect::<Vec<_>>()),
     };
-    let (name, space) = ([attribute.name.as_bytes(), b"\0"].concat(), space(&[]));
+    let dimensions = match &attribute.value {
+        Value::Floats(list) => vec![list.len() as u64],
+        Value::Texts(list) => vec![list.len() as u64],
+        _ => Vec::new(),
+    };
+    let (name, space) = ([attribute.name.as_bytes(), b"\0"].concat(), space(&dimensions));
     let mut message = vec![1, 0];
     for length in [name.len(), kind.len(), space.len()] {
         message.extend((length as u16).to_le_bytes());

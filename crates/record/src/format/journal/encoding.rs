@@ -13,6 +13,11 @@
 //! 7  error      operation:u8 errno:i32 block:u64 at:i64
 //! 8  end        verdict:u8 recovered:u8 produced_bytes:u64 stored_bytes:u64 lost_bytes:u64 left_out_bytes:u64
 //! 9  begun      realtime:i64 monotonic:i64 within:i64
+//! 10 clock      boot id[16] reference:u8 most_error:i64 asked:i64
+//! 11 pair       monotonic:i64 realtime:i64 raw:i64 suspended:i64 within:i64
+//! 12 mark       frame:u64 earliest:i64 latest:i64 how:u8
+//! 13 series     series[16] number:u32 first:u64 previous[16] epoch:u16
+//! 14 bounds     first:u64 least:u64 most:u64
 //! ```
 //!
 //! A kind and its payload never change. A new meaning gets a new kind, which older readers skip.
@@ -21,7 +26,8 @@ use std::fmt;
 
 use hairspring_machine::{Instant, Nanos};
 
-use super::{FailedOperation, RECORD_BYTES, Record, RecordingId};
+use super::{FailedOperation, GapBounds, InSeries, RECORD_BYTES, Record, RecordingId};
+use crate::clock::{ClockPair, ClockReference, Mark, MarkSource};
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::units::Frames;
@@ -83,6 +89,24 @@ impl Record {
                 out.put([7]).put([operation as u8]).put(errno.to_le_bytes()).number(block).instant(at)
             }
             Self::Begun { realtime, monotonic, within } => out.put([9]).span(realtime).instant(monotonic).span(within),
+            Self::Clock { boot_id, reference } => {
+                let known = reference.map_or(0, |reference| 1 + u8::from(reference.synchronized));
+                let (error, asked) = reference.map_or((Nanos::ZERO, Instant::BOOT), |it| (it.most_error, it.asked));
+                out.put([10]).put(boot_id).put([known]).span(error).instant(asked)
+            }
+            Self::Pair(ClockPair { monotonic, realtime, raw, suspended, within }) => {
+                out.put([11]).instant(monotonic).span(realtime).span(raw).span(suspended).span(within)
+            }
+            Self::Mark(Mark { frame, earliest, latest, how }) => {
+                out.put([12]).number(frame.0).instant(earliest).instant(latest).put([how as u8])
+            }
+            Self::Series(InSeries { series, number, first, previous, epoch }) => {
+                out.put([13]).put(series.0).put(number.to_le_bytes()).number(first.0).put(previous.0);
+                out.put(epoch.to_le_bytes())
+            }
+            Self::Bounds(GapBounds { first, least, most }) => {
+                out.put([14]).number(first.0).number(least.0).number(most.0)
+            }
             Self::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
                 out.put([8]).put([number_of(verdict)]).put([u8::from(recovered)]);
                 out.number(produced_bytes).number(stored_bytes).number(lost_bytes).number(left_out_bytes)
@@ -143,6 +167,38 @@ impl Record {
                 }
             }
             9 => Self::Begun { realtime: input.span(), monotonic: input.instant(), within: input.span() },
+            13 => Self::Series(InSeries {
+                series: RecordingId(input.take()),
+                number: u32::from_le_bytes(input.take()),
+                first: Frames(input.number()),
+                previous: RecordingId(input.take()),
+                epoch: u16::from_le_bytes(input.take()),
+            }),
+            14 => Self::Bounds(GapBounds {
+                first: Frames(input.number()),
+                least: Frames(input.number()),
+                most: Frames(input.number()),
+            }),
+            10 => {
+                let (boot_id, [known]) = (input.take(), input.take());
+                let (most_error, asked) = (input.span(), input.instant());
+                let reference = ClockReference { synchronized: known == 2, most_error, asked };
+                Self::Clock { boot_id, reference: (known > 0).then_some(reference) }
+            }
+            11 => Self::Pair(ClockPair {
+                monotonic: input.instant(),
+                realtime: input.span(),
+                raw: input.span(),
+                suspended: input.span(),
+                within: input.span(),
+            }),
+            12 => {
+                let frame = Frames(input.number());
+                let (earliest, latest, [how]) = (input.instant(), input.instant(), input.take());
+                // A source that only a newer version knows is less than all that are known here.
+                let how = MarkSource::ALL.into_iter().find(|known| *known as u8 == how).unwrap_or(MarkSource::Arrival);
+                Self::Mark(Mark { frame, earliest, latest, how })
+            }
             _ => return Ok((sequence, None)),
         };
         Ok((sequence, Some(record)))
@@ -253,8 +309,8 @@ pub(super) mod tests {
         let numbers = any::<[u64; 4]>();
         let cause = prop::sample::select(GapCause::ALL.to_vec());
         let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
-        (0..9_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>()).prop_map(
-            |(kind, n, small, time, at, found, cause, verdict, id)| match kind {
+        (0..14_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>())
+            .prop_map(|(kind, n, small, time, at, found, cause, verdict, id)| match kind {
                 0 => Record::Start {
                     id: RecordingId(id),
                     block_bytes: 12 * (small[0] % 1000 + 1),
@@ -284,7 +340,36 @@ pub(super) mod tests {
                     block: n[0],
                     at,
                 },
+                8 => Record::Series(InSeries {
+                    series: RecordingId(id),
+                    number: small[0],
+                    first: Frames(n[0]),
+                    previous: RecordingId([small[1] as u8; 16]),
+                    epoch: small[1] as u16,
+                }),
+                9 => Record::Bounds(GapBounds { first: Frames(n[0]), least: Frames(n[1]), most: Frames(n[2]) }),
                 7 => Record::Begun { realtime: time, monotonic: found, within: Nanos::new(i64::from(small[0])) },
+                11 => Record::Clock {
+                    boot_id: id,
+                    reference: (small[0] % 2 == 1).then_some(ClockReference {
+                        synchronized: small[1] % 2 == 1,
+                        most_error: time,
+                        asked: at,
+                    }),
+                },
+                12 => Record::Pair(ClockPair {
+                    monotonic: at,
+                    realtime: time,
+                    raw: Nanos::new(n[0].cast_signed()),
+                    suspended: Nanos::new(n[1].cast_signed()),
+                    within: Nanos::new(small[0].into()),
+                }),
+                10 => Record::Mark(Mark {
+                    frame: Frames(n[0]),
+                    earliest: at,
+                    latest: found,
+                    how: MarkSource::ALL[n[1] as usize % MarkSource::ALL.len()],
+                }),
                 _ => Record::End {
                     verdict,
                     recovered: small[0] % 2 == 1,
@@ -293,8 +378,7 @@ pub(super) mod tests {
                     lost_bytes: n[2],
                     left_out_bytes: n[3],
                 },
-            },
-        )
+            })
     }
 
     proptest! {
@@ -317,7 +401,7 @@ pub(super) mod tests {
             bytes[..4].copy_from_slice(&MAGIC);
             bytes[8..40].copy_from_slice(&rest);
             bytes[40..].copy_from_slice(&more);
-            bytes[16] %= 10;
+            bytes[16] %= 15;
             let crc = crc32c::crc32c(&bytes[8..]);
             bytes[4..8].copy_from_slice(&crc.to_le_bytes());
             let _ = Record::decode(&bytes);

@@ -1,15 +1,36 @@
 //! A time of day in the form that SigMF requires: RFC 3339, in UTC, with as many decimals as are known.
 
 use hairspring_machine::Nanos;
+use hairspring_ring::units::Frames;
 use jiff::Timestamp;
 
-/// Formats a moment that is known to `within`, for example `2026-11-21T15:44:43.000000001Z`. Decimals smaller than `within` are
-/// left out. Works for any `Nanos`: 1677 to 2262.
-pub(super) fn datetime(since_1970: Nanos, within: Nanos) -> String {
-    let known = (1..=9_u32).take_while(|digits| within.count() <= 10_i64.pow(9 - digits)).count();
+use super::About;
+
+/// Formats a moment that is known to `within`, for example `2026-11-21T15:44:43.000000001Z`: with as many decimals as leave the text within
+/// that distance. Works for any `Nanos`: 1677 to 2262.
+pub fn datetime(since_1970: Nanos, within: Nanos) -> String {
+    let known = (0..9_u32).take_while(|digits| within.count() < 10_i64.pow(9 - digits)).count();
     // Every `Nanos` is within the range of a timestamp, so the default is never taken.
     let moment = Timestamp::from_nanosecond(since_1970.count().into()).unwrap_or_default();
     format!("{moment:.known$}")
+}
+
+/// The time of day at which a frame was taken: the middle of the interval in which it was. `None` if the time of frame 0 is unknown.
+pub(super) fn taken(about: &About, first: Frames) -> Option<String> {
+    // Computed from the source's own rate, if it is known. The first frame of an epoch has the time of the start.
+    let origin = about.series.as_ref().map_or(0, |of| of.epoch_first.0);
+    let first = first.0.checked_sub(origin);
+    let since = match about.rate {
+        Some(rate) => first.map(|first| rate.time_of(Frames(first))),
+        None => (first == Some(0)).then_some(Nanos::ZERO),
+    };
+    // The middle of the interval in which frame 0 was taken.
+    let middle = about.started_within.map(|within| {
+        let half = Nanos::new(within.count() / 2);
+        (about.started_realtime - half, within - half)
+    });
+    let (since, (middle, within)) = since.zip(middle)?;
+    Some(datetime(middle.checked_add(since)?, within))
 }
 
 #[cfg(test)]
@@ -36,15 +57,16 @@ mod tests {
     }
 
     #[test]
-    fn no_more_decimals_are_written_than_are_known() {
+    fn decimals_that_are_not_known_are_left_out() {
         for (within, expected) in [
+            (0, ".123456789"),
             (1, ".123456789"),
-            (2, ".12345678"),
+            (9, ".123456789"),
             (10, ".12345678"),
-            (70, ".1234567"),
-            (30_000_000, ".1"),
+            (70, ".12345678"),
+            (30_000_000, ".12"),
             (100_000_000, ".1"),
-            (100_000_001, ""),
+            (999_999_999, ".1"),
             (5_000_000_000, ""),
         ] {
             let written = datetime(Nanos::new(123_456_789), Nanos::new(within));

@@ -6,8 +6,13 @@ use std::path::PathBuf;
 use hairspring_machine::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::datetime::datetime;
-use super::{About, Closing, EXTENSION_VERSION, SigmfError, State, StoredFallback, StoredSegment, datatype};
+use super::datetime::taken;
+use super::{
+    About, Closing, EXTENSION_VERSION, SegmentOf, SigmfError, State, StoredFallback, StoredSegment, clock, datatype,
+};
+use crate::channels::ChannelDescription;
+use crate::clock::ClockRecord;
+use crate::journal::{GapBounds, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::gap::{Gap, GapCause, Skip};
@@ -56,6 +61,12 @@ struct Global {
     layout: Option<Channels>,
     #[serde(rename = "hairspring:recording")]
     recording: Option<Recording>,
+    #[serde(rename = "hairspring:series", skip_serializing_if = "Option::is_none")]
+    series: Option<Series>,
+    #[serde(rename = "hairspring:channels", default, skip_serializing_if = "Vec::is_empty")]
+    channels: Vec<ChannelDescription>,
+    #[serde(rename = "hairspring:clock", skip_serializing_if = "Option::is_none")]
+    clock: Option<clock::Clock>,
     #[serde(rename = "hairspring:result", skip_serializing_if = "Option::is_none")]
     result: Option<Result>,
 }
@@ -101,10 +112,23 @@ struct Recording {
 }
 
 #[derive(Serialize, Deserialize)]
+struct Series {
+    id: String,
+    name: String,
+    number: u32,
+    first_frame: Option<u64>,
+    previous: Option<String>,
+    #[serde(default)]
+    epoch: u16,
+    #[serde(default)]
+    epoch_frame: u64,
+}
+
+#[derive(Serialize, Deserialize)]
 struct Result {
     verdict: String,
     reason: String,
-    ledger: Account,
+    ledger: Ledger,
     gaps: Vec<Hole>,
     skips: Vec<LeftOut>,
     triggers: Vec<Trigger>,
@@ -121,23 +145,13 @@ struct Result {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Account {
-    produced_bytes: u64,
-    stored_bytes: u64,
-    durable_bytes: u64,
-    in_flight_bytes: u64,
-    in_ring_bytes: u64,
-    in_fifo_bytes: u64,
-    lost_bytes: u64,
-    left_out_bytes: u64,
-}
-
-#[derive(Serialize, Deserialize)]
 struct Hole {
     first_frame: u64,
     frames: u64,
     cause: String,
     found_ns: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bounds: Option<[u64; 2]>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -215,6 +229,17 @@ pub fn render(about: &About, closing: Option<&Closing>, segments: &[StoredSegmen
                 container: about.layout.container().to_string(),
             }),
             recording: Some(recording_of(about)),
+            series: about.series.as_ref().map(|of| Series {
+                id: of.id.to_string(),
+                name: of.name.clone(),
+                number: of.number,
+                first_frame: of.first.map(|first| first.0),
+                previous: of.previous.map(|id| id.to_string()),
+                epoch: of.epoch,
+                epoch_frame: of.epoch_first.0,
+            }),
+            channels: about.channels.clone(),
+            clock: clock::written(about),
             result: closing.map(result_of),
         },
         captures: captures(about, &segments, frames_per_sample),
@@ -259,16 +284,9 @@ fn captures(about: &About, segments: &[StoredSegment], frames_per_sample: u64) -
     if captures.is_empty() {
         captures.push(Capture { sample_start: 0, global_index: None, datetime: None, frames: None });
     }
-    // Computed from the source's own rate, if it is known. The first frame has the time of the start.
-    let first = segments.first().map_or(Frames(0), |segment| segment.first);
-    let since = match about.rate {
-        Some(rate) => Some(rate.time_of(first)),
-        None => (first.0 == 0).then_some(Nanos::ZERO),
-    };
-    let time =
-        since.and_then(|since| about.started_realtime.count().checked_add(since.count())).zip(about.started_within);
     if let Some(capture) = captures.iter_mut().find(|capture| segments.is_empty() || capture.global_index.is_some()) {
-        capture.datetime = time.map(|(time, within)| datetime(Nanos::new(time), within));
+        let first = segments.first().map_or(Frames(0), |segment| segment.first);
+        capture.datetime = taken(about, first);
     }
     captures
 }
@@ -327,21 +345,12 @@ fn result_of(closing: &Closing) -> Result {
         frames: gap.frames.0,
         cause: gap.cause.name().to_owned(),
         found_ns: gap.found.as_monotonic().count(),
+        bounds: closing.bounds.iter().find(|one| one.first == gap.first).map(|one| [one.least.0, one.most.0]),
     };
-    let ledger = closing.ledger;
     Result {
         verdict: closing.verdict.name().to_owned(),
         reason: closing.reason.clone(),
-        ledger: Account {
-            produced_bytes: ledger.produced_bytes,
-            stored_bytes: ledger.stored_bytes,
-            durable_bytes: ledger.durable_bytes,
-            in_flight_bytes: ledger.in_flight_bytes,
-            in_ring_bytes: ledger.in_ring_bytes,
-            in_fifo_bytes: ledger.in_fifo_bytes,
-            lost_bytes: ledger.lost_bytes,
-            left_out_bytes: ledger.left_out_bytes,
-        },
+        ledger: closing.ledger,
         gaps: closing.gaps.iter().map(hole).collect(),
         skips: closing.skips.iter().map(|skip| LeftOut { first_frame: skip.first.0, frames: skip.frames.0 }).collect(),
         triggers: closing.triggers.iter().map(|(shot, frame)| Trigger { shot: *shot, frame: frame.0 }).collect(),
@@ -378,7 +387,13 @@ pub fn parse(bytes: &[u8]) -> std::result::Result<(About, Option<Closing>, Vec<S
     let layout = global.layout.ok_or_else(|| value("it lacks hairspring:layout"))?;
     let recording = global.recording.ok_or_else(|| value("it lacks hairspring:recording"))?;
     let state = global.state.ok_or_else(|| value("it lacks hairspring:state"))?;
-    let about = about_of(recording, &layout, global.hardware, global.recorder)?;
+    let mut about = about_of(recording, &layout, global.hardware, global.recorder)?;
+    about.series = global.series.map(series_of).transpose()?;
+    if !matches!(global.channels.len(), 0) && global.channels.len() != about.layout.channels() as usize {
+        return Err(value("hairspring:channels has another number of channels than hairspring:layout"));
+    }
+    about.channels = global.channels;
+    about.clock = global.clock.map(clock::read).unwrap_or_default();
     let (expected, num_channels, frames_per_sample) = datatype(about.layout);
     if global.datatype != expected || global.num_channels != num_channels {
         return Err(value("core:datatype and core:num_channels do not fit hairspring:layout"));
@@ -442,6 +457,24 @@ fn about_of(
         on_overrun: on_overrun.ok_or_else(|| value(format!("unknown policy '{}'", recording.on_overrun)))?,
         clocked: recording.clocked,
         software,
+        channels: Vec::new(),
+        clock: ClockRecord::default(),
+        series: None,
+    })
+}
+
+fn series_of(series: Series) -> std::result::Result<SegmentOf, SigmfError> {
+    let id = |text: String| -> std::result::Result<RecordingId, SigmfError> {
+        text.parse().map_err(|error| SigmfError::Value(format!("'{text}': {error}")))
+    };
+    Ok(SegmentOf {
+        id: id(series.id)?,
+        name: series.name,
+        number: series.number,
+        first: series.first_frame.map(Frames),
+        previous: series.previous.map(id).transpose()?,
+        epoch: series.epoch,
+        epoch_first: Frames(series.epoch_frame),
     })
 }
 
@@ -453,7 +486,11 @@ fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, Sigmf
         name => State::Ended(verdict_of(name).ok_or_else(|| unknown("state", name))?),
     };
     let mut gaps = Vec::with_capacity(result.gaps.len());
+    let mut bounds = Vec::new();
     for hole in result.gaps {
+        if let Some([least, most]) = hole.bounds {
+            bounds.push(GapBounds { first: Frames(hole.first_frame), least: Frames(least), most: Frames(most) });
+        }
         let cause = GapCause::ALL.into_iter().find(|cause| cause.name() == hole.cause);
         gaps.push(Gap {
             first: Frames(hole.first_frame),
@@ -471,17 +508,9 @@ fn closing_of(result: Result, state: &str) -> std::result::Result<Closing, Sigmf
         verdict: verdict_of(&result.verdict).ok_or_else(|| unknown("verdict", &result.verdict))?,
         reason: result.reason,
         state,
-        ledger: Ledger {
-            produced_bytes: ledger.produced_bytes,
-            stored_bytes: ledger.stored_bytes,
-            durable_bytes: ledger.durable_bytes,
-            in_flight_bytes: ledger.in_flight_bytes,
-            in_ring_bytes: ledger.in_ring_bytes,
-            in_fifo_bytes: ledger.in_fifo_bytes,
-            lost_bytes: ledger.lost_bytes,
-            left_out_bytes: ledger.left_out_bytes,
-        },
+        ledger: Ledger { earlier_bytes: ledger.earlier_bytes.min(ledger.left_out_bytes), ..ledger },
         gaps,
+        bounds,
         skips: result
             .skips
             .iter()

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::channels::{ChannelCalibration, Justified};
+use crate::clock::{BootId, ClockPair, ClockReference, Mark, MarkSource};
 use hairspring_ring::gap::GapCause;
 use hairspring_ring::layout::Container;
 
@@ -29,8 +31,51 @@ fn any_about() -> impl Strategy<Value = About> {
             on_overrun,
             clocked: id[0] % 2 == 0,
             software: "hairspring 0".to_owned(),
+            series: (id[1] % 2 == 0).then(|| SegmentOf {
+                id: RecordingId(id),
+                name: "x y".to_owned(),
+                number: u32::from(id[2]),
+                first: (id[3] % 2 == 0).then_some(Frames(id[4].into())),
+                previous: (id[2] > 0).then_some(RecordingId([7; 16])),
+                epoch: id[5].into(),
+                epoch_first: Frames(id[6].into()),
+            }),
+            channels: if id[1] % 2 == 0 { Vec::new() } else { described(layout) },
+            clock: any_clock(&id),
         },
     )
+}
+
+/// Something of every channel but the first.
+fn described(layout: Layout) -> Vec<ChannelDescription> {
+    let channel = |number: u32| ChannelDescription {
+        name: (number > 0).then(|| format!("channel {number}")),
+        unit: (number % 2 == 1).then(|| "kPa".to_owned()),
+        scale: (number % 3 == 1).then_some(0.1 / f64::from(number)),
+        range: (number % 4 == 1).then_some([-1.5, 1e300]),
+        justified: (number % 5 == 1).then_some(Justified::High),
+        calibration: number.is_multiple_of(2).then(ChannelCalibration::default),
+        ..ChannelDescription::default()
+    };
+    (0..layout.channels()).map(channel).collect()
+}
+
+/// A record of time with some of everything.
+fn any_clock(id: &[u8; 16]) -> ClockRecord {
+    let at = |ns: u8| Instant::from_monotonic(Nanos::new(ns.into()));
+    let mut clock = ClockRecord::default();
+    if id[2].is_multiple_of(2) {
+        clock.boot_id = Some(BootId(*id));
+        clock.reference =
+            Some(ClockReference { synchronized: id[3].is_multiple_of(2), most_error: Nanos::new(7), asked: at(id[4]) });
+    }
+    for (number, byte) in id.iter().enumerate().take(usize::from(id[5] % 9)) {
+        let [realtime, raw, suspended, within] = [i64::MAX, 1, 0, 50].map(|ns| Nanos::new(ns - i64::from(*byte)));
+        clock.pair(ClockPair { monotonic: at(*byte), realtime, raw, suspended, within });
+        let how = MarkSource::ALL[number % 5];
+        clock.mark(Mark { frame: Frames(number as u64 * 1000), earliest: at(byte / 2), latest: at(*byte), how });
+    }
+    clock
 }
 
 /// Anything that it could know at the end.
@@ -58,7 +103,15 @@ fn any_closing() -> impl Strategy<Value = Closing> {
                 in_fifo_bytes: n[5],
                 lost_bytes: n[6],
                 left_out_bytes: n[7],
+                earlier_bytes: n[7] / 2,
             },
+            // One for a gap at a frame where there is no other gap.
+            bounds: gaps
+                .first()
+                .filter(|gap| gaps[1..].iter().all(|other| other.first != gap.first))
+                .map(|gap| GapBounds { first: gap.first, least: gap.frames, most: Frames(gap.frames.0 + 9) })
+                .into_iter()
+                .collect(),
             skips: gaps.iter().map(|gap| Skip { first: gap.first, frames: gap.frames }).collect(),
             triggers: gaps.iter().map(|gap| (gap.frames.0, gap.first)).collect(),
             gaps,
@@ -144,6 +197,9 @@ fn about() -> About {
         on_overrun: OnOverrun::Gap,
         clocked: true,
         software: "hairspring 0".to_owned(),
+        series: None,
+        channels: Vec::new(),
+        clock: ClockRecord::default(),
     }
 }
 
@@ -169,10 +225,10 @@ fn packed_samples_are_bytes_by_the_grain_for_tools_that_do_not_know_better() {
 #[test]
 fn newer_and_foreign_metadata_are_told_apart_from_broken_ones() {
     let text = String::from_utf8(render(&about(), None, &[])).expect("text");
-    let newer = text.replace("\"1.0.0\"", "\"2.0.0\"").replace("hairspring:layout", "hairspring:form");
+    let newer = text.replace("\"1.1.0\"", "\"2.0.0\"").replace("hairspring:layout", "hairspring:form");
     assert_eq!(parse(newer.as_bytes()), Err(SigmfError::Newer("2.0.0".to_owned())));
     let minor =
-        text.replace("\"1.0.0\"", "\"1.7.0\"").replace("\"global\": {", "\"global\": {\"hairspring:new\": [1],");
+        text.replace("\"1.1.0\"", "\"1.7.0\"").replace("\"global\": {", "\"global\": {\"hairspring:new\": [1],");
     assert!(parse(minor.as_bytes()).is_ok());
     let foreign = text.replace("\"name\": \"hairspring\"", "\"name\": \"antenna\"");
     assert_eq!(parse(foreign.as_bytes()), Err(SigmfError::Foreign));

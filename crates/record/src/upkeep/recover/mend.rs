@@ -2,9 +2,9 @@
 
 use hairspring_machine::{Instant, Nanos};
 
-use crate::journal::{RECORD_BYTES, Record};
+use crate::journal::{InSeries, RECORD_BYTES, Record};
 use crate::ledger::RecordingVerdict;
-use crate::recording::disk::{Disk, PIECE};
+use crate::recording::blocking::{BlockingStore, PIECE};
 use crate::recording::{Block, Files, Member, Recording, RecordingError};
 use crate::sigmf;
 use crate::sigmf::{About, Closing, State};
@@ -17,7 +17,7 @@ use super::plan::Plan;
 const BATCH: usize = 64;
 
 pub(super) fn mend(store: &mut dyn Store, recording: &Recording, plan: &Plan) -> Result<(), RecordingError> {
-    let mut disk = Disk::new(store)?;
+    let mut disk = BlockingStore::new(store)?;
     let mut works = Vec::new();
     for member in recording.members() {
         let files = Files::of(&member.base);
@@ -60,7 +60,7 @@ struct Work<'a> {
 }
 
 /// Replaces a missing data file by an empty one, because SigMF requires one.
-fn open_data(disk: &mut Disk<'_>, files: &Files) -> Result<FileId, RecordingError> {
+fn open_data(disk: &mut BlockingStore<'_>, files: &Files) -> Result<FileId, RecordingError> {
     match disk.store.open(&files.data, Open::Mend) {
         Err(error) if error.errno.0 == libc::ENOENT => Ok(disk.store.open(&files.data, Open::CreateJournal)?),
         other => Ok(other?),
@@ -91,6 +91,14 @@ pub(crate) fn records(
         monotonic: about.started_monotonic,
         within,
     }));
+    if let Some(of) = &about.series
+        && let Some(first) = of.first
+    {
+        let (series, previous) = (of.id, of.previous.unwrap_or_default());
+        records.push(Record::Series(InSeries { series, number: of.number, first, previous, epoch: of.epoch }));
+    }
+    records.extend(recording.bounds().iter().copied().map(Record::Bounds));
+    records.extend(about.clock.records());
     records.extend(plan.gaps.iter().map(|(position, gap)| Record::Gap { position: *position, gap: *gap }));
     records.extend(recording.skips().iter().map(|(position, skip)| Record::Skip { position: *position, skip: *skip }));
     records.extend(recording.triggers().iter().map(|(shot, frame)| Record::Trigger { frame: *frame, shot: *shot }));
@@ -136,13 +144,23 @@ fn record_of(block: &Block) -> Record {
     }
 }
 
-fn put_journal(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &Work<'_>) -> Result<(), RecordingError> {
+fn put_journal(
+    disk: &mut BlockingStore<'_>,
+    recording: &Recording,
+    plan: &Plan,
+    work: &Work<'_>,
+) -> Result<(), RecordingError> {
     let records = records(recording, plan, &about_of(recording, work), &work.blocks, true);
     Ok(disk.store.put(&work.files.journal, &encoded(&records))?)
 }
 
 /// Moves blocks down until there is no hole. Returns whether any was moved.
-fn pack(disk: &mut Disk<'_>, recording: &Recording, plan: &Plan, work: &mut Work<'_>) -> Result<bool, RecordingError> {
+fn pack(
+    disk: &mut BlockingStore<'_>,
+    recording: &Recording,
+    plan: &Plan,
+    work: &mut Work<'_>,
+) -> Result<bool, RecordingError> {
     let mut packer = None;
     let end = work.blocks.last().map_or(0, |block| block.file_offset + u64::from(block.length));
     let mut at = 0;
@@ -184,7 +202,13 @@ struct Packer {
 }
 
 impl Packer {
-    fn step(&mut self, disk: &mut Disk<'_>, work: &mut Work<'_>, number: usize, to: u64) -> Result<(), RecordingError> {
+    fn step(
+        &mut self,
+        disk: &mut BlockingStore<'_>,
+        work: &mut Work<'_>,
+        number: usize,
+        to: u64,
+    ) -> Result<(), RecordingError> {
         let block = work.blocks[number];
         let length = u64::from(block.length);
         let touches = self.old.iter().any(|(begin, end)| *begin < to + length && to < *end);
@@ -199,7 +223,7 @@ impl Packer {
     }
 
     /// Makes the copies durable, and then enters them into the journal.
-    fn enter(&mut self, disk: &mut Disk<'_>, work: &Work<'_>) -> Result<(), RecordingError> {
+    fn enter(&mut self, disk: &mut BlockingStore<'_>, work: &Work<'_>) -> Result<(), RecordingError> {
         if self.entries.is_empty() {
             return Ok(());
         }
@@ -216,7 +240,7 @@ impl Packer {
 }
 
 /// Copies a block within its file to a place without a good block. It must still match its checksum.
-fn copy(disk: &mut Disk<'_>, work: &Work<'_>, block: &Block, to: u64) -> Result<(), RecordingError> {
+fn copy(disk: &mut BlockingStore<'_>, work: &Work<'_>, block: &Block, to: u64) -> Result<(), RecordingError> {
     let (length, mut done, mut crc) = (u64::from(block.length), 0, 0);
     while done < length {
         let part = (length - done).min(PIECE.0);
@@ -262,6 +286,7 @@ pub(crate) fn metadata(
         state: if recovered { State::Recovered } else { State::Ended(plan.verdict) },
         ledger: plan.ledger,
         gaps: plan.gaps.iter().map(|(_, gap)| *gap).collect(),
+        bounds: recording.bounds().to_vec(),
         skips: recording.skips().iter().map(|(_, skip)| *skip).collect(),
         triggers: recording.triggers().to_vec(),
         fallbacks: before.map(|closing| closing.fallbacks.clone()).unwrap_or_default(),

@@ -54,6 +54,7 @@ impl Plan {
             durable_bytes: stored,
             lost_bytes,
             left_out_bytes,
+            earlier_bytes: recording.earlier_bytes(),
             ..Ledger::default()
         };
         let verdict = match ended {
@@ -102,7 +103,9 @@ fn declare(recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)>
     let first = timeline.frame_at(position);
     let end = Frames(first.0.saturating_add(layout.frames_in(Bytes(length)).0));
     let of_cause = |cause: GapCause| recording.gaps().iter().map(|(_, gap)| *gap).filter(move |gap| gap.cause == cause);
-    let mut known: Vec<Gap> = of_cause(GapCause::WriteFailed).collect();
+    // Only what touches this piece: a storm leaves thousands of pieces and of gaps.
+    let touches = |gap: &Gap| gap.first < end && gap.end() > first;
+    let mut known: Vec<Gap> = of_cause(GapCause::WriteFailed).filter(touches).collect();
     known.sort_by_key(|gap| gap.first);
     let at = |frame: Frames| position.saturating_add(layout.bytes_of(Frames(frame.0 - first.0)).0);
     let damaged = |from: Frames, to: Frames| {

@@ -135,7 +135,7 @@ pub(super) fn shift(shift: &ChapterShift, comparison: &Comparison) -> String {
     let side = side.map_or(String::new(), |side| format!(" in {}", side.name));
     let way = if shift.ratio > 1.0 { "higher" } else { "lower" };
     let cause = match shift.sentinels_moved {
-        Some(_) => "What measures the machine itself moved too: the machine was different.",
+        Some(_) => "The sentinels, which measure the machine itself, moved too: the machine was different.",
         None => "The machine was different, or all of them changed together.",
     };
     format!(

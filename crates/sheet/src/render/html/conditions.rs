@@ -8,7 +8,7 @@ use crate::{Conditions, FactValue, SheetFact, ThreadRow, Unit};
 pub(super) fn conditions(page: &mut Markup, conditions: &Conditions) {
     page.add(format_args!(
         "<section class=\"chapter\" id=\"conditions\">\n<h2>Conditions</h2>\n\
-         <p class=\"intro\">What the machine was like when the sheet was taken.</p>\n<div class=\"groups\">\n"
+         <p class=\"intro\">The state of the machine when the sheet was taken.</p>\n<div class=\"groups\">\n"
     ));
     for name in groups(conditions) {
         page.add(format_args!(

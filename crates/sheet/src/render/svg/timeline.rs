@@ -6,7 +6,7 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthStr;
 
 use super::markup::escaped;
-use crate::render::text::clean;
+use crate::render::clean::clean;
 use crate::render::timeline::{self, Layout, Manner, Metrics};
 use crate::{Diagram, DiagramRun};
 

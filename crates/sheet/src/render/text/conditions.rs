@@ -2,7 +2,8 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{Ink, Page, clean, padded};
+use super::page::{Ink, Page, padded};
+use crate::render::clean::clean;
 use crate::render::quantity;
 use crate::{Conditions, FactValue, Sheet, SheetFact, Unit};
 

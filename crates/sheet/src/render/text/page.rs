@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::render::clean::clean;
+
 /// The narrowest page; below it the columns of a table no longer fit.
 const WIDTH_MIN: usize = 60;
 /// The widest page; longer lines are hard to follow.
@@ -150,18 +152,6 @@ fn break_at(word: &str, width: usize) -> usize {
     let least = word.chars().next().map_or(0, char::len_utf8);
     let joint = word[..fitting].rfind(['_', '/', '(', ',', '=', '-', '.', ':']).map_or(0, |i| i + 1);
     if joint * 2 > fitting { joint } else { fitting.max(least) }
-}
-
-/// Text that is safe for a terminal: control characters are replaced, line ends become spaces.
-pub(crate) fn clean(text: &str) -> String {
-    let replace = |c: char| match c {
-        '\n' | '\t' => ' ',
-        // Directional marks would reorder the columns of a table.
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
-        c if c.is_control() => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(replace).collect()
 }
 
 /// At most `width` columns of the text; `…` marks a cut.

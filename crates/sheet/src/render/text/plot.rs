@@ -2,8 +2,9 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{Ink, Page, clean, flush_right};
+use super::page::{Ink, Page, flush_right};
 use crate::render::axes::{Scale, points_beyond};
+use crate::render::clean::clean;
 use crate::{Point, Series, SeriesLine};
 
 /// Rows of the plot; plot, axis and legend fit the usual 24 lines of a terminal.
@@ -17,7 +18,7 @@ const SEVERAL: char = '*';
 const FITTED: char = '·';
 
 /// A plot with its heading and its legend.
-pub(super) fn plot(page: &mut Page, series: &Series) {
+pub(crate) fn plot(page: &mut Page, series: &Series) {
     page.beside(Ink::Heading, &series.title, &series.id);
     let (Some(horizontal), Some(vertical)) = (Scale::horizontal(series), Scale::vertical(series)) else {
         page.wrapped(Ink::Missing, 2, 4, "absent: there is no point to draw");

@@ -2,7 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::page::{INDENT, Ink, Page, clean, flush_right, wrap};
+use super::page::{INDENT, Ink, Page, flush_right, wrap};
+use crate::render::clean::clean;
 use crate::render::timeline::{self, Layout, Manner, Metrics};
 use crate::{Diagram, Table};
 

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 use crate::card::Card;
-use crate::source::listener::{Listener, hear_out, pair};
+use crate::source::test_consumer::{TestConsumer, hear_out, pair};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::Producer;
 
@@ -27,7 +27,7 @@ fn data(length: usize) -> Vec<u8> {
     bytes
 }
 
-fn ears() -> (Producer, Listener) {
+fn ears() -> (Producer, TestConsumer) {
     pair(layout(), DATA, Bytes::kib(4), OnOverrun::Block)
 }
 
@@ -173,7 +173,7 @@ fn a_reader_that_is_stopped_ends_at_once_and_stays_so() {
 }
 
 /// Serves and stops until it has ended, with a listener that takes everything.
-fn stop_and_hear(reader: &mut ReaderSource, ring: &mut Producer, listener: &mut Listener) -> End {
+fn stop_and_hear(reader: &mut ReaderSource, ring: &mut Producer, listener: &mut TestConsumer) -> End {
     loop {
         match reader.stop(Instant::BOOT, ring) {
             Next::Ended(end) => {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::card::Card;
 use crate::pattern::Pattern;
-use crate::source::listener::{Listener, pair};
+use crate::source::test_consumer::{TestConsumer, pair};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Frames, SampleRate};
 
@@ -31,7 +31,7 @@ struct Line {
     sender: UdpSocket,
     source: UdpSource,
     ring: Producer,
-    listener: Listener,
+    listener: TestConsumer,
 }
 
 fn line(sequence: Option<&str>, on_overrun: OnOverrun, ring: Bytes, frames: Option<u64>, fifo: Bytes) -> Line {
@@ -461,4 +461,30 @@ fn a_group_is_joined() {
     assert_eq!((second_ring.position(), listener.frame), (FRAMES * 4, 2 * FRAMES));
     let group_of_v6 = "udp:239.255.77.88:9,2ch,14bit,join=::1".parse::<Card>().expect("a card");
     assert!(group_of_v6.open(None).is_err());
+}
+
+/// The kernel's stamp is from when a datagram came, however late it is read.
+#[test]
+fn each_datagram_has_the_stamp_of_the_kernel() {
+    let now = || hairspring_machine::Machine::read(&hairspring_machine::Host, hairspring_machine::Clock::Realtime);
+    let mut line = usual(OnOverrun::Gap);
+    let taken = |stamp: Option<FrameStamp>| match stamp {
+        Some(FrameStamp { frame, taken: StampTime::Realtime(time) }) => (frame.0, time),
+        other => panic!("{other:?}"),
+    };
+    let before = now();
+    line.send([0]);
+    let between = now();
+    line.send([1, 4]);
+    let after = now();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    line.serve();
+    let (first, newest) = (taken(line.source.first_stamp()), taken(line.source.newest_stamp()));
+    assert!(first.0 == 0 && before <= first.1 && first.1 <= between, "{first:?} {before} {between}");
+    // Two datagrams are missing before the newest, and frames count through the gap.
+    assert!(newest.0 == 4 * FRAMES && between <= newest.1 && newest.1 <= after, "{newest:?} {between} {after}");
+    // A datagram that is no part of the stream leaves no stamp.
+    line.sender.send(&[1, 2]).expect("sent");
+    line.serve();
+    assert_eq!(taken(line.source.newest_stamp()), newest);
 }

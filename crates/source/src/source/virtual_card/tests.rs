@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::source::listener::Listener;
-use crate::source::listener::pair;
+use crate::source::test_consumer::TestConsumer;
+use crate::source::test_consumer::pair;
 use hairspring_ring::layout::Container;
 
 #[track_caller]
@@ -18,7 +18,7 @@ fn law(card: &VirtualCard, ring: &Producer) {
 fn run(
     card: &mut VirtualCard,
     ring: &mut Producer,
-    listener: &mut Listener,
+    listener: &mut TestConsumer,
     mut now: Instant,
     most: u64,
 ) -> (End, Instant) {
@@ -65,6 +65,20 @@ fn a_card_that_is_served_in_time_loses_nothing_and_ends_on_time() {
         let late = at - BEGIN - Nanos::from_secs(1);
         assert!((Nanos::ZERO..=Nanos::new(jitter)).contains(&late), "{late}");
     }
+}
+
+/// Frame `n` is taken at the end of its period, whenever the card is served.
+#[test]
+fn a_card_stamps_its_frames_by_its_own_clock() {
+    let (mut ring, _listener) = pair(settings().layout, settings().pattern, Bytes::kib(64), OnOverrun::Gap);
+    let mut card = VirtualCard::new(settings());
+    card.start(BEGIN);
+    assert_eq!((card.first_stamp(), card.newest_stamp()), (None, None));
+    card.service(BEGIN + Nanos::new(2_000_500), &mut ring);
+    let stamp = |frame, us| {
+        Some(FrameStamp { frame: Frames(frame), taken: StampTime::Monotonic(BEGIN + Nanos::from_micros(us)) })
+    };
+    assert_eq!((card.first_stamp(), card.newest_stamp()), (stamp(0, 1), stamp(1999, 2000)));
 }
 
 /// 10,000 frames fit into the FIFO, 10 ms; the bus is away for 30 ms from 0.1 s on. What is lost is what came between the

@@ -80,29 +80,29 @@ fn every_mistake_is_found_where_it_is() {
     check("from = \"timer:1ms\"", "form = \"timer:1ms\"", (3, 1), "unknown field `form`");
     check("on = \"trigger\"", "on = \"triger\"", (14, 6), "there is no source \"triger\"; there are tick, trigger");
     check("device = \"port\"", "device = \"prt\"", (15, 10), "there is no device \"prt\"; there are board, port");
-    check("udp:127.0.0.1:5000", "parport:/dev/parport0", (14, 6), "a claimed port cannot be a source, too");
-    check("device = \"port\"\n", "", (15, 6), "it takes a device");
-    check("line = 3", "line = 32", (16, 25), "line 32: there are 0 to 31");
+    check("udp:127.0.0.1:5000", "parport:/dev/parport0", (14, 6), "a claimed port cannot also be a source");
+    check("device = \"port\"\n", "", (15, 6), "it needs a device");
+    check("line = 3", "line = 32", (16, 25), "line 32: write 0 to 31");
     check("line = 3", "line = 12", (16, 6), "its outputs are lines 0 to 11");
     check("parport:/dev/parport0", "serial:/dev/ttyS0", (16, 6), "its outputs are lines 0 to 1");
     check("line = 3", "line = -3", (16, 25), "invalid value");
     check("\"10us\"", "\"10\"", (16, 36), "unit");
     check("\"10us\"", "\"-10us\"", (16, 36), "negative");
     check("pulse =", "puls =", (16, 8), "unknown variant");
-    check("priority = 50", "priority = 0", (17, 12), "there are 1 to 99");
+    check("priority = 50", "priority = 0", (17, 12), "write 1 to 99");
     check("priority = 50", "priority = \"high\"", (17, 12), "invalid type");
     check("cpu = 1", "cpu = 1\ncpu = 0", (19, 1), "duplicate key");
     check("\"fifo\"", "\"lifo\"", (11, 50), "none, fifo or inherit");
     check("\"500us\"", "500", (19, 14), "invalid type");
     check("[unit.blink]", "[unit.blink", (21, 12), "");
-    check("on = \"tick\"", "on = \"trigger\"", (22, 6), "is for one unit alone");
+    check("on = \"tick\"", "on = \"trigger\"", (22, 6), "only one unit can follow");
     check(
         "safe=0x00000001\"",
         "safe=0x00000001\"\nlock = { file = \"/x\" }",
         (9, 8),
         "a virtual board has its own lock",
     );
-    check("parport:/dev/parport0", "pci:0000:00:04.0,out=0x8", (11, 8), "for one process alone");
+    check("parport:/dev/parport0", "pci:0000:00:04.0,out=0x8", (11, 8), "only one process can use");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use super::Clock;
 use crate::caches::{CacheSweep, LINE_BYTES};
-use crate::rounds::{Random, median};
+use crate::interleaving::{Random, median};
 
 /// Lines of the buffer: 32 KiB.
 const LINES: usize = 512;

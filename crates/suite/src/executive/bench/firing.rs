@@ -66,7 +66,7 @@ impl FiringThread {
     ) -> Result<(Self, Arc<Trigger>), Absent> {
         let Some(cpu) = bench.place.other else {
             return Err(Absent::new(
-                "only one CPU may be used, and an interrupt has to come from another",
+                "only one CPU may be used, and an interrupt must come from another",
                 "start it on more CPUs: `taskset -c 0-1 hairspring sheet`, or widen the cpuset of the container",
             ));
         };

@@ -14,8 +14,8 @@ use hairspring_time::{CounterStep, Timebase};
 
 use super::port::{Ability, Calls, Placement, Port, RunOutcome};
 use crate::caches::CacheSweep;
+use crate::interleaving::median;
 use crate::probe::{Reading, Taken, slope};
-use crate::rounds::median;
 
 /// The most samples of a cell.
 const SAMPLES_MOST: usize = 10_000;
@@ -436,7 +436,7 @@ impl Series {
         }
         if self.values.is_empty() {
             let remedy = "take the sheet on a machine that is less busy";
-            return Err(Absent::new("the run brought no sample in its time", remedy));
+            return Err(Absent::new("the run produced no sample in its time", remedy));
         }
         Ok(self)
     }

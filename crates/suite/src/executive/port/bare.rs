@@ -156,7 +156,7 @@ impl Port for Bare {
             Ability::Semaphore => "std has no semaphore",
             Ability::InheritingLock => "std has no lock with inheritance",
             Ability::Timer | Ability::Tick => "they have no timers with procedures",
-            Ability::Interrupt => "a thread that waits for a descriptor is all there is; see T1 and T2",
+            Ability::Interrupt => "only a thread that waits for a descriptor can serve it; see T1 and T2",
             Ability::Blocks => "they have no pools",
             Ability::LockTime | Ability::PollTime => "there is no executive that could keep others out",
         }))
@@ -233,7 +233,7 @@ impl Port for Bare {
     where
         R: for<'c, 'k> FnMut(&'c ()) + Send + 'static,
     {
-        Err(na("a thread that waits for a descriptor is all there is"))
+        Err(na("only a thread that waits for a descriptor can serve it"))
     }
 
     fn run(&mut self, most: Nanos) -> RunOutcome {

@@ -176,36 +176,52 @@ pub trait Port: Sized + 'static {
     ///
     /// # Errors
     /// It could not be made.
-    fn lock(&mut self) -> Result<Self::Lock, Absent>;
+    fn lock(&mut self) -> Result<Self::Lock, Absent> {
+        Err(not_compared())
+    }
 
     /// Makes a pool of this many blocks.
     ///
     /// # Errors
     /// It could not be made.
-    fn blocks(&mut self, count: u16) -> Result<Self::Blocks, Absent>;
+    fn blocks(&mut self, _count: u16) -> Result<Self::Blocks, Absent> {
+        Err(not_compared())
+    }
 
     /// Makes a timer that expires once after each start.
     ///
     /// # Errors
     /// It could not be made.
-    fn timer(&mut self, procedure: impl FnMut() + Send + 'static) -> Result<Self::Timer, Absent>;
+    fn timer(&mut self, _procedure: impl FnMut() + Send + 'static) -> Result<Self::Timer, Absent> {
+        Err(not_compared())
+    }
 
     /// Attaches an interrupt procedure that makes no calls.
     ///
     /// # Errors
     /// It could not be attached.
-    fn attach_raw(&mut self, procedure: impl FnMut() + Send + 'static) -> Result<Self::Interrupt, Absent>;
+    fn attach_raw(&mut self, _procedure: impl FnMut() + Send + 'static) -> Result<Self::Interrupt, Absent> {
+        Err(not_compared())
+    }
 
     /// Attaches an interrupt procedure that makes calls.
     ///
     /// # Errors
     /// It could not be attached.
-    fn attach<R>(&mut self, procedure: R) -> Result<Self::Interrupt, Absent>
+    fn attach<R>(&mut self, _procedure: R) -> Result<Self::Interrupt, Absent>
     where
-        R: for<'c, 'k> FnMut(&'c Self::InterruptCalls<'k>) + Send + 'static;
+        R: for<'c, 'k> FnMut(&'c Self::InterruptCalls<'k>) + Send + 'static,
+    {
+        Err(not_compared())
+    }
 
     /// Runs until a task calls [`Calls::stop`], at most this long. Tasks that have not ended by then are ended in any way.
     fn run(&mut self, most: Nanos) -> RunOutcome;
+}
+
+/// The absence of what an executive is not compared in; the default of the services that few ports have.
+pub fn not_compared() -> Absent {
+    Absent::final_("n/a: not part of this comparison")
 }
 
 /// The calls of a task. They act on, or for, the task whose body received this object.

@@ -145,7 +145,7 @@ impl<K: BackendKind> Port for Ours<K> {
             Ability::PreemptsCaller if K::SEVERAL_CPUS => {
                 "n/a on thread_smp: the sender is not preempted, the receiver runs on another CPU"
             }
-            Ability::Yield if K::SEVERAL_CPUS => "n/a on thread_smp: tasks that are equal run at the same time",
+            Ability::Yield if K::SEVERAL_CPUS => "n/a on thread_smp: equal tasks run at the same time",
             Ability::InheritingLock if K::SEVERAL_CPUS => {
                 "n/a on thread_smp: the owner and those who wait for it run at the same time"
             }

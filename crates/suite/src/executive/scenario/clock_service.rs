@@ -27,7 +27,7 @@ fn ahead(cache: Cache) -> Nanos {
 pub(super) fn timers<P: Port>() -> Group {
     let measures = "the moment a timer is due until its procedure is entered, while a task computes";
     let quantities = vec![
-        quantity("t1", "T1", How::Loop, "a look at the clock with a timer set and nothing due"),
+        quantity("t1", "T1", How::Loop, "a check of the clock with a timer set and none due"),
         quantity("t2", "T2", How::Stamp, measures),
         quantity("t3", "T3", How::Stamp, "the timer procedure returns until the interrupted task continues"),
     ];

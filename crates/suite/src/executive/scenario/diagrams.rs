@@ -35,24 +35,24 @@ pub(super) fn mailbox() -> Diagram {
 /// Timers.
 pub(super) fn timer() -> Diagram {
     Diagram::new(
-        "A computes; once the clock is looked at with nothing due, once a timer goes off.",
+        "A computes; once the clock is checked with none due, once a timer expires.",
         Origin::Ours,
         &["procedure", "A"],
     )
     .run(1, 0, 3)
-    .call(1, 3, "tick, nothing due")
+    .call(1, 3, "tick, none due")
     .run(1, 6, 10)
     .call(1, 10, "timer is due")
     .run(0, 14, 17)
     .run(1, 20, 23)
-    .span("T1", 3, 6, "a look at the clock with nothing due")
+    .span("T1", 3, 6, "a check of the clock with none due")
     .span("T2", 10, 14, "the moment the timer is due until its procedure is entered")
     .span("T3", 17, 20, "the procedure returns until A continues")
 }
 
 /// A delay.
 pub(super) fn delay() -> Diagram {
-    Diagram::new("A delays; X, which is less urgent, runs until A's time has come.", Origin::Ours, &["A", "X"])
+    Diagram::new("A delays; X, which is less urgent, runs until A is due.", Origin::Ours, &["A", "X"])
         .run(0, 0, 3)
         .call(0, 3, "delay")
         .run(1, 6, 12)

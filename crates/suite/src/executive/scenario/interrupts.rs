@@ -108,14 +108,14 @@ pub(crate) fn longest<P: Port>(polls: bool) -> Vec<Longest> {
     let mut rows = vec![row(
         "lock",
         "longest time locked",
-        "the longest time in which the executive keeps others out of its state while tasks trigger, wait, wake and end",
+        "the longest time in which the executive locks others out of its state while tasks trigger, wait, wake and end",
         |bench| longest_time::<P>(bench, false),
     )];
     if polls {
         rows.push(row(
             "poll",
             "longest time unpolled",
-            "the longest time between two looks at interrupts in the same runs, the code of tasks included",
+            "the longest time between two polls for interrupts in the same runs, with the code of tasks",
             |bench| longest_time::<P>(bench, true),
         ));
     }
@@ -143,7 +143,7 @@ fn longest_time<P: Port>(bench: &Bench, polling: bool) -> Taken {
         longest.extend(time.map(|time| time.count() as f64));
     }
     if longest.is_empty() {
-        return Err(Absent::final_("the executive told no longest time"));
+        return Err(Absent::final_("the executive reported no longest time"));
     }
     Ok(Reading::samples(longest))
 }

@@ -79,11 +79,11 @@ impl Quantity {
         let between = if quantity.is_empty() { "" } else { "." };
         let (cache_segment, load_segment) = (cache.segment(), load.segment());
         let caches = match cache {
-            Cache::Hot => "caches as the round before left them".to_owned(),
-            Cache::Dirty => format!("caches written full before each {}", self.dirty_before),
+            Cache::Hot => "caches as the previous round left them".to_owned(),
+            Cache::Dirty => format!("caches overwritten before each {}", self.dirty_before),
         };
         let rest = match load {
-            BackgroundLoad::Idle => "no load of ours",
+            BackgroundLoad::Idle => "no added load",
             BackgroundLoad::Loaded => "another CPU streams through memory",
         };
         Row::new(

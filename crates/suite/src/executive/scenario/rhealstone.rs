@@ -15,7 +15,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
         Component {
             segment: "task_switch",
             label: "task switch",
-            measures: "yield between two equal tasks, the call itself included",
+            measures: "yield between two equal tasks, with the call itself",
             how: How::Loop,
             place: 0,
             run: |bench| Ok(switching::yields::<P>(bench, Cache::Hot)?.series(0)),
@@ -23,7 +23,7 @@ pub(crate) fn components<P: Port>() -> [Component; 6] {
         Component {
             segment: "preemption",
             label: "preemption",
-            measures: "a task wakes a more urgent one, until that runs on (T3 of wait/wake)",
+            measures: "a task wakes a more urgent one, until that continues (T3 of wait/wake)",
             how: How::Chain,
             place: 2,
             run: |bench| waitwake::split::<P>(bench, Cache::Hot).swap_remove(2),

@@ -11,7 +11,7 @@ use crate::probe::spin;
 
 /// The table.
 pub(super) fn group<P: Port>() -> Group {
-    let measures = "yield between two equal tasks; with hot caches less a yield with nobody to yield to, with dirty ones from the call until \
+    let measures = "yield between two equal tasks; with hot caches less a yield without another task, with dirty ones from the call until \
                     the other task runs";
     let quantities = vec![quantity("", "task switch", How::Diff, measures)];
     Group {

@@ -18,7 +18,7 @@ pub(crate) fn tests<P: Port>() -> [Component; 8] {
         test(
             "basic",
             "basic processing",
-            "one pass over an array of 1,024 words: what the CPU can do, with no executive in it",
+            "one pass over an array of 1,024 words: the CPU alone, without an executive",
             |bench| able::<P>(&[], || basic::<P>(bench)),
         ),
         test("cooperative", "cooperative scheduling", "five equal tasks yield in turn: one yield", |bench| {

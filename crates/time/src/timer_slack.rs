@@ -1,4 +1,4 @@
-//! [`Quiet`]: a thread whose timers the kernel does not delay on purpose.
+//! [`LeastSlack`]: a thread whose timers the kernel does not delay on purpose.
 
 use hairspring_machine::{Machine, Nanos, Policy};
 
@@ -6,14 +6,14 @@ use hairspring_machine::{Machine, Nanos, Policy};
 ///
 /// It is not a [`Held`](hairspring_machine::Held) wish, because that allocates and locks. No other code of the thread runs while it exists,
 /// so restoring the slack that it found is right.
-pub(crate) struct Quiet<'m, M: Machine> {
+pub(crate) struct LeastSlack<'m, M: Machine> {
     machine: &'m M,
     /// The thread's policy when this began.
     pub(crate) policy: Policy,
     slack: Option<Nanos>,
 }
 
-impl<'m, M: Machine> Quiet<'m, M> {
+impl<'m, M: Machine> LeastSlack<'m, M> {
     pub(crate) fn begin(machine: &'m M) -> Self {
         let policy = machine.policy();
         // Real-time policies have no slack.
@@ -25,7 +25,7 @@ impl<'m, M: Machine> Quiet<'m, M> {
     }
 }
 
-impl<M: Machine> Drop for Quiet<'_, M> {
+impl<M: Machine> Drop for LeastSlack<'_, M> {
     fn drop(&mut self) {
         if let Some(slack) = self.slack {
             self.machine.set_timer_slack(slack);

@@ -30,7 +30,7 @@ use serde::Deserialize;
 
 use super::json_position::{Step, position};
 use super::link::{Bus, Link, LinkState, PAYLOAD_LEAST_BYTES, PAYLOAD_MOST_BYTES, Speed};
-use super::topology::{BusDevice, DeviceKind, MEMORY, Segment, SegmentKind, Topology, TopologyError, listed};
+use super::{BusDevice, DeviceKind, MEMORY, Segment, SegmentKind, Topology, TopologyError, listed};
 use hairspring_ring::units::{ByteRate, Bytes};
 
 /// The schema that this version reads.
@@ -41,10 +41,10 @@ pub const FILE_MOST_BYTES: usize = 4 << 20;
 
 /// The built-in topologies: name and text.
 const BUILT_IN: [(&str, &str); 4] = [
-    ("an006-shared-pcix", include_str!("../topologies/an006-shared-pcix.json")),
-    ("an006-own-pcix", include_str!("../topologies/an006-own-pcix.json")),
-    ("an006-shared-pci", include_str!("../topologies/an006-shared-pci.json")),
-    ("an006-own-bus", include_str!("../topologies/an006-own-bus.json")),
+    ("an006-shared-pcix", include_str!("../../topologies/an006-shared-pcix.json")),
+    ("an006-own-pcix", include_str!("../../topologies/an006-own-pcix.json")),
+    ("an006-shared-pci", include_str!("../../topologies/an006-shared-pci.json")),
+    ("an006-own-bus", include_str!("../../topologies/an006-own-bus.json")),
 ];
 
 #[derive(Deserialize)]

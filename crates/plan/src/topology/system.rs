@@ -12,7 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::link::{Link, LinkState, Speed};
-use super::topology::{BusDevice, DeviceKind, Place, Segment, SegmentKind, Topology};
+use super::{BusDevice, DeviceKind, Place, Segment, SegmentKind, Topology};
 
 /// The most layers of volumes between a folder and its disk; a mapped volume on an array on partitions has three.
 const LAYERS_MOST: u32 = 8;

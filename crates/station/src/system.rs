@@ -6,7 +6,7 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-use hairspring_device::calls::poll;
+use hairspring_device::system::poll;
 use hairspring_machine::{Instant, Nanos};
 use rustix::event::EventfdFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};

@@ -13,7 +13,7 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{Consumer, Producer, ring};
 
 /// Takes data out of the ring, and checks each byte and the place of each gap.
-pub(super) struct Listener {
+pub(super) struct TestConsumer {
     pub(super) consumer: Consumer,
     layout: Layout,
     pattern: Pattern,
@@ -24,14 +24,15 @@ pub(super) struct Listener {
     pub(super) evicted_bytes: u64,
 }
 
-pub(super) fn pair(layout: Layout, pattern: Pattern, size: Bytes, on_overrun: OnOverrun) -> (Producer, Listener) {
+pub(super) fn pair(layout: Layout, pattern: Pattern, size: Bytes, on_overrun: OnOverrun) -> (Producer, TestConsumer) {
     let memory = Memory::mirrored(size, size, Pages::Small).expect("memory");
     let (producer, consumer) = ring(Arc::new(memory), Bytes(1000), on_overrun).expect("a ring");
-    let listener = Listener { consumer, layout, pattern, position: 0, frame: 0, gaps: Vec::new(), evicted_bytes: 0 };
+    let listener =
+        TestConsumer { consumer, layout, pattern, position: 0, frame: 0, gaps: Vec::new(), evicted_bytes: 0 };
     (producer, listener)
 }
 
-impl Listener {
+impl TestConsumer {
     /// Advances to a position and checks what lies before it; `bytes` are the data, or `None` if they were evicted.
     fn pass(&mut self, to: u64, bytes: Option<&[u8]>) {
         let from = self.position;
@@ -95,7 +96,7 @@ impl Listener {
 }
 
 /// Serves a source that waits for descriptors until it ends, and consumes after each call.
-pub(super) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &mut Listener) -> End {
+pub(super) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &mut TestConsumer) -> End {
     source.start(Instant::BOOT);
     loop {
         let next = source.service(Instant::BOOT, ring);

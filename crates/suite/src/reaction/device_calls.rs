@@ -38,7 +38,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
             calls(act, context.share(SHARE), timebase)
         });
     }
-    let measures = "all that a unit does for an event that has come already: take it, stamp every stage, lock and unlock an \
+    let measures = "the whole work of a unit for a pending event: take it, stamp every stage, lock and unlock an \
                     idle board that is not accessed, and put the stamps into the ring; the mean of 1,000 events";
     let row = Row::new("dispatch", "dispatch", Unit::Ns, Method::Mean, measures);
     probes.one_on_host(setting, table, row, |context, timebase| dispatch(context.share(SHARE), timebase));
@@ -73,7 +73,7 @@ struct Ready<'t> {
 
 impl EventSource<Host> for Ready<'_> {
     fn name(&self) -> String {
-        "events that have come already".to_owned()
+        "pending events".to_owned()
     }
 
     fn adopt(&mut self, successor: Timebase<Host>) {

@@ -1,4 +1,4 @@
-//! Helpers of a session: the guard that ends the others when a thread leaves, and the watch on free space.
+//! The guards of a session: one ends the others when a thread leaves, one watches the free space.
 
 use std::any::Any;
 use std::path::PathBuf;

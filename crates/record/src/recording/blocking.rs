@@ -15,7 +15,7 @@ use hairspring_ring::units::Bytes;
 pub(crate) const PIECE: Bytes = Bytes::mib(1);
 
 /// A store and a buffer attached to it.
-pub(crate) struct Disk<'a> {
+pub(crate) struct BlockingStore<'a> {
     pub(crate) store: &'a mut dyn Store,
     scratch: Scratch,
     memory: MemoryId,
@@ -23,7 +23,7 @@ pub(crate) struct Disk<'a> {
     completions: Vec<Completion>,
 }
 
-impl<'a> Disk<'a> {
+impl<'a> BlockingStore<'a> {
     pub(crate) fn new(store: &'a mut dyn Store) -> Result<Self, RecordingError> {
         let (scratch, memory, notifier) = buffer(store, PIECE)?;
         Ok(Self { store, scratch, memory, notifier, completions: Vec::new() })

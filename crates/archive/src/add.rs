@@ -1,0 +1,285 @@
+//! Adding and removing sheets.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use hairspring_sheet::{Figure, SCHEMA, Sheet, Value};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, params};
+use serde::Deserialize;
+
+use crate::identity::{build_of, conditions_of};
+use crate::packed::{compressed, decompressed, in_columns};
+use crate::{Archive, ArchiveError, machine_id, sheet_id};
+
+/// No sheet is larger: the largest ones have 5 MB.
+pub const SHEET_BYTES_MAX: u64 = 32 << 20;
+/// What is decompressed at most: a form is a little longer than its text.
+pub(crate) const FORM_BYTES_MAX: u64 = 2 * SHEET_BYTES_MAX;
+/// A sheet that takes more than this share of its base when compressed beside it becomes the base of later ones.
+const UNLIKE: f64 = 0.9;
+
+/// What became of a sheet that was to be added. Both hold its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is new.
+    New(String),
+    /// The archive has it already.
+    Known(String),
+}
+
+impl Added {
+    /// The id of the sheet.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::New(id) | Self::Known(id) => id,
+        }
+    }
+}
+
+/// Reads a file that should be a sheet, in bounded memory: rubbish of any size is refused after its first bytes, or at the greatest size
+/// that a sheet has.
+///
+/// # Errors
+/// The file cannot be read, is too large, or does not begin as JSON does.
+pub fn read_sheet_text(path: &Path) -> Result<String, ArchiveError> {
+    let failed = |error| ArchiveError::Io(format!("read {}", path.display()), error);
+    let file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    if length > SHEET_BYTES_MAX {
+        return Err(ArchiveError::TooLarge(length));
+    }
+    let mut bytes = Vec::new();
+    let mut limited = file.take(SHEET_BYTES_MAX + 1);
+    limited.by_ref().take(4096).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return Err(ArchiveError::NotASheet(
+            "it does not begin as JSON; give a sheet that was written with --format json".to_owned(),
+        ));
+    }
+    limited.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > SHEET_BYTES_MAX {
+        return Err(ArchiveError::TooLarge(bytes.len() as u64));
+    }
+    String::from_utf8(bytes).map_err(|_| ArchiveError::NotASheet("it is no text in UTF-8".to_owned()))
+}
+
+/// The sheet in a text. Reads the version first, without keeping anything else, so that no other document takes memory.
+pub(crate) fn parsed(json: &str) -> Result<Sheet, ArchiveError> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: Option<String>,
+    }
+    if json.len() as u64 > SHEET_BYTES_MAX {
+        return Err(ArchiveError::TooLarge(json.len() as u64));
+    }
+    let not_json =
+        |error| ArchiveError::NotASheet(format!("{error}; give a sheet that was written with --format json"));
+    let head: Head = serde_json::from_str(json).map_err(not_json)?;
+    match head.schema.as_deref() {
+        Some(SCHEMA) => {}
+        Some(other) => {
+            return Err(ArchiveError::NotASheet(format!(
+                "it is a document {other}, and the archive keeps {SCHEMA}; give a sheet"
+            )));
+        }
+        None => {
+            return Err(ArchiveError::NotASheet(format!(
+                "there is no \"schema\": \"{SCHEMA}\" at its top; give a sheet that was written with --format json"
+            )));
+        }
+    }
+    serde_json::from_str(json)
+        .map_err(|error| ArchiveError::NotASheet(format!("{error}; take or copy the sheet again")))
+}
+
+/// Says whether a text is a sheet that an archive can keep.
+///
+/// # Errors
+/// It is not, and why.
+pub fn check(json: &str) -> Result<(), ArchiveError> {
+    taken_ns(&parsed(json)?).map(drop)
+}
+
+/// When a sheet was taken, in nanoseconds since 1970.
+fn taken_ns(sheet: &Sheet) -> Result<i64, ArchiveError> {
+    let taken: Timestamp = sheet.taken.start.parse().map_err(|_| {
+        ArchiveError::NotASheet(format!("its start {:?} is not a time such as 2026-01-31T12:00:00Z", sheet.taken.start))
+    })?;
+    i64::try_from(taken.as_nanosecond())
+        .map_err(|_| ArchiveError::NotASheet(format!("its start {taken} is before 1678 or after 2262")))
+}
+
+impl Archive {
+    /// Adds a sheet, given as its JSON. When this returns, the sheet is on the disk.
+    ///
+    /// # Errors
+    /// The text is no sheet, or cannot be written. Then the archive is unchanged.
+    pub fn add(&mut self, json: &str) -> Result<Added, ArchiveError> {
+        let sheet = parsed(json)?;
+        let id = sheet_id(json);
+        if is_known(&self.connection, &id)? {
+            return Ok(Added::Known(id));
+        }
+        let form = in_columns(json);
+        let (machine, effort) = (machine_id(&sheet.conditions), sheet.taken.effort.as_str());
+        let pack = |base: &str| compressed(&form, base).map_err(|error| ArchiveError::Io("compress".to_owned(), error));
+        // Compressing takes a second: other processes may write meanwhile.
+        let beside = self.base(&machine, effort)?;
+        let packed = match &beside {
+            Some((_, text, _)) => pack(text)?,
+            None => pack(&form)?,
+        };
+        let alike = beside.filter(|(_, _, bytes)| packed.len() as f64 <= UNLIKE * *bytes as f64);
+        let transaction = self.writing()?;
+        if is_known(&transaction, &id)? {
+            return Ok(Added::Known(id));
+        }
+        // A base may have gone with its last sheet.
+        let there = "SELECT count(*) FROM base WHERE number = ?1";
+        let alike = match alike {
+            Some((number, ..)) if transaction.query_row(there, [number], |row| row.get::<_, i64>(0))? == 1 => {
+                Some((number, packed))
+            }
+            _ => None,
+        };
+        let (base, packed) = match alike {
+            Some(alike) => alike,
+            None => {
+                let insert = "INSERT INTO base(machine, effort, packed) VALUES (?1, ?2, ?3)";
+                transaction.execute(insert, params![machine, effort, pack("")?])?;
+                (transaction.last_insert_rowid(), pack(&form)?)
+            }
+        };
+        let insert = "INSERT INTO document(bytes, base, packed) VALUES (?1, ?2, ?3)";
+        transaction.execute(insert, params![json.len() as i64, base, packed])?;
+        derive(&transaction, transaction.last_insert_rowid(), &id, &sheet)?;
+        transaction.commit()?;
+        Ok(Added::New(id))
+    }
+
+    /// The newest base of a machine: its number, its text, and how much it takes.
+    fn base(&self, machine: &str, effort: &str) -> Result<Option<(i64, String, usize)>, ArchiveError> {
+        let query = "SELECT number, packed FROM base WHERE machine = ?1 AND effort = ?2 ORDER BY number DESC LIMIT 1";
+        let found = self.connection.query_row(query, [machine, effort], |row| Ok((row.get(0)?, row.get(1)?)));
+        let Some((number, packed)): Option<(i64, Vec<u8>)> = found.optional()? else { return Ok(None) };
+        let text = decompressed(&packed, "", FORM_BYTES_MAX)
+            .map_err(|error| ArchiveError::Damaged(format!("a base cannot be decompressed ({error})")))?;
+        Ok(Some((number, text, packed.len())))
+    }
+
+    /// Removes sheets by their whole ids, and gives their space back. Returns how many were there.
+    ///
+    /// # Errors
+    /// The archive cannot be written. Then it is unchanged.
+    pub fn remove<T: AsRef<str>>(&mut self, ids: &[T]) -> Result<usize, ArchiveError> {
+        let transaction = self.writing()?;
+        let mut removed = 0;
+        for id in ids {
+            let number =
+                transaction.query_row("SELECT number FROM sheet WHERE id = ?1", [id.as_ref()], |row| row.get(0));
+            let Some(number): Option<i64> = number.optional()? else { continue };
+            transaction.execute("DELETE FROM figure WHERE sheet = ?1", [number])?;
+            transaction.execute("DELETE FROM sheet WHERE number = ?1", [number])?;
+            transaction.execute("DELETE FROM document WHERE sheet = ?1", [number])?;
+            removed += 1;
+        }
+        transaction.execute_batch(
+            "DELETE FROM base WHERE number NOT IN (SELECT base FROM document WHERE base IS NOT NULL);
+             DELETE FROM fact WHERE conditions NOT IN (SELECT conditions FROM sheet);
+             DELETE FROM conditions WHERE number NOT IN (SELECT conditions FROM sheet);
+             DELETE FROM machine WHERE number NOT IN (SELECT machine FROM sheet);",
+        )?;
+        transaction.commit()?;
+        if removed > 0 {
+            self.connection.execute_batch("VACUUM")?;
+        }
+        Ok(removed)
+    }
+}
+
+fn is_known(connection: &Connection, id: &str) -> Result<bool, ArchiveError> {
+    Ok(connection.query_row("SELECT count(*) FROM sheet WHERE id = ?1", [id], |row| row.get::<_, i64>(0))? > 0)
+}
+
+/// Enters a document into the derived tables.
+pub(crate) fn derive(connection: &Connection, number: i64, id: &str, sheet: &Sheet) -> Result<(), ArchiveError> {
+    let taken_ns = taken_ns(sheet)?;
+    let (host, cpu) = (sheet.conditions.value("host.name"), sheet.conditions.value("cpu.model"));
+    let machine_id = machine_id(&sheet.conditions);
+    connection
+        .prepare("INSERT OR IGNORE INTO machine(id, host, cpu) VALUES (?1, ?2, ?3)")?
+        .execute(params![machine_id, host, cpu])?;
+    let machine = number_of(connection, "SELECT number FROM machine WHERE id = ?1", &machine_id)?;
+    let conditions = conditions(connection, sheet)?;
+    let (mut figures, mut absent) = (0, 0);
+    for row in sheet.rows() {
+        match &row.value {
+            Value::Figure(_) => figures += 1,
+            Value::Absent(_) => absent += 1,
+        }
+    }
+    connection
+        .prepare(
+            "INSERT INTO sheet(number, id, taken_ns, taken, machine, conditions, version, build, effort, interrupted, figures, absent)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        )?
+        .execute(params![
+            number,
+            id,
+            taken_ns,
+            sheet.taken.when(),
+            machine,
+            conditions,
+            sheet.hairspring.version,
+            build_of(sheet),
+            sheet.taken.effort,
+            sheet.taken.interrupted,
+            figures,
+            absent
+        ])?;
+    let mut find = connection.prepare("SELECT number FROM quantity WHERE id = ?1 AND unit = ?2")?;
+    let mut name = connection.prepare("INSERT INTO quantity(id, unit, label) VALUES (?1, ?2, ?3)")?;
+    let mut enter = connection
+        .prepare("INSERT OR IGNORE INTO figure(sheet, quantity, n, median, half_width) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for row in sheet.rows() {
+        let Some(figure) = row.figure() else { continue };
+        let Some(median) = figure.median.filter(|median| median.is_finite()) else { continue };
+        let unit = figure.unit.name();
+        let quantity = match find.query_row([&row.id, unit], |found| found.get(0)).optional()? {
+            Some(quantity) => quantity,
+            None => {
+                name.execute([&row.id, unit, &row.label])?;
+                connection.last_insert_rowid()
+            }
+        };
+        let n = i64::try_from(figure.n).unwrap_or(i64::MAX);
+        enter.execute(params![number, quantity, n, median, half_width(figure)])?;
+    }
+    Ok(())
+}
+
+/// Half of the width of the interval that holds the median.
+fn half_width(figure: &Figure) -> Option<f64> {
+    figure.median_interval.map(|[low, high]| (high - low) / 2.0).filter(|half| half.is_finite())
+}
+
+/// The number of a sheet's conditions, which are entered if they are new.
+fn conditions(connection: &Connection, sheet: &Sheet) -> Result<i64, ArchiveError> {
+    let (id, facts) = conditions_of(sheet);
+    let new = connection.prepare("INSERT OR IGNORE INTO conditions(id) VALUES (?1)")?.execute([&id])? > 0;
+    let number = number_of(connection, "SELECT number FROM conditions WHERE id = ?1", &id)?;
+    if new {
+        let insert = "INSERT INTO fact(conditions, place, id, label, value) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let mut enter = connection.prepare(insert)?;
+        for (place, (id, label, value)) in facts.iter().enumerate() {
+            enter.execute(params![number, place as i64, id, label, value])?;
+        }
+    }
+    Ok(number)
+}
+
+fn number_of(connection: &Connection, query: &str, id: &str) -> Result<i64, ArchiveError> {
+    Ok(connection.prepare(query)?.query_row([id], |row| row.get(0))?)
+}

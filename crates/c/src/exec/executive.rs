@@ -1,0 +1,76 @@
+//! An executive of a C program, which stays with the thread that made it, and the type of its messages.
+
+#![expect(unsafe_code, reason = "an executive that stays with its thread; a message is numbers")]
+#![expect(non_camel_case_types, reason = "names of C")]
+
+use std::ffi::CString;
+use std::thread::ThreadId;
+
+use hairspring_exec::{CallSite, Caller, Executive};
+
+use super::ids::hs_exec_task;
+use crate::error::{Failure, HS_E_THREAD};
+use crate::handle::Kind;
+use crate::pointer::Numbers;
+
+/// An executive. Belongs to the thread that made it.
+pub struct hs_exec(());
+
+/// A message: 32 bytes, copied when it is sent and when it is received.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct hs_exec_message {
+    /// The program's.
+    pub words: [u64; 4],
+}
+
+// SAFETY: numbers.
+unsafe impl Numbers for hs_exec_message {}
+
+pub(crate) struct OwnedExec {
+    executive: Executive,
+    pub(super) home: u32,
+    thread: ThreadId,
+    /// Of the latest run.
+    pub(super) mishaps: Vec<(hs_exec_task, CString)>,
+    /// Frees what the program holds of this executive.
+    pub(super) parts: Vec<Box<dyn FnOnce()>>,
+}
+
+// SAFETY: every use asks `is_own` first, so that only the thread that made it reaches what is in it; `hs_exec_free` asks, too.
+unsafe impl Send for OwnedExec {}
+
+impl Drop for OwnedExec {
+    fn drop(&mut self) {
+        self.parts.drain(..).for_each(|free| free());
+    }
+}
+
+impl Kind for hs_exec {
+    type Owned = OwnedExec;
+    const WORD: u64 = u64::from_le_bytes(*b"executiv");
+    const NAME: &'static str = "executive";
+}
+
+impl OwnedExec {
+    /// An executive of the calling thread.
+    pub(super) fn new(executive: Executive, home: u32) -> Self {
+        Self { executive, home, thread: std::thread::current().id(), mishaps: Vec::new(), parts: Vec::new() }
+    }
+
+    /// Refuses threads that did not make it.
+    pub(super) fn is_own(&self) -> Result<(), Failure> {
+        if std::thread::current().id() == self.thread {
+            return Ok(());
+        }
+        Err(Failure::new(HS_E_THREAD, "use an executive: it belongs to the thread that made it"))
+    }
+
+    pub(super) fn caller(&self) -> Caller<'_> {
+        self.executive.caller()
+    }
+
+    pub(super) fn executive(&mut self) -> &mut Executive {
+        &mut self.executive
+    }
+}

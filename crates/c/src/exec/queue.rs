@@ -1,0 +1,155 @@
+//! Queues of messages whose senders wait for room.
+
+#![expect(unsafe_code, reason = "names of exported functions are the linker's")]
+#![expect(non_camel_case_types, reason = "names of C")]
+
+use std::ffi::c_int;
+
+use hairspring_exec::{CallStatus, Create, Limit, MessageQueue};
+
+use super::context::{Site, current, in_task, limit, not_within};
+use super::executive::{hs_exec, hs_exec_message};
+use super::outcome::{failure, foreign, meaning, negative, not_here};
+use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, HS_OK, door, say};
+use crate::handle::{Alone, Kind, free, make, peek};
+use crate::pointer::{Place, read};
+
+/// The longest queue, so that a mistaken sign is told.
+const MOST_MESSAGES: u32 = 1 << 24;
+
+/// A queue of messages, first in, first out. Lives as long as its executive; only its tasks and procedures use it.
+pub struct hs_exec_queue(());
+
+pub(crate) struct OwnedQueue {
+    queue: MessageQueue<hs_exec_message>,
+    home: u32,
+}
+
+impl Kind for hs_exec_queue {
+    type Owned = OwnedQueue;
+    const WORD: u64 = u64::from_le_bytes(*b"execqueu");
+    const NAME: &'static str = "queue of messages";
+    const GOES_AT_ONCE: bool = false;
+}
+
+/// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs. Allocates. The queue is freed with its executive.
+/// HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_queue_new(exec: *mut hs_exec, messages: u32, queue: *mut *mut hs_exec_queue) -> c_int {
+    door(|| {
+        let place = Place::new(queue)?;
+        not_within()?;
+        if !(1..=MOST_MESSAGES).contains(&messages) {
+            return Err(Failure::new(HS_E_RANGE, "create a queue: it has room for 1 to 16,777,216 messages"));
+        }
+        let mut owned = Alone::of(exec)?;
+        owned.is_own()?;
+        let made = Site(owned.caller()).message_queue(messages as usize).map_err(|error| failure(error.into()))?;
+        let home = owned.home;
+        let handle = make::<hs_exec_queue>(OwnedQueue { queue: made, home });
+        owned.parts.push(Box::new(move || {
+            // It fails only if the program freed memory that is not its own.
+            let _ = free(handle);
+        }));
+        place.put(handle);
+        Ok(())
+    })
+}
+
+/// Sends a message; a task waits for room, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_FULL (no room, and HS_EXEC_NO_WAIT),
+/// HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_queue_send(
+    queue: *mut hs_exec_queue,
+    message: *const hs_exec_message,
+    limit_ns: i64,
+) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let message = match read(message) {
+        Ok(message) => message,
+        Err(failure) => return failure.tell(),
+    };
+    if limit == Limit::NoWait {
+        return within_queue(queue, |site, queue| queue.try_send(&site, message).map_err(|unsent| unsent.why.into()));
+    }
+    waiting_for(queue, |task, queue| queue.send(task, message, limit).map_err(|unsent| unsent.why.into()))
+}
+
+/// Takes the first message; a task waits for one, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_TIMED_OUT, HS_E_CANCELLED,
+/// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_queue_receive(
+    queue: *mut hs_exec_queue,
+    limit_ns: i64,
+    message: *mut hs_exec_message,
+) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let Ok(place) = Place::new(message) else { return HS_E_NULL };
+    if limit == Limit::NoWait {
+        return within_queue(queue, |site, queue| {
+            place.put(queue.try_receive(&site)?);
+            Ok(())
+        });
+    }
+    waiting_for(queue, |task, queue| {
+        place.put(queue.receive(task, limit)?);
+        Ok(())
+    })
+}
+
+/// How many messages are in a queue. From tasks and procedures of the executive. HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_queue_count(queue: *mut hs_exec_queue, count: *mut u32) -> c_int {
+    let Ok(place) = Place::new(count) else { return HS_E_NULL };
+    within_queue(queue, |site, queue| {
+        place.put(queue.len(&site) as u32);
+        Ok(())
+    })
+}
+
+/// Drops the messages in a queue, and lets the tasks go on that wait for room. From tasks and procedures of the executive. HS_E_HANDLE,
+/// HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_queue_clear(queue: *mut hs_exec_queue) -> c_int {
+    within_queue(queue, |site, queue| {
+        queue.clear(&site);
+        Ok(())
+    })
+}
+
+fn within_queue(
+    queue: *mut hs_exec_queue,
+    call: impl FnOnce(Site<'_>, &MessageQueue<hs_exec_message>) -> Result<(), CallStatus>,
+) -> c_int {
+    let owned = match peek(queue) {
+        Ok(owned) => owned,
+        Err(failure) => return failure.tell(),
+    };
+    let Some(context) = current() else { return not_here() };
+    if context.home != owned.home {
+        return foreign();
+    }
+    let result = call(Site(context.caller), &owned.queue);
+    context.come_back();
+    match result {
+        Ok(()) => HS_OK,
+        Err(status) => {
+            let (code, sentence) = meaning(status);
+            say(code, sentence)
+        }
+    }
+}
+
+fn waiting_for(
+    queue: *mut hs_exec_queue,
+    call: impl FnOnce(&hairspring_exec::TaskCtx<'static>, &MessageQueue<hs_exec_message>) -> Result<(), CallStatus>,
+) -> c_int {
+    let owned = match peek(queue) {
+        Ok(owned) => owned,
+        Err(failure) => return failure.tell(),
+    };
+    if current().is_some_and(|context| context.home != owned.home) {
+        return foreign();
+    }
+    in_task(|task, _| call(task, &owned.queue))
+}

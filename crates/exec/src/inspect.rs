@@ -1,0 +1,173 @@
+//! [`Inspect`]: questions about an executive's tasks and objects. They change nothing and are in no trace.
+
+use hairspring_exec_core::{
+    Core, EventsId, ExchangeId, Moment, Observer, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TaskState,
+    TaskView, TimerId, Urgency, Waiting,
+};
+use hairspring_machine::Instant;
+
+use crate::calls::CallSite;
+use crate::objects::{Exchange, Mailbox, Pool};
+use crate::system::clock::instant_of;
+
+/// A task as it is now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskInfo {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub state: TaskState,
+    /// What it waits for.
+    pub waiting: Waiting,
+    /// Its own priority.
+    pub priority: Priority,
+    /// The priority that it runs at.
+    pub effective: Priority,
+    /// Whether it is suspended.
+    pub suspended: bool,
+    /// Whether it was killed and has not unwound yet.
+    pub killed: bool,
+    /// Starts that are pending.
+    pub starts: u16,
+    /// Messages that wait in its mailboxes.
+    pub messages: usize,
+    /// When its wait ends by time.
+    pub wait_ends: Option<Instant>,
+}
+
+/// A core, for any type of its observer.
+pub(crate) trait CoreView {
+    fn task(&self, task: TaskId) -> Option<(TaskView, usize, Option<Moment>)>;
+    fn tasks(&self) -> Vec<TaskId>;
+    fn semaphore(&self, semaphore: SemaphoreId) -> Option<u32>;
+    fn owner(&self, resource: ResourceId) -> Option<Option<TaskId>>;
+    fn events(&self, events: EventsId) -> Option<u32>;
+    fn posted(&self, exchange: ExchangeId) -> usize;
+    fn free_buffers(&self, pool: PoolId) -> Option<usize>;
+    fn free_envelopes(&self) -> usize;
+    fn timer(&self, timer: TimerId) -> Option<Moment>;
+}
+
+impl<O: Observer> CoreView for Core<O> {
+    fn task(&self, task: TaskId) -> Option<(TaskView, usize, Option<Moment>)> {
+        Some((self.look(task)?, self.mail_waiting(task), self.wait_deadline(task)))
+    }
+
+    fn tasks(&self) -> Vec<TaskId> {
+        Core::tasks(self)
+    }
+
+    fn semaphore(&self, semaphore: SemaphoreId) -> Option<u32> {
+        Core::semaphore(self, semaphore).map(|(count, _)| count)
+    }
+
+    fn owner(&self, resource: ResourceId) -> Option<Option<TaskId>> {
+        self.resource(resource).map(|(owner, _)| owner)
+    }
+
+    fn events(&self, events: EventsId) -> Option<u32> {
+        self.event_bits(events)
+    }
+
+    fn posted(&self, exchange: ExchangeId) -> usize {
+        Urgency::ALL.into_iter().map(|urgency| Core::posted(self, exchange, urgency).len()).sum()
+    }
+
+    fn free_buffers(&self, pool: PoolId) -> Option<usize> {
+        Core::free_buffers(self, pool)
+    }
+
+    fn free_envelopes(&self) -> usize {
+        Core::free_envelopes(self)
+    }
+
+    fn timer(&self, timer: TimerId) -> Option<Moment> {
+        self.timer_deadline(timer)
+    }
+}
+
+/// Questions about tasks and objects: for tasks, procedures, and the program around them between runs. An answer is old when it comes:
+/// use it for displays and tests, not for decisions that another task can overtake. Not real-time safe where text or lists are returned.
+pub trait Inspect: CallSite {
+    /// All tasks that are not deleted.
+    fn tasks(&self) -> Vec<TaskId> {
+        ask(self, |core| core.tasks())
+    }
+
+    /// A task; none if it was deleted.
+    fn task_info(&self, task: TaskId) -> Option<TaskInfo> {
+        let (view, messages, wait_ends) = ask(self, |core| core.task(task))?;
+        Some(TaskInfo {
+            name: self.caller().kernel.cold().task_name(task),
+            state: view.state,
+            waiting: view.waiting,
+            priority: view.base,
+            effective: view.effective,
+            suspended: view.suspended,
+            killed: view.killed,
+            starts: view.starts,
+            messages,
+            wait_ends: wait_ends.map(instant_of),
+        })
+    }
+
+    /// The units of a semaphore; none if there is no such one.
+    fn semaphore_count(&self, semaphore: SemaphoreId) -> Option<u32> {
+        ask(self, |core| core.semaphore(semaphore))
+    }
+
+    /// The owner of a resource, if it has one.
+    fn resource_owner(&self, resource: ResourceId) -> Option<TaskId> {
+        ask(self, |core| core.owner(resource)).flatten()
+    }
+
+    /// The bits of an event group; none if there is no such one.
+    fn event_bits(&self, events: EventsId) -> Option<u32> {
+        ask(self, |core| core.events(events))
+    }
+
+    /// The messages that wait in a mailbox; 0 in another executive.
+    fn mailbox_len<M: Copy>(&self, mailbox: Mailbox<M>) -> usize {
+        if self.caller().kernel.home() != mailbox.home {
+            return 0;
+        }
+        ask(self, |core| core.task(mailbox.task)).map_or(0, |(_, messages, _)| messages)
+    }
+
+    /// The messages that wait in an exchange; 0 in another executive.
+    fn exchange_len<M: Copy>(&self, exchange: Exchange<M>) -> usize {
+        if self.caller().kernel.home() != exchange.home {
+            return 0;
+        }
+        ask(self, |core| core.posted(exchange.exchange))
+    }
+
+    /// The buffers of a pool that are free; 0 in another executive.
+    fn free_buffers<T: Send + 'static>(&self, pool: &Pool<T>) -> usize {
+        if self.caller().kernel.home() != pool.home {
+            return 0;
+        }
+        ask(self, |core| core.free_buffers(pool.pool)).unwrap_or(0)
+    }
+
+    /// The envelopes that are free.
+    fn free_envelopes(&self) -> usize {
+        ask(self, |core| core.free_envelopes())
+    }
+
+    /// When a timer expires next; none if it is stopped or was deleted.
+    fn timer_expires(&self, timer: TimerId) -> Option<Instant> {
+        ask(self, |core| core.timer(timer)).map(instant_of)
+    }
+}
+
+impl<S: CallSite> Inspect for S {}
+
+fn ask<R>(site: &(impl CallSite + ?Sized), question: impl Fn(&dyn CoreView) -> R) -> R {
+    let mut answer = None;
+    site.caller().kernel.cold().inspect(&mut |core| answer = Some(question(core)));
+    match answer {
+        Some(answer) => answer,
+        None => unreachable!("every back-end lets a question be asked once"),
+    }
+}

@@ -1,0 +1,160 @@
+//! The JSON of `hairspring:clock`: what is known of time, and for readers that compute nothing what follows from it.
+
+use hairspring_machine::{Instant, Nanos};
+use hairspring_ring::units::Frames;
+use serde::{Deserialize, Serialize};
+
+use super::About;
+use crate::clock::axis::{FrameTime, TimeAxis};
+use crate::clock::{ClockChange, ClockChangeKind, ClockPair, ClockRecord, ClockReference, Mark, MarkSource};
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Clock {
+    #[serde(default)]
+    boot_id: Option<String>,
+    #[serde(default)]
+    reference: Option<Reference>,
+    #[serde(default)]
+    pairs: Vec<Pair>,
+    #[serde(default)]
+    marks: Vec<MarkAt>,
+    /// What follows from the above. It is computed again when it is read.
+    #[serde(flatten, skip_deserializing)]
+    derived: Option<Derived>,
+}
+
+#[derive(Serialize)]
+struct Derived {
+    frame0: Option<Frame0>,
+    rate_hz: Option<[f64; 2]>,
+    rate_ppb: Option<[f64; 2]>,
+    over_ns: i64,
+    off_line_ns: i64,
+    steps: Vec<Step>,
+}
+
+#[derive(Serialize)]
+struct Frame0 {
+    monotonic_ns: [i64; 2],
+    how: &'static str,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Reference {
+    synchronised: bool,
+    max_error_ns: i64,
+    read_monotonic_ns: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Pair {
+    monotonic_ns: i64,
+    realtime_ns: i64,
+    raw_ns: i64,
+    suspended_ns: i64,
+    within_ns: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MarkAt {
+    frame: u64,
+    monotonic_ns: [i64; 2],
+    how: String,
+}
+
+#[derive(Serialize)]
+struct Step {
+    kind: &'static str,
+    monotonic_ns: [i64; 2],
+    /// The frames between which it happened.
+    frame: Option<[i64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_ns: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_ppb: Option<[f64; 2]>,
+}
+
+fn ns(instant: Instant) -> i64 {
+    instant.as_monotonic().count()
+}
+
+fn instant(ns: i64) -> Instant {
+    Instant::from_monotonic(Nanos::new(ns))
+}
+
+/// The object; `None` if nothing is known.
+pub(super) fn written(about: &About) -> Option<Clock> {
+    let (clock, axis) = (&about.clock, about.time_axis());
+    (!clock.is_empty()).then(|| Clock {
+        boot_id: clock.boot_id.map(|id| id.to_string()),
+        reference: clock.reference.map(|reference| Reference {
+            synchronised: reference.synchronized,
+            max_error_ns: reference.most_error.count(),
+            read_monotonic_ns: ns(reference.asked),
+        }),
+        pairs: clock.pairs().iter().map(pair).collect(),
+        marks: clock.marks().iter().map(mark).collect(),
+        derived: Some(Derived {
+            frame0: clock
+                .frame0()
+                .map(|mark| Frame0 { monotonic_ns: [mark.earliest, mark.latest].map(ns), how: mark.how.name() }),
+            rate_hz: axis.rate_hz(),
+            rate_ppb: about.rate.and_then(|rate| axis.rate_ppb(rate)),
+            over_ns: axis.over().count(),
+            off_line_ns: axis.off_line().count(),
+            steps: clock.changes().iter().map(|change| step(change, &axis)).collect(),
+        }),
+    })
+}
+
+fn pair(pair: &ClockPair) -> Pair {
+    Pair {
+        monotonic_ns: ns(pair.monotonic),
+        realtime_ns: pair.realtime.count(),
+        raw_ns: pair.raw.count(),
+        suspended_ns: pair.suspended.count(),
+        within_ns: pair.within.count(),
+    }
+}
+
+fn mark(mark: &Mark) -> MarkAt {
+    let monotonic_ns = [mark.earliest, mark.latest].map(ns);
+    MarkAt { frame: mark.frame.0, monotonic_ns, how: mark.how.name().to_owned() }
+}
+
+fn step(change: &ClockChange, axis: &TimeAxis) -> Step {
+    let time = FrameTime { earliest: change.after, latest: change.before };
+    let (kind, by_ns, rate_ppb) = match change.kind {
+        ClockChangeKind::Step(by) => ("step", Some(by.count()), None),
+        ClockChangeKind::Suspend(by) => ("suspend", Some(by.count()), None),
+        ClockChangeKind::Slew(before, after) => ("slew", None, Some([before, after])),
+    };
+    let frame = axis.frames_at(time).map(|(first, last)| [first, last]);
+    Step { kind, monotonic_ns: [change.after, change.before].map(ns), frame, by_ns, rate_ppb }
+}
+
+/// What an object says. Marks that are impossible are left out.
+pub(super) fn read(clock: Clock) -> ClockRecord {
+    let mut record = ClockRecord::default();
+    record.boot_id = clock.boot_id.and_then(|id| id.parse().ok());
+    record.reference = clock.reference.map(|reference| ClockReference {
+        synchronized: reference.synchronised,
+        most_error: Nanos::new(reference.max_error_ns),
+        asked: instant(reference.read_monotonic_ns),
+    });
+    for pair in clock.pairs {
+        record.pair(ClockPair {
+            monotonic: instant(pair.monotonic_ns),
+            realtime: Nanos::new(pair.realtime_ns),
+            raw: Nanos::new(pair.raw_ns),
+            suspended: Nanos::new(pair.suspended_ns),
+            within: Nanos::new(pair.within_ns),
+        });
+    }
+    for MarkAt { frame, monotonic_ns, how } in clock.marks {
+        let [earliest, latest] = monotonic_ns.map(instant);
+        let how = MarkSource::ALL.into_iter().find(|known| known.name() == how).unwrap_or(MarkSource::Arrival);
+        record.mark(Mark { frame: Frames(frame), earliest, latest, how });
+    }
+    record
+}
