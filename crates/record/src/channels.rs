@@ -1,7 +1,7 @@
 //! [`ChannelDescription`]: what a channel of a recording measures: name, unit, scale, range, sensor.
 //!
 //! A card delivers codes. What they stand for is known to the person who wired it: `value = code × scale + offset`, in `unit`. It is
-//! written on a command line ([`written`]) or in a set-up file ([`file`]), checked against the card, and stored in the metadata.
+//! written on a command line ([`written`]) or in a set-up file ([`mod@file`]), checked against the card, and stored in the metadata.
 //!
 //! **Absent means unknown, never 1.** A reader that is asked for values of a channel without a scale must refuse. Only the offset has a
 //! usual value: who states a scale and no offset says that code 0 is value 0, and the offset 0 is then stored.
