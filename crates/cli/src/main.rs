@@ -1,14 +1,14 @@
 //! `hairspring`: the only program that translates arguments, prints and exits; the libraries do not.
 
 mod arguments;
-#[cfg(target_os = "linux")]
-mod children;
 mod command;
 #[cfg(target_os = "linux")]
 mod conclude;
 #[cfg(target_os = "linux")]
 mod drive;
 mod exit;
+#[cfg(target_os = "linux")]
+mod hidden;
 mod histogram;
 mod host;
 mod interrupt;

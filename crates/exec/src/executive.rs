@@ -5,12 +5,12 @@ use hairspring_exec_core::{By, Observer};
 use hairspring_machine::sim::Script;
 use hairspring_machine::{Cpu, CpuSet, Host, Instant, Policy, Sim};
 
+use crate::back_end::BackEnd;
 use crate::calls::{CallSite, Caller, Create, IspCtx};
 use crate::config::{ExecConfig, ExecError, ThreadProfile};
 use crate::engine::{Engine, InterruptProcedure};
 use crate::fiber::Fibers;
 use crate::interrupt::{Arrival, InterruptSource, Isp};
-use crate::kernel::Kernel;
 use crate::report::{Finish, RunLimit};
 use crate::stopper::Stopper;
 use crate::thread::Threads;
@@ -103,7 +103,7 @@ impl Executive {
     /// It kills and unwinds the tasks that are in the middle of a run before it returns. Tasks, timers and all other objects stay for
     /// another run. A run of fibers ends at a call: it cannot end while a task computes.
     pub fn run(&mut self, limit: RunLimit) -> Finish {
-        self.kernel().cold().run(limit)
+        self.back_end().cold().run(limit)
     }
 
     /// Attaches an interrupt service procedure that may make the calls of [`IspCtx`].
@@ -121,14 +121,14 @@ impl Executive {
                 name,
                 &source,
                 InterruptProcedure::Conforming(Box::new(move |fibers, isp, arrival| {
-                    procedure(&IspCtx::new(Kernel::Fiber(fibers), isp), arrival);
+                    procedure(&IspCtx::new(BackEnd::Fiber(fibers), isp), arrival);
                 })),
             ),
             Backing::Other(engine) => engine.attach(
                 name,
                 &source,
                 InterruptProcedure::Conforming(Box::new(move |engine, isp, arrival| {
-                    procedure(&IspCtx::new(Kernel::Other(engine), isp), arrival);
+                    procedure(&IspCtx::new(BackEnd::Other(engine), isp), arrival);
                 })),
             ),
         }?)
@@ -144,42 +144,42 @@ impl Executive {
         source: InterruptSource,
         procedure: impl FnMut(Arrival) + Send + 'static,
     ) -> Result<Isp, ExecError> {
-        Ok(self.kernel().cold().attach(name, &source, InterruptProcedure::Raw(Box::new(procedure)))?)
+        Ok(self.back_end().cold().attach(name, &source, InterruptProcedure::Raw(Box::new(procedure)))?)
     }
 
     /// What ends a run of this executive from any thread.
     pub fn stopper(&self) -> Stopper {
-        Stopper(self.kernel().cold().halt())
+        Stopper(self.back_end().cold().halt())
     }
 
     /// In virtual time, fires an interrupt at a future instant. False on a back-end with real time, where interrupts come from their
     /// sources.
     pub fn interrupt_at(&mut self, isp: &Isp, at: Instant) -> bool {
-        self.kernel().cold().interrupt_at(isp.number, moment_of(at))
+        self.back_end().cold().interrupt_at(isp.number, moment_of(at))
     }
 
     /// Installs scheduler hooks. The executive reports every decision to `hooks` at once: inside the call that made it, on the calling
     /// thread and, with threads, under the executive's lock. Hooks must be short and cannot make calls. A second call replaces the hooks.
     pub fn set_hooks(&mut self, hooks: impl Observer + Send + 'static) {
-        self.kernel().cold().set_hooks(Box::new(hooks));
+        self.back_end().cold().set_hooks(Box::new(hooks));
     }
 
     /// The calls so far, if [`ExecConfig::trace`] asked for them.
     pub fn trace(&self) -> Option<Trace> {
-        self.kernel().cold().trace()
+        self.back_end().cold().trace()
     }
 
-    fn kernel(&self) -> Kernel<'_> {
+    fn back_end(&self) -> BackEnd<'_> {
         match &self.backing {
-            Backing::Fiber(fibers) => Kernel::Fiber(fibers),
-            Backing::Other(engine) => Kernel::Other(engine.as_ref()),
+            Backing::Fiber(fibers) => BackEnd::Fiber(fibers),
+            Backing::Other(engine) => BackEnd::Other(engine.as_ref()),
         }
     }
 }
 
 impl CallSite for Executive {
     fn caller(&self) -> Caller<'_> {
-        Caller { kernel: self.kernel(), by: By::Outside }
+        Caller { back_end: self.back_end(), by: By::Outside }
     }
 }
 

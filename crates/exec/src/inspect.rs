@@ -98,7 +98,7 @@ pub trait Inspect: CallSite {
     fn task_info(&self, task: TaskId) -> Option<TaskInfo> {
         let (view, messages, wait_ends) = ask(self, |core| core.task(task))?;
         Some(TaskInfo {
-            name: self.caller().kernel.cold().task_name(task),
+            name: self.caller().back_end.cold().task_name(task),
             state: view.state,
             waiting: view.waiting,
             priority: view.base,
@@ -128,7 +128,7 @@ pub trait Inspect: CallSite {
 
     /// The messages that wait in a mailbox; 0 in another executive.
     fn mailbox_len<M: Copy>(&self, mailbox: Mailbox<M>) -> usize {
-        if self.caller().kernel.home() != mailbox.home {
+        if self.caller().back_end.home() != mailbox.home {
             return 0;
         }
         ask(self, |core| core.task(mailbox.task)).map_or(0, |(_, messages, _)| messages)
@@ -136,7 +136,7 @@ pub trait Inspect: CallSite {
 
     /// The messages that wait in an exchange; 0 in another executive.
     fn exchange_len<M: Copy>(&self, exchange: Exchange<M>) -> usize {
-        if self.caller().kernel.home() != exchange.home {
+        if self.caller().back_end.home() != exchange.home {
             return 0;
         }
         ask(self, |core| core.posted(exchange.exchange))
@@ -144,7 +144,7 @@ pub trait Inspect: CallSite {
 
     /// The buffers of a pool that are free; 0 in another executive.
     fn free_buffers<T: Send + 'static>(&self, pool: &Pool<T>) -> usize {
-        if self.caller().kernel.home() != pool.home {
+        if self.caller().back_end.home() != pool.home {
             return 0;
         }
         ask(self, |core| core.free_buffers(pool.pool)).unwrap_or(0)
@@ -165,7 +165,7 @@ impl<S: CallSite> Inspect for S {}
 
 fn ask<R>(site: &(impl CallSite + ?Sized), question: impl Fn(&dyn CoreView) -> R) -> R {
     let mut answer = None;
-    site.caller().kernel.cold().inspect(&mut |core| answer = Some(question(core)));
+    site.caller().back_end.cold().inspect(&mut |core| answer = Some(question(core)));
     match answer {
         Some(answer) => answer,
         None => unreachable!("every back-end lets a question be asked once"),

@@ -110,6 +110,7 @@
 //! None by `Executive::new` on Sim. On fibers: one per attached descriptor, and the watchdog while it runs. With threads:
 //! one per task, one for timers, one for the posts to each attached procedure and one for its descriptor, and the watchdog.
 
+mod back_end;
 mod calls;
 mod config;
 mod engine;
@@ -120,7 +121,6 @@ mod hooks;
 mod host;
 mod inspect;
 mod interrupt;
-mod kernel;
 mod message;
 mod objects;
 pub mod programs;

@@ -36,7 +36,7 @@ impl<M: Copy> Mailbox<M> {
     /// If `task` is a task of the executive of `site`, it takes messages of type `M`.
     #[inline(always)]
     pub unsafe fn from_id(site: &impl CallSite, task: TaskId) -> Self {
-        Self::new(task, site.caller().kernel.home())
+        Self::new(task, site.caller().back_end.home())
     }
 }
 
@@ -47,7 +47,7 @@ impl<M: Copy> Exchange<M> {
     /// If `exchange` is an exchange of the executive of `site`, it is one for messages of type `M`.
     #[inline(always)]
     pub unsafe fn from_id(site: &impl CallSite, exchange: ExchangeId) -> Self {
-        Self::new(exchange, site.caller().kernel.home())
+        Self::new(exchange, site.caller().back_end.home())
     }
 }
 

@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::exit::{Exit, Failure};
 use crate::page::Group;
-use crate::{children, conclude, drive, record, tune};
+use crate::{conclude, drive, hidden, record, tune};
 
 /// The groups of commands that only this system has.
 pub(crate) const GROUPS: &[&Group] = &[&conclude::GROUP, &record::GROUP, &drive::GROUP, &tune::GROUP];
@@ -79,8 +79,8 @@ impl SystemCommand {
             Self::Tune(command) => command.run(),
             Self::Turn { job, span_ns, fire_from } => conclude::doctor::turn(job, *span_ns, *fire_from),
             Self::Load { load, folder } => conclude::soak::load(*load, folder),
-            Self::Chain { words } => children::chain(words),
-            Self::Caller { mapped, calls, first } => children::caller(mapped.as_deref(), *calls, first.as_deref()),
+            Self::Chain { words } => hidden::chain(words),
+            Self::Caller { mapped, calls, first } => hidden::caller(mapped.as_deref(), *calls, first.as_deref()),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::{Child, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{code, hairspring, items, json, run, skip, stderr, stdout, succeed};
+use crate::{HAIRSPRING, code, hairspring, items, json, run, skip, stderr, stdout, succeed};
 
 /// What a program sees of its settings: CPUs, slack, policy and nice value of a shell's child.
 const SHOW: &str = "grep Cpus_allowed_list /proc/self/status; cat /proc/self/timerslack_ns; chrt -p $$; nice";
@@ -71,9 +71,10 @@ fn what_cannot_be_set_is_refused_before_anything_runs() {
 
 /// A shell that says when it runs, and then waits.
 fn start(set: &str, script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
-    // A shell cannot trap a signal that was ignored when it began, as SIGHUP is under nohup.
-    let shell = ["env", "--default-signal=HUP", "sh", "-c", script];
-    let mut command = hairspring(&[&["run", "--quiet", "--set", set, "--allow", "machine", "--"][..], &shell].concat());
+    // Under nohup both inherit that SIGHUP is ignored: the command would not pass it on, and the shell cannot trap it.
+    let mut command = std::process::Command::new("env");
+    command.args(["--default-signal=HUP", HAIRSPRING, "run", "--quiet", "--set", set, "--allow", "machine", "--"]);
+    command.args(["sh", "-c", script]).stdin(Stdio::null());
     let mut child = command.stdout(Stdio::piped()).spawn().expect("started");
     let mut said = BufReader::new(child.stdout.take().expect("piped"));
     let mut line = String::new();

@@ -4,9 +4,9 @@ use hairspring_exec_core::TaskId;
 use hairspring_machine::Host;
 
 use super::task::TaskCtx;
+use crate::back_end::BackEnd;
 use crate::engine::{Ended, Unusual};
 use crate::fiber::Fibers;
-use crate::kernel::Kernel;
 use crate::unwind::run_to_end;
 
 /// How a procedure runs.
@@ -64,7 +64,7 @@ impl<'l> Life<'l> {
     #[inline(always)]
     fn ctx(&self) -> TaskCtx<'l> {
         match self {
-            Self::Fiber(fibers, me) => TaskCtx::new(Kernel::Fiber(fibers), *me),
+            Self::Fiber(fibers, me) => TaskCtx::new(BackEnd::Fiber(fibers), *me),
             Self::Once(ctx, _) => ctx.again(),
         }
     }

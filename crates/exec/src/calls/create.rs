@@ -8,9 +8,9 @@ use super::body;
 use super::procedures::{Expiry, TimerCtx};
 use super::services::{CallSite, Caller};
 use super::task::TaskCtx;
+use crate::back_end::BackEnd;
 use crate::engine::Engine;
 use crate::errors::{CreateError, accept, refusal};
-use crate::kernel::Kernel;
 use crate::message::GRAIN;
 use crate::objects::{Broadcast, BytePipe, Condition, Exchange, Join, Mailbox, MessageQueue, Mutex, Pool, Selector};
 
@@ -26,8 +26,8 @@ pub trait Create: CallSite {
         priority: Priority,
         body: impl FnMut(&TaskCtx<'_>) + Send + 'static,
     ) -> Result<TaskId, CreateError> {
-        let Caller { kernel, by } = self.caller();
-        create_task(kernel, by, name, priority, [0; 4], body)
+        let Caller { back_end, by } = self.caller();
+        create_task(back_end, by, name, priority, [0; 4], body)
     }
 
     /// Makes a task that is started by messages of type `M`, with mailboxes of these capacities by urgency (0: none). One
@@ -42,16 +42,16 @@ pub trait Create: CallSite {
         capacities: [u16; 4],
         mut body: impl FnMut(&TaskCtx<'_>, Mailbox<M>, M) + Send + 'static,
     ) -> Result<Mailbox<M>, CreateError> {
-        let Caller { kernel, by } = self.caller();
-        fits::<M>(kernel)?;
-        let home = kernel.home();
+        let Caller { back_end, by } = self.caller();
+        fits::<M>(back_end)?;
+        let home = back_end.home();
         let run = move |ctx: &TaskCtx<'_>| {
             // Started by a trigger there is no message; such a run has nothing to do.
             if let Some(message) = ctx.started_with::<M>() {
                 body(ctx, Mailbox::new(ctx.id(), home), message);
             }
         };
-        create_task(kernel, by, name, priority, capacities, run).map(|task| Mailbox::new(task, home))
+        create_task(back_end, by, name, priority, capacities, run).map(|task| Mailbox::new(task, home))
     }
 
     /// Makes a counting semaphore.
@@ -59,8 +59,8 @@ pub trait Create: CallSite {
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
     fn semaphore(&self, count: u32, limit: u32) -> Result<SemaphoreId, CreateError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.cold().call(by, Call::CreateSemaphore { count, limit })).map(SemaphoreId::from_number)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.cold().call(by, Call::CreateSemaphore { count, limit })).map(SemaphoreId::from_number)
     }
 
     /// Makes a resource with a protocol against priority inversion.
@@ -68,8 +68,8 @@ pub trait Create: CallSite {
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
     fn resource(&self, protocol: ResourceProtocol) -> Result<ResourceId, CreateError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.cold().call(by, Call::CreateResource { protocol })).map(ResourceId::from_number)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.cold().call(by, Call::CreateResource { protocol })).map(ResourceId::from_number)
     }
 
     /// Makes an event group with these bits set.
@@ -77,8 +77,8 @@ pub trait Create: CallSite {
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
     fn events(&self, bits: u32) -> Result<EventsId, CreateError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.cold().call(by, Call::CreateEvents { bits })).map(EventsId::from_number)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.cold().call(by, Call::CreateEvents { bits })).map(EventsId::from_number)
     }
 
     /// Makes a message exchange for messages of type `M`.
@@ -86,10 +86,10 @@ pub trait Create: CallSite {
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
     fn exchange<M: Copy + Send + 'static>(&self, capacities: [u16; 4]) -> Result<Exchange<M>, CreateError> {
-        let Caller { kernel, by } = self.caller();
-        fits::<M>(kernel)?;
-        let number = accept(kernel.cold().call(by, Call::CreateExchange { capacities }))?;
-        Ok(Exchange::new(ExchangeId::from_number(number), kernel.home()))
+        let Caller { back_end, by } = self.caller();
+        fits::<M>(back_end)?;
+        let number = accept(back_end.cold().call(by, Call::CreateExchange { capacities }))?;
+        Ok(Exchange::new(ExchangeId::from_number(number), back_end.home()))
     }
 
     /// Makes a pool of buffers with these contents; at most 65,535.
@@ -97,10 +97,10 @@ pub trait Create: CallSite {
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
     fn pool<T: Send + 'static>(&self, contents: Vec<T>) -> Result<Pool<T>, CreateError> {
-        let Caller { kernel, by } = self.caller();
+        let Caller { back_end, by } = self.caller();
         let Ok(buffers) = u16::try_from(contents.len()) else { return Err(CreateError::TooMany) };
-        let number = accept(kernel.cold().call(by, Call::CreatePool { buffers }))?;
-        Ok(Pool::new(PoolId::from_number(number), kernel.home(), contents.into_iter()))
+        let number = accept(back_end.cold().call(by, Call::CreatePool { buffers }))?;
+        Ok(Pool::new(PoolId::from_number(number), back_end.home(), contents.into_iter()))
     }
 
     /// Makes a task that runs once, starts it, and returns the right to its result.
@@ -173,20 +173,20 @@ pub trait Create: CallSite {
         name: &str,
         mut procedure: impl FnMut(&TimerCtx<'_>, Expiry) + Send + 'static,
     ) -> Result<TimerId, CreateError> {
-        let Caller { kernel, by } = self.caller();
-        let made = match kernel {
-            Kernel::Fiber(fibers) => fibers.make_timer(
+        let Caller { back_end, by } = self.caller();
+        let made = match back_end {
+            BackEnd::Fiber(fibers) => fibers.make_timer(
                 by,
                 name,
                 Box::new(move |fibers, timer, expiry| {
-                    procedure(&TimerCtx::new(Kernel::Fiber(fibers), timer), expiry.into());
+                    procedure(&TimerCtx::new(BackEnd::Fiber(fibers), timer), expiry.into());
                 }),
             ),
-            Kernel::Other(engine) => engine.create_timer(
+            BackEnd::Other(engine) => engine.create_timer(
                 by,
                 name,
                 Box::new(move |engine, timer, expiry| {
-                    procedure(&TimerCtx::new(Kernel::Other(engine), timer), expiry.into());
+                    procedure(&TimerCtx::new(BackEnd::Other(engine), timer), expiry.into());
                 }),
             ),
         };
@@ -198,21 +198,21 @@ impl Create for TaskCtx<'_> {}
 
 /// Makes a task whose procedure is compiled for the back-end at hand.
 fn create_task(
-    kernel: Kernel<'_>,
+    back_end: BackEnd<'_>,
     by: By,
     name: &str,
     priority: Priority,
     mailboxes: [u16; 4],
     mut procedure: impl FnMut(&TaskCtx<'_>) + Send + 'static,
 ) -> Result<TaskId, CreateError> {
-    let made = match kernel {
-        Kernel::Fiber(fibers) => {
+    let made = match back_end {
+        BackEnd::Fiber(fibers) => {
             let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, fibers, me));
             fibers.make_task(by, name, priority, mailboxes, life)
         }
-        Kernel::Other(engine) => {
+        BackEnd::Other(engine) => {
             let run = Box::new(move |engine: &dyn Engine, me| {
-                body::live_once(&mut procedure, &TaskCtx::new(Kernel::Other(engine), me))
+                body::live_once(&mut procedure, &TaskCtx::new(BackEnd::Other(engine), me))
             });
             engine.create_task(by, name, priority, mailboxes, run)
         }
@@ -220,7 +220,7 @@ fn create_task(
     made.map_err(refusal)
 }
 
-fn fits<M>(kernel: Kernel<'_>) -> Result<(), CreateError> {
+fn fits<M>(back_end: BackEnd<'_>) -> Result<(), CreateError> {
     const { assert!(align_of::<M>() <= GRAIN, "messages are aligned to at most 16 bytes") };
-    if kernel.cold().fits(size_of::<M>(), align_of::<M>()) { Ok(()) } else { Err(CreateError::MessageTooBig) }
+    if back_end.cold().fits(size_of::<M>(), align_of::<M>()) { Ok(()) } else { Err(CreateError::MessageTooBig) }
 }

@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 use hairspring_exec_core::{By, Expired, TimerId};
 
 use super::services::{CallSite, Caller};
+use crate::back_end::BackEnd;
 use crate::errors::{ObjectError, accept};
-use crate::kernel::Kernel;
 
 /// The context of a timer procedure. The procedure runs above all tasks and must be short.
 pub struct TimerCtx<'k> {
-    kernel: Kernel<'k>,
+    back_end: BackEnd<'k>,
     timer: TimerId,
     here: PhantomData<*const ()>,
 }
@@ -35,8 +35,8 @@ impl From<Expired> for Expiry {
 }
 
 impl<'k> TimerCtx<'k> {
-    pub(crate) fn new(kernel: Kernel<'k>, timer: TimerId) -> Self {
-        Self { kernel, timer, here: PhantomData }
+    pub(crate) fn new(back_end: BackEnd<'k>, timer: TimerId) -> Self {
+        Self { back_end, timer, here: PhantomData }
     }
 
     /// The timer that went off.
@@ -49,43 +49,43 @@ impl<'k> TimerCtx<'k> {
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
     pub fn delete_timer(&self, timer: TimerId) -> Result<(), ObjectError> {
-        accept(self.kernel.cold().delete_timer(By::Kernel, timer)).map(drop)
+        accept(self.back_end.cold().delete_timer(By::Kernel, timer)).map(drop)
     }
 
     /// Ends the run of the executive.
     pub fn stop(&self) {
-        self.kernel.cold().stop(By::Kernel);
+        self.back_end.cold().stop(By::Kernel);
     }
 }
 
 /// The context of a conforming interrupt service procedure. None of its calls can wait.
 pub struct IspCtx<'k> {
-    kernel: Kernel<'k>,
+    back_end: BackEnd<'k>,
     isp: u16,
     here: PhantomData<*const ()>,
 }
 
 impl<'k> IspCtx<'k> {
     #[inline]
-    pub(crate) fn new(kernel: Kernel<'k>, isp: u16) -> Self {
-        Self { kernel, isp, here: PhantomData }
+    pub(crate) fn new(back_end: BackEnd<'k>, isp: u16) -> Self {
+        Self { back_end, isp, here: PhantomData }
     }
 
     /// Ends the run of the executive.
     pub fn stop(&self) {
-        self.kernel.cold().stop(By::Interrupt(self.isp));
+        self.back_end.cold().stop(By::Interrupt(self.isp));
     }
 }
 
 impl CallSite for TimerCtx<'_> {
     fn caller(&self) -> Caller<'_> {
-        Caller { kernel: self.kernel, by: By::Kernel }
+        Caller { back_end: self.back_end, by: By::Kernel }
     }
 }
 
 impl CallSite for IspCtx<'_> {
     #[inline(always)]
     fn caller(&self) -> Caller<'_> {
-        Caller { kernel: self.kernel, by: By::Interrupt(self.isp) }
+        Caller { back_end: self.back_end, by: By::Interrupt(self.isp) }
     }
 }

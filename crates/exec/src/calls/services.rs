@@ -4,11 +4,11 @@ use crate::system::clock::{instant_of, moment_of};
 use hairspring_exec_core::{By, Call, CallStatus, EventsId, SemaphoreId, TaskId, TimerId, Urgency};
 use hairspring_machine::{Instant, Nanos};
 
+use crate::back_end::BackEnd;
 use crate::errors::{
     BufferError, ObjectError, ParcelError, PeriodError, Refusal, SemaphoreError, SendError, SignalError, TriggerError,
     WakeError, accept, refusal,
 };
-use crate::kernel::Kernel;
 use crate::message::Bytes;
 use crate::objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
 
@@ -24,7 +24,7 @@ pub enum WakeOutcome {
 /// The caller, and the executive that it calls.
 #[derive(Clone, Copy)]
 pub struct Caller<'k> {
-    pub(crate) kernel: Kernel<'k>,
+    pub(crate) back_end: BackEnd<'k>,
     pub(crate) by: By,
 }
 
@@ -41,7 +41,7 @@ pub trait CallSite {
 pub trait Services: CallSite {
     /// The executive's time: `CLOCK_MONOTONIC`, or the simulated machine's.
     fn now(&self) -> Instant {
-        instant_of(self.caller().kernel.cold().now())
+        instant_of(self.caller().back_end.cold().now())
     }
 
     /// Starts an idle task. A task that is not idle starts again after its run, once for each trigger.
@@ -50,8 +50,8 @@ pub trait Services: CallSite {
     /// [`TriggerError`] names the reasons, each with what to do.
     #[inline(always)]
     fn trigger(&self, task: TaskId) -> Result<(), TriggerError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::Trigger { task })).map(drop)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::Trigger { task })).map(drop)
     }
 
     /// Wakes a task from its wait. If the task does not wait, one wake is kept for it.
@@ -60,8 +60,8 @@ pub trait Services: CallSite {
     /// [`WakeError`] names the reasons, each with what to do.
     #[inline(always)]
     fn wake(&self, task: TaskId) -> Result<WakeOutcome, WakeError> {
-        let Caller { kernel, by } = self.caller();
-        match kernel.call(by, Call::Wake { task }).status {
+        let Caller { back_end, by } = self.caller();
+        match back_end.call(by, Call::Wake { task }).status {
             CallStatus::Ok => Ok(WakeOutcome::Now),
             CallStatus::WakePending => Ok(WakeOutcome::Pending),
             status => Err(refusal(status)),
@@ -74,9 +74,9 @@ pub trait Services: CallSite {
     /// [`SendError`] names the reasons, each with what to do.
     #[inline(always)]
     fn send<M: Copy>(&self, mailbox: Mailbox<M>, urgency: Urgency, message: M) -> Result<(), SendError> {
-        let Caller { kernel, by } = self.caller();
-        at_home(kernel, mailbox.home)?;
-        accept(kernel.send(by, Call::Send { task: mailbox.task, urgency }, Bytes::of(&message))).map(drop)
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, mailbox.home)?;
+        accept(back_end.send(by, Call::Send { task: mailbox.task, urgency }, Bytes::of(&message))).map(drop)
     }
 
     /// Sends a message to an exchange.
@@ -85,10 +85,10 @@ pub trait Services: CallSite {
     /// [`SendError`] names the reasons, each with what to do.
     #[inline(always)]
     fn post<M: Copy>(&self, exchange: Exchange<M>, urgency: Urgency, message: M) -> Result<(), SendError> {
-        let Caller { kernel, by } = self.caller();
-        at_home(kernel, exchange.home)?;
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, exchange.home)?;
         let call = Call::Post { exchange: exchange.exchange, urgency };
-        accept(kernel.send(by, call, Bytes::of(&message))).map(drop)
+        accept(back_end.send(by, call, Bytes::of(&message))).map(drop)
     }
 
     /// Sets signal bits of a task.
@@ -96,8 +96,8 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`SignalError`] names the reasons, each with what to do.
     fn signal(&self, task: TaskId, bits: u32) -> Result<(), SignalError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::Signal { task, bits })).map(drop)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::Signal { task, bits })).map(drop)
     }
 
     /// Gives a semaphore one unit.
@@ -106,8 +106,8 @@ pub trait Services: CallSite {
     /// [`SemaphoreError`] names the reasons, each with what to do.
     #[inline(always)]
     fn signal_semaphore(&self, semaphore: SemaphoreId) -> Result<(), SemaphoreError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::SignalSemaphore { semaphore })).map(drop)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::SignalSemaphore { semaphore })).map(drop)
     }
 
     /// Sets bits of an event group.
@@ -115,8 +115,8 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
     fn signal_events(&self, events: EventsId, bits: u32) -> Result<(), ObjectError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::SignalEvents { events, bits })).map(drop)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::SignalEvents { events, bits })).map(drop)
     }
 
     /// Clears bits of an event group.
@@ -124,8 +124,8 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
     fn clear_events(&self, events: EventsId, bits: u32) -> Result<(), ObjectError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::ClearEvents { events, bits })).map(drop)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::ClearEvents { events, bits })).map(drop)
     }
 
     /// Takes a buffer of a pool.
@@ -133,10 +133,10 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`BufferError`] names the reasons, each with what to do.
     fn buffer<T: Send + 'static>(&self, pool: &Pool<T>) -> Result<Buffer<'_, T>, BufferError> {
-        let Caller { kernel, by } = self.caller();
-        at_home(kernel, pool.home)?;
-        let number = accept(kernel.call(by, Call::GetBuffer { pool: pool.pool }))?;
-        Ok(pool.buffer(kernel, by, number))
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, pool.home)?;
+        let number = accept(back_end.call(by, Call::GetBuffer { pool: pool.pool }))?;
+        Ok(pool.buffer(back_end, by, number))
     }
 
     /// Opens a buffer that came in a message.
@@ -144,12 +144,12 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`ParcelError`] names the reasons, each with what to do.
     fn open_parcel<T: Send + 'static>(&self, pool: &Pool<T>, parcel: Parcel) -> Result<Buffer<'_, T>, ParcelError> {
-        let Caller { kernel, by } = self.caller();
-        at_home(kernel, pool.home)?;
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, pool.home)?;
         if !pool.unpack(parcel) {
             return Err(ParcelError::NotInUse);
         }
-        Ok(pool.buffer(kernel, by, u32::from(parcel.number)))
+        Ok(pool.buffer(back_end, by, u32::from(parcel.number)))
     }
 
     /// Starts a timer that expires once, at `at`.
@@ -157,8 +157,8 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
     fn start_timer(&self, timer: TimerId, at: Instant) -> Result<(), ObjectError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::StartTimer { timer, at: moment_of(at), period_ns: 0 })).map(drop)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::StartTimer { timer, at: moment_of(at), period_ns: 0 })).map(drop)
     }
 
     /// Starts a timer that expires at `first` and then once per `period`, without drift.
@@ -166,11 +166,11 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`PeriodError`] names the reasons, each with what to do.
     fn start_periodic(&self, timer: TimerId, first: Instant, period: Nanos) -> Result<(), PeriodError> {
-        let Caller { kernel, by } = self.caller();
+        let Caller { back_end, by } = self.caller();
         let Some(period_ns) = u64::try_from(period.count()).ok().filter(|&ns| ns > 0) else {
             return Err(PeriodError::BadInterval);
         };
-        accept(kernel.call(by, Call::StartTimer { timer, at: moment_of(first), period_ns })).map(drop)
+        accept(back_end.call(by, Call::StartTimer { timer, at: moment_of(first), period_ns })).map(drop)
     }
 
     /// Stops a timer. Returns whether it was running.
@@ -178,8 +178,8 @@ pub trait Services: CallSite {
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
     fn stop_timer(&self, timer: TimerId) -> Result<bool, ObjectError> {
-        let Caller { kernel, by } = self.caller();
-        accept(kernel.call(by, Call::StopTimer { timer })).map(|ran| ran == 1)
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::StopTimer { timer })).map(|ran| ran == 1)
     }
 }
 
@@ -187,6 +187,6 @@ impl<S: CallSite> Services for S {}
 
 /// Refuses a handle of another executive: here its number means another object.
 #[inline(always)]
-pub(super) fn at_home<E: Refusal>(kernel: Kernel<'_>, home: u32) -> Result<(), E> {
-    if kernel.home() == home { Ok(()) } else { Err(refusal(CallStatus::NoSuchObject)) }
+pub(super) fn at_home<E: Refusal>(back_end: BackEnd<'_>, home: u32) -> Result<(), E> {
+    if back_end.home() == home { Ok(()) } else { Err(refusal(CallStatus::NoSuchObject)) }
 }

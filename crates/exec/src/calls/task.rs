@@ -15,12 +15,12 @@ use hairspring_machine::{Instant, Nanos};
 
 use super::services::{CallSite, Caller, Services, at_home};
 use super::ticker::Ticker;
+use crate::back_end::BackEnd;
 use crate::errors::{
     AcknowledgeError, BitsError, CancelError, DelayError, DeleteError, JoinError, KillError, PeriodError,
     PriorityError, ReceiveError, Refusal, ReleaseError, ReserveError, ResumeError, SendWaitError, SuspendError,
     WaitError, accept,
 };
-use crate::kernel::Kernel;
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep};
 use crate::objects::{Exchange, Mailbox};
@@ -41,7 +41,7 @@ pub enum Limit {
 
 /// What a task may call. Given to its body; all calls act on, or for, that task.
 pub struct TaskCtx<'k> {
-    kernel: Kernel<'k>,
+    back_end: BackEnd<'k>,
     me: TaskId,
     /// Makes the context neither `Send` nor `Sync`: the task's thread or fiber is the only caller.
     here: PhantomData<*const ()>,
@@ -49,19 +49,19 @@ pub struct TaskCtx<'k> {
 
 impl<'k> TaskCtx<'k> {
     #[inline]
-    pub(crate) fn new(kernel: Kernel<'k>, me: TaskId) -> Self {
-        Self { kernel, me, here: PhantomData }
+    pub(crate) fn new(back_end: BackEnd<'k>, me: TaskId) -> Self {
+        Self { back_end, me, here: PhantomData }
     }
 
     /// The same context, for another run of the same task.
     #[inline(always)]
     pub(crate) fn again(&self) -> Self {
-        Self::new(self.kernel, self.me)
+        Self::new(self.back_end, self.me)
     }
 
     #[inline(always)]
     fn call<E: Refusal>(&self, call: Call) -> Result<u32, E> {
-        accept(self.kernel.call(By::Task(self.me), call))
+        accept(self.back_end.call(By::Task(self.me), call))
     }
 
     #[inline(always)]
@@ -78,11 +78,11 @@ impl<'k> TaskCtx<'k> {
     /// An instant in the past does not wait: the task keeps the CPU.
     fn until_instant(&self, instant: Instant) -> Until {
         let moment = moment_of(instant);
-        if moment <= self.kernel.cold().now() { Until::NoWait } else { Until::At(moment) }
+        if moment <= self.back_end.cold().now() { Until::NoWait } else { Until::At(moment) }
     }
 
     fn after(&self, span: Nanos) -> Moment {
-        self.kernel.cold().now().after_nanos(u64::try_from(span.count()).unwrap_or(0))
+        self.back_end.cold().now().after_nanos(u64::try_from(span.count()).unwrap_or(0))
     }
 
     /// The same limit, which does not begin anew when it is used again.
@@ -95,12 +95,12 @@ impl<'k> TaskCtx<'k> {
 
     /// One step: see [`Engine::step`](crate::engine::Engine::step).
     pub(crate) fn step(&self, decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>) -> Option<Reply> {
-        self.kernel.cold().step(By::Task(self.me), decide)
+        self.back_end.cold().step(By::Task(self.me), decide)
     }
 
     /// Makes a call whose reply does not matter.
     pub(crate) fn tell(&self, call: Call) {
-        self.kernel.call(By::Task(self.me), call);
+        self.back_end.call(By::Task(self.me), call);
     }
 
     /// This task.
@@ -120,7 +120,7 @@ impl<'k> TaskCtx<'k> {
 
     /// Discards a kept wake. Returns whether there was one.
     pub fn wake_reset(&self) -> bool {
-        self.kernel.call(By::Task(self.me), Call::WakeReset).value == 1
+        self.back_end.call(By::Task(self.me), Call::WakeReset).value == 1
     }
 
     /// Waits for this long, never less. Zero or a negative span returns at once.
@@ -142,15 +142,15 @@ impl<'k> TaskCtx<'k> {
     /// Yields the CPU to the other ready tasks of the same priority.
     #[inline(always)]
     pub fn yield_now(&self) {
-        self.kernel.call(By::Task(self.me), Call::Yield);
+        self.back_end.call(By::Task(self.me), Call::Yield);
     }
 
     /// A preemption point: serves what is due and lets more urgent tasks run. Fibers need it in long computations; with threads
     /// it costs next to nothing.
     #[inline]
     pub fn preempt_point(&self) {
-        match self.kernel {
-            Kernel::Fiber(fibers) => fibers.preempt_point_inline(self.me),
+        match self.back_end {
+            BackEnd::Fiber(fibers) => fibers.preempt_point_inline(self.me),
             other => other.cold().preempt_point(self.me),
         }
     }
@@ -159,18 +159,18 @@ impl<'k> TaskCtx<'k> {
     /// A task calls it before it changes them. On fibers each switch of this task then costs some nanoseconds more; on threads they are
     /// always kept. The next run begins with the default words and calls it again.
     pub fn keep_control_words(&self) {
-        self.kernel.cold().keep_control_words(self.me);
+        self.back_end.cold().keep_control_words(self.me);
     }
 
     /// For code that cannot be unwound, such as a function in C: from now on a kill does not unwind this run of the task. Its calls
     /// that wait return `Killed` at once instead, and the code must return. Called at the beginning of a run.
     pub fn refuse_when_killed(&self) {
-        self.kernel.cold().refuse_when_killed(self.me);
+        self.back_end.cold().refuse_when_killed(self.me);
     }
 
     /// Computes for this long: uses CPU time (in virtual time, lets it pass). More urgent tasks preempt it.
     pub fn work(&self, span: Nanos) {
-        self.kernel.cold().work(self.me, span);
+        self.back_end.cold().work(self.me, span);
     }
 
     /// Breaks off the wait of another task, whatever it waits for: its call returns `Cancelled`. Returns whether it waited.
@@ -219,13 +219,13 @@ impl<'k> TaskCtx<'k> {
     /// Ends this run of the task here by unwinding its stack. Must not be called by a destructor while the task unwinds: that
     /// aborts the process.
     pub fn end(&self) -> ! {
-        self.kernel.cold().begin_unwinding(self.me);
+        self.back_end.cold().begin_unwinding(self.me);
         unwind_ended()
     }
 
     /// Ends the run of the whole executive, and with it of this task.
     pub fn stop(&self) {
-        self.kernel.cold().stop(By::Task(self.me));
+        self.back_end.cold().stop(By::Task(self.me));
     }
 
     /// Suspends a task, or this one, until it is resumed. In the thread back-end another task continues until its next call.
@@ -260,7 +260,7 @@ impl<'k> TaskCtx<'k> {
     /// [`KillError`] names the reasons, each with what to do. A task that kills itself does not return: it unwinds.
     pub fn kill(&self, task: TaskId) -> Result<(), KillError> {
         match self.call(Call::Kill { task }) {
-            Err(KillError::Killed) if task == self.me && self.kernel.cold().begin_unwinding(task) => unwind_killed(),
+            Err(KillError::Killed) if task == self.me && self.back_end.cold().begin_unwinding(task) => unwind_killed(),
             other => other.map(drop),
         }
     }
@@ -270,7 +270,7 @@ impl<'k> TaskCtx<'k> {
     /// # Errors
     /// [`DeleteError`] names the reasons, each with what to do.
     pub fn delete_task(&self, task: TaskId) -> Result<(), DeleteError> {
-        accept(self.kernel.cold().delete_task(By::Task(self.me), task)).map(drop)
+        accept(self.back_end.cold().delete_task(By::Task(self.me), task)).map(drop)
     }
 
     /// Waits for any or all of these signals of this task, and clears them. Returns the bits.
@@ -293,9 +293,9 @@ impl<'k> TaskCtx<'k> {
         message: M,
         limit: Limit,
     ) -> Result<u32, SendWaitError> {
-        at_home(self.kernel, mailbox.home)?;
+        at_home(self.back_end, mailbox.home)?;
         let call = Call::SendWait { task: mailbox.task, urgency, until: self.until(limit) };
-        accept(self.kernel.send(By::Task(self.me), call, Bytes::of(&message)))
+        accept(self.back_end.send(By::Task(self.me), call, Bytes::of(&message)))
     }
 
     /// Waits for mail of one urgency, or any, in this task's own mailbox. Acknowledges the message received before.
@@ -308,7 +308,7 @@ impl<'k> TaskCtx<'k> {
         urgency: Option<Urgency>,
         limit: Limit,
     ) -> Result<M, ReceiveError> {
-        at_home(self.kernel, mailbox.home)?;
+        at_home(self.back_end, mailbox.home)?;
         if mailbox.task != self.me {
             return Err(ReceiveError::NoMailbox);
         }
@@ -330,7 +330,7 @@ impl<'k> TaskCtx<'k> {
     /// [`WaitError`] names the reasons, each with what to do.
     pub fn fetch<M: Copy>(&self, exchange: Exchange<M>, limit: Limit) -> Result<M, WaitError> {
         let until = self.until(limit);
-        at_home(self.kernel, exchange.home)?;
+        at_home(self.back_end, exchange.home)?;
         let envelope = self.call(Call::Fetch { exchange: exchange.exchange, until, at: None })?;
         Ok(self.open(envelope))
     }
@@ -338,8 +338,8 @@ impl<'k> TaskCtx<'k> {
     /// The message that this run was started with, if it was started by one. Once, at the beginning of a run.
     #[inline(always)]
     pub(crate) fn started_with<M: Copy>(&self) -> Option<M> {
-        let envelope = match self.kernel {
-            Kernel::Fiber(fibers) => fibers.started_with_inline(self.me),
+        let envelope = match self.back_end {
+            BackEnd::Fiber(fibers) => fibers.started_with_inline(self.me),
             other => other.cold().started_with(self.me),
         };
         (envelope != NO_ENVELOPE).then(|| self.open(envelope))
@@ -352,8 +352,8 @@ impl<'k> TaskCtx<'k> {
         let mut message = MaybeUninit::<M>::uninit();
         // SAFETY: the mailbox or exchange is of type M, so a whole M was written to the envelope before it was handed over.
         unsafe {
-            match self.kernel {
-                Kernel::Fiber(fibers) => {
+            match self.back_end {
+                BackEnd::Fiber(fibers) => {
                     fibers.take_inline(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>());
                 }
                 other => other.cold().take(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>()),
@@ -429,6 +429,6 @@ impl Drop for Reserved<'_, '_> {
 impl CallSite for TaskCtx<'_> {
     #[inline(always)]
     fn caller(&self) -> Caller<'_> {
-        Caller { kernel: self.kernel, by: By::Task(self.me) }
+        Caller { back_end: self.back_end, by: By::Task(self.me) }
     }
 }

@@ -74,7 +74,7 @@ impl<T: Copy + Send + 'static> Broadcast<T> {
         let capacity = capacity.max(1);
         let values = VecDeque::with_capacity(capacity);
         let state = Values { values, capacity, news: News::new(site)?, watcher: SelectWatcher::default() };
-        Ok(Self { state: Arc::new(Guarded::new(site.caller().kernel.home(), state)) })
+        Ok(Self { state: Arc::new(Guarded::new(site.caller().back_end.home(), state)) })
     }
 
     /// Sends a value to all subscribers; the oldest makes room. Never waits.

@@ -29,7 +29,7 @@ impl BytePipe {
     pub(crate) fn new(site: &(impl Create + ?Sized), capacity: usize) -> Result<Self, CreateError> {
         let (readers, writers) = (Line::new(site)?, Line::new(site)?);
         let state = Bytes { bytes: VecDeque::with_capacity(capacity), capacity, watcher: SelectWatcher::default() };
-        Ok(Self { state: Arc::new(Guarded::new(site.caller().kernel.home(), state)), readers, writers })
+        Ok(Self { state: Arc::new(Guarded::new(site.caller().back_end.home(), state)), readers, writers })
     }
 
     /// Waits until there is at least one byte, and reads. Returns how many bytes it read; 0 for an empty buffer.

@@ -32,9 +32,9 @@ impl<R: Send + 'static> Join<R> {
                 *whole(&theirs) = Some(result);
             }
         })?;
-        let Caller { kernel, by } = site.caller();
-        kernel.call(by, Call::Trigger { task });
-        Ok(Self { task, home: kernel.home(), result })
+        let Caller { back_end, by } = site.caller();
+        back_end.call(by, Call::Trigger { task });
+        Ok(Self { task, home: back_end.home(), result })
     }
 
     /// The task.
@@ -47,11 +47,11 @@ impl<R: Send + 'static> Join<R> {
     /// # Errors
     /// [`JoinError`] names the reasons, each with what to do.
     pub fn wait(&mut self, ctx: &TaskCtx<'_>, limit: Limit) -> Result<R, JoinError> {
-        let Caller { kernel, by } = ctx.caller();
-        if kernel.home() != self.home {
+        let Caller { back_end, by } = ctx.caller();
+        if back_end.home() != self.home {
             return Err(JoinError::NoSuchObject);
         }
-        let ended = accept::<JoinError>(kernel.call(by, Call::Join { task: self.task, until: ctx.until(limit) }));
+        let ended = accept::<JoinError>(back_end.call(by, Call::Join { task: self.task, until: ctx.until(limit) }));
         // An earlier wait took the result and deleted the task.
         let result = self.take().ok_or_else(|| ended.err().unwrap_or(JoinError::Empty))?;
         // It stays if it was triggered again.

@@ -86,7 +86,7 @@ impl<T: Send + 'static> MessageQueue<T> {
         let (receivers, senders) = (Line::new(site)?, Line::new(site)?);
         let state =
             Messages { messages: VecDeque::with_capacity(capacity), capacity, watcher: SelectWatcher::default() };
-        Ok(Self { state: Arc::new(Guarded::new(site.caller().kernel.home(), state)), receivers, senders })
+        Ok(Self { state: Arc::new(Guarded::new(site.caller().back_end.home(), state)), receivers, senders })
     }
 
     /// Sends a message, and waits for room if there is none.

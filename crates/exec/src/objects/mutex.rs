@@ -85,7 +85,7 @@ impl<T: Send + 'static> Mutex<T> {
         let resource = site.resource(protocol)?;
         let (locked, abandoned) = (AtomicBool::new(false), AtomicBool::new(false));
         let data = Arc::new(Data { locked, abandoned, value: UnsafeCell::new(value) });
-        Ok(Self { resource, home: site.caller().kernel.home(), data })
+        Ok(Self { resource, home: site.caller().back_end.home(), data })
     }
 
     /// Waits until no other task uses the data, and keeps them until the guard is dropped.
@@ -94,16 +94,16 @@ impl<T: Send + 'static> Mutex<T> {
     /// [`ReserveError`] names the reasons, each with what to do. A task that has locked the mutex already gets
     /// [`Deadlock`](ReserveError::Deadlock).
     pub fn lock<'c, 'k>(&self, ctx: &'c TaskCtx<'k>, limit: Limit) -> Result<Locked<'c, 'k, T>, ReserveError> {
-        let Caller { kernel, by } = ctx.caller();
-        if kernel.home() != self.home {
+        let Caller { back_end, by } = ctx.caller();
+        if back_end.home() != self.home {
             return Err(ReserveError::NoSuchObject);
         }
         let call = Call::Reserve { resource: self.resource, until: ctx.until(limit), at: None };
-        accept::<ReserveError>(kernel.call(by, call))?;
+        accept::<ReserveError>(back_end.call(by, call))?;
         // Acquire pairs with the Release in `drop`: the data are as the last guard left them.
         if self.data.locked.swap(true, Ordering::Acquire) {
             // It nests: the caller is the owner.
-            kernel.call(by, Call::Release { resource: self.resource });
+            back_end.call(by, Call::Release { resource: self.resource });
             return Err(ReserveError::Deadlock);
         }
         // Relaxed: it belongs to the data.
@@ -174,16 +174,16 @@ impl<T: Send + 'static> DerefMut for Locked<'_, '_, T> {
 
 impl<T: Send + 'static> Drop for Locked<'_, '_, T> {
     fn drop(&mut self) {
-        let Caller { kernel, by } = self.ctx.caller();
+        let Caller { back_end, by } = self.ctx.caller();
         let data = &self.mutex.data;
-        if std::thread::panicking() && kernel.cold().is_unwinding(self.ctx.id()) {
+        if std::thread::panicking() && back_end.cold().is_unwinding(self.ctx.id()) {
             // Relaxed: it belongs to the data.
             data.abandoned.store(true, Ordering::Relaxed);
         }
         // Release pairs with the Acquire in `lock`.
         data.locked.store(false, Ordering::Release);
         // The guard owns what it releases.
-        let _: Reply = kernel.call(by, Call::Release { resource: self.mutex.resource });
+        let _: Reply = back_end.call(by, Call::Release { resource: self.mutex.resource });
     }
 }
 
@@ -195,7 +195,7 @@ pub struct Condition {
 
 impl Condition {
     pub(crate) fn new(site: &(impl Create + ?Sized)) -> Result<Self, CreateError> {
-        Ok(Self { state: Arc::new(Guarded::new(site.caller().kernel.home(), News::new(site)?)) })
+        Ok(Self { state: Arc::new(Guarded::new(site.caller().back_end.home(), News::new(site)?)) })
     }
 
     /// Lets all tasks look again that wait for this condition.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_exec_core::{By, Call, PoolId};
 
-use crate::kernel::Kernel;
+use crate::back_end::BackEnd;
 
 /// The memory of a pool, shared by all its handles and buffers.
 struct Cells<T> {
@@ -61,14 +61,14 @@ impl<T: Send + 'static> Pool<T> {
         parcel.pool == self.pool && packed.is_some_and(|packed| packed.swap(false, Ordering::AcqRel))
     }
 
-    pub(crate) fn buffer<'k>(&self, kernel: Kernel<'k>, by: By, number: u32) -> Buffer<'k, T> {
-        Buffer { kernel, by, pool: self.clone(), number: number as u16 }
+    pub(crate) fn buffer<'k>(&self, back_end: BackEnd<'k>, by: By, number: u32) -> Buffer<'k, T> {
+        Buffer { back_end, by, pool: self.clone(), number: number as u16 }
     }
 }
 
 /// A buffer in use; goes back to its pool when it is dropped. Its contents are what the last user left.
 pub struct Buffer<'k, T: Send + 'static> {
-    kernel: Kernel<'k>,
+    back_end: BackEnd<'k>,
     by: By,
     pool: Pool<T>,
     number: u16,
@@ -118,6 +118,6 @@ impl<T: Send + 'static> DerefMut for Buffer<'_, T> {
 impl<T: Send + 'static> Drop for Buffer<'_, T> {
     fn drop(&mut self) {
         // It was given to us and is given back once: nothing to fail.
-        let _ = self.kernel.call(self.by, Call::FreeBuffer { pool: self.pool.pool, buffer: self.number });
+        let _ = self.back_end.call(self.by, Call::FreeBuffer { pool: self.pool.pool, buffer: self.number });
     }
 }

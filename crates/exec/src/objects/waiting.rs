@@ -242,8 +242,8 @@ pub(crate) fn step_of(
     site: &(impl CallSite + ?Sized),
     decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>,
 ) -> Option<Reply> {
-    let Caller { kernel, by } = site.caller();
-    kernel.cold().step(by, decide)
+    let Caller { back_end, by } = site.caller();
+    back_end.cold().step(by, decide)
 }
 
 /// What handles of one object share.

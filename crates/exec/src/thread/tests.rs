@@ -17,11 +17,11 @@ use hairspring_exec_core::{By, Priority, TaskId};
 use hairspring_machine::{CpuSet, Nanos};
 
 use super::threads::Threads;
+use crate::back_end::BackEnd;
 use crate::calls::{CallSite, Caller, Create, IspCtx, TaskCtx};
 use crate::config::{ExecConfig, ThreadProfile};
 use crate::engine::{Engine, InterruptProcedure};
 use crate::interrupt::Arrival;
-use crate::kernel::Kernel;
 use crate::report::{Finish, RunLimit};
 
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -65,7 +65,7 @@ struct Program<'t>(&'t Threads);
 
 impl CallSite for Program<'_> {
     fn caller(&self) -> Caller<'_> {
-        Caller { kernel: Kernel::Other(self.0), by: By::Outside }
+        Caller { back_end: BackEnd::Other(self.0), by: By::Outside }
     }
 }
 
@@ -74,7 +74,7 @@ impl Create for Program<'_> {}
 /// A procedure that may make calls.
 fn conforming(mut body: impl FnMut(&IspCtx<'_>, Arrival) + Send + 'static) -> InterruptProcedure<dyn Engine> {
     InterruptProcedure::Conforming(Box::new(move |engine, isp, arrival| {
-        body(&IspCtx::new(Kernel::Other(engine), isp), arrival);
+        body(&IspCtx::new(BackEnd::Other(engine), isp), arrival);
     }))
 }
 

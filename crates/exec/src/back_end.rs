@@ -1,4 +1,4 @@
-//! [`Kernel`]: a context's reference to its back-end.
+//! [`BackEnd`]: a context's reference to its back-end.
 
 use hairspring_exec_core::{By, Call, Reply};
 use hairspring_machine::Host;
@@ -9,14 +9,14 @@ use crate::message::Bytes;
 
 /// A reference to a back-end. Small and `Copy`.
 #[derive(Clone, Copy)]
-pub(crate) enum Kernel<'k> {
+pub(crate) enum BackEnd<'k> {
     /// Fibers on this computer. Their calls are inlined into the caller, because they cost less than a call through a table.
     Fiber(&'k Fibers<Host>),
     /// Any other.
     Other(&'k dyn Engine),
 }
 
-impl<'k> Kernel<'k> {
+impl<'k> BackEnd<'k> {
     /// Makes a call. The fiber back-end is inlined into the caller, because it costs less than the call itself.
     #[inline(always)]
     pub(crate) fn call(self, by: By, call: Call) -> Reply {
