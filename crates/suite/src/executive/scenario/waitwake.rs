@@ -214,30 +214,7 @@ fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             }
         })?);
     }
-    let (Some(first), Some(middle)) = (next, middle) else { return Err(Absent::final_("a chain has no links")) };
-    let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
-    let low = rig.port.spawn("B", LOW, async move |calls| {
-        let mut proof = 0;
-        sampling!('sampling: calls, (clock, slice, tray), samples: 2 => {
-            let mut times = [[0.0; 4]; 2];
-            let mut proven = true;
-            for (turn, longer) in TURNS.into_iter().enumerate() {
-                board.mark(LINKS_MARK, Ticks::new(links_of(longer)));
-                let before = clock.stamp();
-                calls.trigger(if longer { first } else { middle }).await;
-                let after = clock.stamp();
-                proof += 1;
-                proven &= board.proof() == proof;
-                times[0][turn] = clock.ns(board.at(0).since(before));
-                times[1][turn] = clock.ns(after.since(board.at(1)));
-                if !proof_comes::<P>(calls, &board, proof, &clock).await {
-                    break 'sampling;
-                }
-            }
-            samples.push_slope(proven, u64::from(LINKS - LINKS_FEWER), times);
-        });
-    })?;
-    rig.run(low)
+    measured_chain::<P, true>(rig, next, middle)
 }
 
 /// T3 down and T2 up a chain of wakes.
@@ -268,7 +245,16 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
         rig.port.start(task)?;
         next = Some(task);
     }
-    let (Some(first), Some(middle)) = (next, middle) else { return Err(Absent::final_("a chain has no links")) };
+    measured_chain::<P, false>(rig, next, middle)
+}
+
+/// Measures a chain from its first task and from its middle one: how long until the last task runs, and how long back from there.
+fn measured_chain<P: Port, const TRIGGERS: bool>(
+    mut rig: Rig<P>,
+    first: Option<P::Task>,
+    middle: Option<P::Task>,
+) -> Result<Sampled, Absent> {
+    let (Some(first), Some(middle)) = (first, middle) else { return Err(Absent::final_("a chain has no links")) };
     let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut proof = 0;
@@ -278,7 +264,12 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             for (turn, longer) in TURNS.into_iter().enumerate() {
                 board.mark(LINKS_MARK, Ticks::new(links_of(longer)));
                 let before = clock.stamp();
-                calls.wake(if longer { first } else { middle }).await;
+                let task = if longer { first } else { middle };
+                if TRIGGERS {
+                    calls.trigger(task).await;
+                } else {
+                    calls.wake(task).await;
+                }
                 let after = clock.stamp();
                 proof += 1;
                 proven &= board.proof() == proof;
