@@ -151,7 +151,7 @@ const SETTINGS: &[Proof] = &[
     },
     Proof {
         name: "doctor",
-        claim: "`hairspring doctor` finds by itself that idle states limit event to action, and makes it at least three times as fast, within 3 minutes.",
+        claim: "`hairspring doctor` finds unasked that idle states limit event to action, and makes it at least three times as fast, within 3 minutes.",
         command: &["doctor"],
         limit_s: 240,
     },

@@ -34,7 +34,7 @@ impl<'t> Snippet<'t> {
         Self::new(whole, 0..whole.len(), 0..whole.len())
     }
 
-    /// The pieces between spaces and commas; errors name each by itself.
+    /// The pieces between spaces and commas; errors name each one alone.
     pub fn words(self) -> Vec<Self> {
         let mut words = Vec::new();
         let mut at = self.at.0;

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let open = || VirtualBoard::open(&file, AccessTimes::FESA, Lines(0), Protocol::Inherit, &timebase);
     open()?.init()?;
     let user = |lines: Lines| -> Result<u32, DeviceError> {
-        // Whoever holds the lock of this file has the board; the kernel lets it run at the priority of the most urgent waiter.
+        // The holder of this file's lock has the board; the kernel lets the holder run at the priority of the most urgent waiter.
         let guarded = Guarded::new(Box::new(open()?), Box::new(LockFile::open(&lock, Protocol::Inherit)?));
         let mut mixed = 0;
         for _ in 0..WRITES {

@@ -87,7 +87,7 @@ impl<O: Observer> Core<O> {
         held.map(|index| ResourceId { index, generation: 0 }).collect()
     }
 
-    /// The moment at which the wait of a task ends by itself.
+    /// The moment at which the wait of a task times out.
     pub fn wait_deadline(&self, task: TaskId) -> Option<Moment> {
         let index = self.known(task).ok()?;
         self.wheel.deadline(self.tasks[usize::from(index)].node)

@@ -1,4 +1,4 @@
-//! The calls that programs make, by who makes them.
+//! The calls that programs make, grouped by caller.
 
 pub(crate) mod body;
 mod create;

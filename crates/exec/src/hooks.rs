@@ -14,7 +14,7 @@ pub(crate) struct HookObserver {
     pub(crate) hooks: Option<Box<dyn Observer + Send>>,
     /// What a hook panicked with. It is told nothing more.
     pub(crate) burst: Option<Box<dyn Any + Send>>,
-    /// Whom to tell of that.
+    /// The engine that learns of it.
     attention: Option<Arc<Attention>>,
 }
 

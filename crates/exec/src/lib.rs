@@ -79,7 +79,7 @@
 //! | [`MessageQueue`] | receiver and sender | messages of any `Send` type, moved |
 //! | [`BytePipe`] | reader and writer | bytes |
 //! | [`Broadcast`] | each subscriber | the newest `Copy` values; a slow subscriber is told what it missed |
-//! | [`Mutex`], [`Condition`] | who wants the data | data of any `Send` type; the protocols are those of resources |
+//! | [`Mutex`], [`Condition`] | tasks that want the data | data of any `Send` type; the protocols are those of resources |
 //! | [`Pool`] | nobody | buffers that are all made in advance |
 //! | [`Join`] | [`Join::wait`] | the result of a task that [`Create::spawn`] started |
 //!

@@ -71,7 +71,7 @@ pub(crate) struct Slots {
     home: u32,
 }
 
-// SAFETY: a slot is written by the sender to whom the core has just given the envelope and read by the receiver to whom
+// SAFETY: a slot is written by the sender to which the core has just given the envelope and read by the receiver to which
 // the core handed it; engines do both under the same exclusion (lock or carrier thread) as the call to the core.
 unsafe impl Sync for Slots {}
 

@@ -1,20 +1,20 @@
 //! The thread back-end: one thread of the kernel for each task, and Linux does the preempting.
 //!
-//! **Problem.** Tasks are to be preempted wherever they are, at once, by whoever becomes more urgent, without signals (whose
+//! **Problem.** Tasks are to be preempted wherever they are, at once, by any task that becomes more urgent, without signals (whose
 //! handlers can stop a task inside a libc lock) and without a kernel of our own.
 //!
 //! **Solution.** The core decides, under one lock; a task of priority *p* is a thread with `SCHED_FIFO` priority 80 − *p* that
-//! sleeps on a word of its own while the core does not let it run. Whoever lets it run sets the word under the lock and
+//! sleeps on a word of its own while the core does not let it run. The thread that lets it run sets the word under the lock and
 //! issues the wake after the lock is given back; that moment Linux takes the CPU away from the less urgent.
 //!
 //! ```text
-//!   95  watchdog          takes the priority of whoever runs away, whatever happens
+//!   95  watchdog          takes the priority of a runaway task, whatever happens
 //!   88  interrupts        one thread for each source
 //!   85  kernel            ticks, timer procedures, the limit of a run
 //!   80  task of priority 0
 //!    ⋮
 //!   17  task of priority 63
-//!    —  whoever called `run`, and the rest of the machine
+//!    —  the caller of `run`, and the rest of the machine
 //! ```
 //!
 //! **Conditions.** Profile UP puts all of them on one CPU: then the most urgent ready task is the one that runs. That is

@@ -85,9 +85,9 @@ pub struct BusDevice {
     pub kind: DeviceKind,
     /// Where it is.
     pub place: Place,
-    /// The most bytes per second that it takes from memory by itself; the write rate of a disk.
+    /// The most bytes per second that the device itself takes from memory; the write rate of a disk.
     pub takes: Option<ByteRate>,
-    /// The most bytes per second that it sends to memory by itself; the read rate of a disk.
+    /// The most bytes per second that the device itself sends to memory; the read rate of a disk.
     pub gives: Option<ByteRate>,
     /// Room on it, for a disk.
     pub free: Option<Bytes>,

@@ -65,7 +65,7 @@ pub enum Justified {
     High,
 }
 
-/// When, by whom and how well a channel was calibrated.
+/// When a channel was calibrated, who did it, and how well.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChannelCalibration {
     /// The date, as text.
@@ -108,7 +108,7 @@ impl ChannelDescription {
         Some(code * self.scale? + self.offset?)
     }
 
-    /// Checks the description by itself and against the layout of its card.
+    /// Checks the description alone and against the layout of its card.
     ///
     /// # Errors
     /// The first contradiction.

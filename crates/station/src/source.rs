@@ -9,8 +9,8 @@
 //! | [`Datagrams`] | a UDP datagram, to this host or to a group | the kernel | each waits in the socket; what it drops is counted |
 //! | [`Interrupts`](interrupt::Interrupts) | what a driver reports: GPIO edge, parallel port, UIO | the kernel (GPIO), or the waiting thread | merged and counted |
 //! | [`Pps`] | a pulse of a clock, `/dev/pps0` | the kernel | the last is kept, the others are counted |
-//! | [`Sleeper`](crate::Sleeper) | a [`Signal`](crate::Signal) that somebody fires | who fires it | 63 wait; others are counted |
-//! | [`Poller`](crate::Poller) | the same, by polling | who fires it | 63 wait; others are counted |
+//! | [`Sleeper`](crate::Sleeper) | a [`Signal`](crate::Signal) that somebody fires | the code that fires it | 63 wait; others are counted |
+//! | [`Poller`](crate::Poller) | the same, by polling | the code that fires it | 63 wait; others are counted |
 //!
 //! **Numbers.** A source numbers its events from 1; a thread that joins a signal later begins after the last one fired. Every number is
 //! either that of an event that is handed out, or is counted in the `missed` of the next one that is.

@@ -152,7 +152,7 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
         Ok(notes)
     }
 
-    /// One round in a process of its own. Whoever listens keeps off the CPU that measures, where there is another.
+    /// One round in a process of its own. The listening process keeps off the CPU that measures, where there is another.
     fn in_process(
         &mut self,
         program: &Path,
@@ -238,7 +238,7 @@ fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, c
         notes.push(Note {
             kind: NoteKind::Remark,
             text: format!(
-                "The kernel lets real-time threads use {runtime} of each {period}; whoever polls longer is stalled. The \
+                "The kernel lets real-time threads use {runtime} of each {period}, and stalls those that poll longer. The \
                  probes poll in short stretches."
             ),
             remedy: Some("sysctl -w kernel.sched_rt_runtime_us=-1 lifts it, at the risk of a locked machine".to_owned()),
@@ -247,7 +247,7 @@ fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, c
     // The fact says `none`, with what is not visible, where there is no limit.
     if let Some(limit) = cpu_limit.filter(|limit| !limit.starts_with("none")) {
         notes.push(warning(
-            format!("The control group is limited to {limit}: whoever polls longer is stalled, which shows as gaps."),
+            format!("The control group is limited to {limit}: the kernel stalls threads that poll longer, which shows as gaps."),
             Some("lift the limit: cpu.max of the control group, or `docker run` without --cpus".to_owned()),
         ));
     }
@@ -274,7 +274,7 @@ pub fn time_of_day(at: Instant) -> String {
         .map_or_else(|_| "unknown".to_owned(), |time| format!("{time:.3}"))
 }
 
-/// While a process measures, whoever waits for it keeps off its CPU. Ends when dropped.
+/// While a process measures, the thread that waits for it keeps off its CPU. Ends when dropped.
 pub(crate) struct Aside<'m, M: Machine> {
     machine: &'m M,
     before: CpuSet,

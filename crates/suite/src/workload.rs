@@ -27,7 +27,7 @@ pub enum Workload {
     Gaps,
 }
 
-/// The sources of events that this computer can fire by itself, and the pulses of a clock.
+/// The sources of events that this computer can fire, and the pulses of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names for people are `people`")]
 pub enum ReactionSource {

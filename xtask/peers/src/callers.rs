@@ -86,7 +86,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
         "Medians of {ROUNDS} rounds in turns. Clocks: {BLOCK} calls in a loop less the same loop without them. Delays: how much longer \
          than {REQUEST} a call took, as its report tells and as its caller sees it, whose caches are cold after a sleep; tuned: after \
          `tune`, which puts their median where the request is for the caller, and lets half of them be early. An empty call: how long a call \
-         that does nothing takes between two readings of the clock after a sleep of {REQUEST}, which is what a language is late by itself.\n"
+         that does nothing takes between two readings of the clock after a sleep of {REQUEST}, which is how late a language alone is.\n"
     );
     let rust = rust.each_ref().map(|samples| median(samples));
     println!(

@@ -96,7 +96,7 @@ pub(crate) fn answers() -> Verdict {
     tried().unwrap_or_else(failed)
 }
 
-/// Whether `doctor` finds the idle states by itself, and what it gains by them.
+/// Whether `doctor` finds the idle states unasked, and what it gains by them.
 pub(crate) fn doctor() -> Verdict {
     if Host.counter_evidence().hypervisor.is_none() && !std::path::Path::new("/sys/devices/system/cpu/cpuidle").exists()
     {

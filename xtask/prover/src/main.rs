@@ -154,7 +154,7 @@ enum Proof {
     Applied,
     /// `can` answers soon
     Answers,
-    /// `doctor` finds the idle states by itself
+    /// `doctor` finds the idle states unasked
     Doctor,
     /// A killed recorder has lost no block that its journal has
     RecordingKills {

@@ -204,7 +204,7 @@ fn selection(part: &Part) -> Vec<String> {
 const LIMITS: [&[&str]; 2] =
     [&["setpriv", "--bounding-set=-sys_nice,-sys_time,-sys_boot,-sys_rawio"], &["prlimit", "--as=17179869184"]];
 
-/// Whether a limit can be set here. Who has no privileges needs the first one the less.
+/// Whether a limit can be set here. A process without privileges needs it less.
 fn works(limit: &[&str]) -> bool {
     let [program, arguments @ ..] = limit else { return false };
     Command::new(program)

@@ -45,7 +45,7 @@ pub(super) struct Booted {
     pub(super) results: String,
     /// What the parallel port took, or what its lines did.
     pub(super) captured: Vec<u8>,
-    /// Empty if it ended by itself.
+    /// Empty if it ended unasked.
     pub(super) how_it_ended: String,
     pub(super) console_tail: String,
     pub(super) took: Duration,

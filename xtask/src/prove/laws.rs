@@ -108,7 +108,7 @@ pub(super) const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "lying-disks",
-        claim: "After a power cut on a disk that confirms syncs it has not made, whoever reads a recording finds what is lost, whatever \
+        claim: "After a power cut on a disk that confirms syncs it has not made, a reader of a recording finds what is lost, whatever \
                 its metadata say, and recovery keeps what checksums prove.",
         command: &["tests", "--times", "20", "-p hairspring-record --test it lying::"],
         limit_s: 1800,

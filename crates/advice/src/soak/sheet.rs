@@ -213,7 +213,7 @@ fn extremes_of(tally: &SoakTally, kind: CulpritKind) -> Extremes {
     Extremes { line: Err(why), ..Extremes::of(&known, 0, 0.0) }
 }
 
-/// The least number of events in a block, whoever made them; the last block may be cut short.
+/// The least number of events in a block, of all kinds together; the last block may be cut short.
 fn least_events(tally: &SoakTally) -> u64 {
     let events = tally.blocks.iter().map(|block| block.events);
     events.take(tally.maxima().len().max(2) - 1).min().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! [`Context`]: who calls, and in which executive.
+//! [`Context`]: the caller (program, task or procedure), and its executive.
 //!
 //! Problem: a function in C has no argument for its caller, and fibers share one thread.
 //! Solution: one word of the thread points to the context of the code that runs. It is set before a function of the program is called, put

@@ -1,10 +1,10 @@
 //! The executive for programs in C: tasks with priorities, and what they wait for. The functions of `include/hairspring_exec.h`.
 //!
 //! ```text
-//!   hs_exec_wake(task) ─► who calls? (context.rs) ─► the number in the id (ids.rs) ─► the same call of `hairspring_exec` ─► a code (outcome.rs)
+//!   hs_exec_wake(task) ─► the caller (context.rs) ─► the number in the id (ids.rs) ─► the same call of `hairspring_exec` ─► a code (outcome.rs)
 //! ```
 //!
-//! **Who calls** is known by one word of the thread, which the library sets before it calls a function of the program and again when a call
+//! **The caller** is known by one word of the thread, which the library sets before it calls a function of the program and again when a call
 //! returns to it. So the functions have no argument for it, and a call from where it is not allowed gets a code.
 //!
 //! **Ids** of tasks and objects are numbers with the kind and the executive in them. They are checked without a lock.

@@ -35,7 +35,7 @@ impl Users {
     /// Ends that use.
     #[inline(always)]
     pub(super) fn end_share(&self) {
-        // Release pairs with the Acquire of whoever is alone next.
+        // Release pairs with the Acquire of the next thread that is alone.
         self.0.fetch_sub(1, Ordering::Release);
     }
 

@@ -35,7 +35,7 @@ impl Mapped {
 
     #[inline(always)]
     pub(crate) fn write(&self, offset: usize, value: u32) -> Result<(), Failure> {
-        // SAFETY: see `word`; who calls has seen that the file was opened for writing, and so it was mapped.
+        // SAFETY: see `word`; the caller has seen that the file was opened for writing, and so it was mapped.
         unsafe { self.word(offset).write_volatile(value) };
         Ok(())
     }

@@ -69,13 +69,13 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.is_ok_and(|status| status.success()));
 }
 
-/// Starts a command that brings the lines of a board to this, and then does not end by itself.
+/// Starts a command that brings the lines of a board to this, and then keeps running until it is stopped.
 #[track_caller]
 fn driving(arguments: &[&str], board: &Path, expected: u32) -> Child {
     let child = hairspring(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = child.expect("it starts");
     while lines(board) != Some(expected) {
-        assert_eq!(child.try_wait().expect("a child"), None, "it has ended by itself");
+        assert_eq!(child.try_wait().expect("a child"), None, "it has ended too early");
         std::thread::sleep(Duration::from_millis(5));
     }
     child
@@ -101,7 +101,7 @@ fn a_signal_cuts_a_wide_pulse_short_which_is_told() {
     }
 }
 
-/// Whoever came second initialised the board, and so closed the other one's shutter, whose report said nothing.
+/// The second process initialised the board, and so closed the shutter of the first, whose report said nothing.
 #[test]
 fn two_at_one_board_wait_for_each_other() {
     let folder = folder();

@@ -104,7 +104,7 @@ fn check_signal(signal: &str, time: &str, options: &[&str], ends: &[&str]) {
     let mut exposing = hairspring(&[&arguments[..], options].concat());
     let mut exposing = exposing.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     while lines(&path) != Some(0x11) {
-        assert_eq!(exposing.try_wait().expect("a child"), None, "it has ended by itself");
+        assert_eq!(exposing.try_wait().expect("a child"), None, "it has ended too early");
         std::thread::sleep(Duration::from_millis(5));
     }
     // A line that nobody else brings back.

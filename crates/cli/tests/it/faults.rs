@@ -149,7 +149,7 @@ fn a_file_system_that_vanishes_ends_the_recording_and_what_was_written_is_recove
     };
     wait_until("the recording of some blocks", || blocks() > 4);
     mirror.vanish();
-    let output = recorder.wait_with_output().expect("it ends by itself");
+    let output = recorder.wait_with_output().expect("it ends");
     let report = json(&stdout(&output));
     assert_eq!((code(&output), &report["verdict"]), (4, &"incomplete".into()), "{report:#}");
     assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("not connected")), "{report:#}");

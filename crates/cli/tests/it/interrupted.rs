@@ -81,7 +81,7 @@ fn an_interrupted_sheet_on_the_standard_output_is_whole_json() {
     check(&json(&String::from_utf8_lossy(&output.stdout)));
 }
 
-/// Whoever is killed cannot tidy up; so there must be nothing to tidy up while it measures.
+/// A killed process cannot clean up, so a measurement must leave nothing that needs cleaning.
 #[test]
 fn a_sheet_that_is_killed_leaves_the_old_file_and_nothing_else() {
     let folder = folder();

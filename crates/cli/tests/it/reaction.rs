@@ -1,4 +1,4 @@
-//! The matrix of priorities, with real processes: this program, started by itself.
+//! The matrix of priorities, with real processes, which are this program again.
 
 use hairspring_machine::{Host, Machine, Policy};
 use serde_json::Value;

@@ -311,7 +311,7 @@ fn the_machine_is_as_before_however_the_command_ends() {
     }
     let before = stat_interval();
     let set = "stat-interval=7";
-    // It ends by itself.
+    // It ends without a signal.
     let output = run(&["run", "--set", set, "--allow", "machine", "--", "cat", STAT_INTERVAL]);
     assert_eq!((stdout(&output).trim(), stat_interval()), ("7", before.clone()), "{}", stderr(&output));
     // It is told to end.

@@ -24,7 +24,7 @@ fn may_watch(test: &str) -> bool {
     true
 }
 
-/// A program of this name and policy that computes for some milliseconds and rests, on CPU 0, for at most some seconds. It ends by itself.
+/// A program of this name and policy that computes for some milliseconds and rests, on CPU 0, for at most some seconds. It ends without a signal.
 fn hog(folder: &Path, name: &str, policy: &[&str]) -> Child {
     let copy = folder.join(name);
     std::fs::copy("/bin/sh", &copy).expect("there is room");

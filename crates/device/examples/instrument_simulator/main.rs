@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let named = arguments.next().unwrap_or_else(|| "plain".to_owned());
     let known = MANNERS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&named));
     let (_, manner) = known.ok_or_else(|| format!("there is no manner {named}"))?;
-    // For this machine alone: it obeys whoever connects.
+    // Loopback only, because it obeys every client.
     let listener = TcpListener::bind(("127.0.0.1", port.as_deref().unwrap_or("0").parse()?))?;
     let address = Address::Tcp { host: "127.0.0.1".to_owned(), port: listener.local_addr()?.port() };
     println!("{NAME} at {address}, {manner:?}, answers after {delay:?}");

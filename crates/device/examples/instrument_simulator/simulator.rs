@@ -68,7 +68,7 @@ impl Simulator {
             "*IDN?" => Some(NAME.to_owned()),
             "MEAS:VOLT?" => {
                 self.readings += 1;
-                // Told apart by their last digits.
+                // Their last digits distinguish them.
                 Some(format!("{:+.6}E+00", 1.0 + f64::from(self.readings) * 1e-6))
             }
             "SYST:ERR?" => {
@@ -132,7 +132,7 @@ impl Simulator {
         }
     }
 
-    /// Serves whoever connects, one after the other, for ever.
+    /// Serves clients one after the other, for ever.
     ///
     /// # Errors
     /// Nobody can be accepted any more.

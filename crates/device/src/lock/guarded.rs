@@ -100,7 +100,7 @@ impl<'d> Guarded<'d> {
     /// # Errors
     /// Others keep the lock, or the device does not answer: it may not be in its safe state.
     pub fn make_safe(&self) -> Result<(), DeviceError> {
-        // Relaxed: whoever it was had by here has come to its end, or may still wait for the lock and is made safe later.
+        // Relaxed: the thread that had it here has ended, or may still wait for the lock and is made safe later.
         if !self.is_used.load(Ordering::Relaxed) {
             return Ok(());
         }

@@ -280,7 +280,7 @@ mod loom_checks {
             let other = thread::spawn(second);
             assert!(first());
             assert!(other.join().is_ok_and(|is_had| is_had || gives_up));
-            // Nobody is left for whom another would have to wait.
+            // No holder is left for which another thread would have to wait.
             let order = &shared.0;
             assert_eq!(order.turn.load(Ordering::SeqCst), order.next.load(Ordering::SeqCst));
         });

@@ -46,7 +46,7 @@ impl Page {
     /// Maps a file that exists or is made now, of so many bytes. New bytes are zero; one that exists begins with this word, or somebody is
     /// just making it.
     pub fn of(path: &Path, bytes: usize, magic: u64) -> io::Result<Self> {
-        // Whoever may use the device may write; a file that is there is taken as it is.
+        // Every user of the device may write; an existing file is taken as it is.
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o660).open(path)?;
         match file.metadata()?.len() {
             // Others may do so, too: it is the same length.

@@ -271,7 +271,7 @@ fn a_device_that_cannot_be_initialised_after_its_owners_death_is_had_by_nobody()
     }
 }
 
-/// Whoever dropped a device wrote to it without its lock, once more when it was safe already: a pulse of another process, up at that
+/// Dropping a device wrote to it without its lock, once more when it was safe already: a pulse of another process, up at that
 /// moment, was cut short, and its report said nothing.
 #[test]
 fn who_goes_does_not_touch_what_another_has() {

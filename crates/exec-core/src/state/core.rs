@@ -82,7 +82,7 @@ impl<O: Observer> Core<O> {
 
     /// How the call that `task` was blocked in came out, or how its run was started (the value: the envelope it was
     /// started with, or [`NO_ENVELOPE`](crate::NO_ENVELOPE)). A task that suspended itself finds [`CallStatus::Ok`] here too.
-    /// It keeps until the task waits again, whoever suspends and resumes the task meanwhile; it says nothing about a call
+    /// It keeps until the task waits again, even if the task is suspended and resumed meanwhile; it says nothing about a call
     /// that did not block.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! The promises of the core, in one binary: each service by itself, every status, the wheel against a sorted list, random
+//! The promises of the core, in one binary: each service alone, every status, the wheel against a sorted list, random
 //! calls against a naive model, and small systems in all their states.
 //!
 //! After every call that is made through [`bench::Bench`] the core's own invariants are checked.

@@ -1,7 +1,7 @@
 //! The executive once more, naively: vectors, sorting and linear search, written from what the manual says.
 //!
 //! Where the core is free to choose a name (ids, envelopes, buffers) the model takes the core's choice and asserts that it
-//! was free. Everything else it works out by itself.
+//! was free. It works out everything else.
 
 mod rules;
 

@@ -152,7 +152,7 @@ impl Pair {
         Ok(())
     }
 
-    /// Who makes the call: mostly the task that runs.
+    /// The caller: mostly the task that runs.
     fn caller(&self, seed: u8) -> By {
         let ready: Vec<_> =
             self.naive.men.iter().filter(|man| man.state == TaskState::Ready).map(|man| man.id).collect();

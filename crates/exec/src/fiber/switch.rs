@@ -61,7 +61,7 @@ impl<M: Carrier> Fibers<M> {
     /// As there.
     #[inline(always)]
     pub(crate) unsafe fn take_inline(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
-        // SAFETY: the caller's promise; the core handed the envelope to `me`, who has not taken it yet.
+        // SAFETY: the caller's promise; the core handed the envelope to `me`, which has not taken it yet.
         unsafe { self.slots.read(envelope, to, bytes) };
         if self.observed {
             self.call_observed(&By::Task(me), &Call::Take, None);

@@ -48,6 +48,6 @@ typed_handle! {
 }
 
 typed_handle! {
-    /// A message exchange for messages of type `M`: whoever waits at it first gets the next.
+    /// A message exchange for messages of type `M`: the first waiter gets the next message.
     Exchange, exchange: ExchangeId
 }

@@ -17,7 +17,7 @@ struct Cells<T> {
     parcelled: Box<[AtomicBool]>,
 }
 
-#[expect(unsafe_code, reason = "a buffer is owned by whoever the core gave it to, on whatever thread")]
+#[expect(unsafe_code, reason = "a buffer is owned by the task to which the core gave it, on any thread")]
 // SAFETY: a cell is reached only through its one Buffer: the core gives a buffer out once until it is freed, and a parcel
 // can be opened once.
 unsafe impl<T: Send> Sync for Cells<T> {}

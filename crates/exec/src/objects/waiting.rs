@@ -129,7 +129,7 @@ pub trait SelectionMember {
     /// Whether there is something to take; none if the object is of another executive.
     #[doc(hidden)]
     fn is_ready(&self, step: &mut ExclusiveStep) -> Option<bool>;
-    /// Whom to tell when there is.
+    /// The task to wake when there is.
     #[doc(hidden)]
     fn watcher<'s>(&'s self, step: &'s mut ExclusiveStep) -> Option<&'s mut SelectWatcher>;
 }

@@ -101,7 +101,7 @@ impl Threads {
     }
 
     fn live_once(&self, me: TaskId, body: &Body) -> Ended {
-        // Out of its place while it runs: whoever deletes the task finds it there, for the task is idle then.
+        // Out of its place while it runs: the thread that deletes the task finds it there, for the task is idle then.
         let mut taken = whole(body).take();
         let ending = taken.as_mut().map_or(Ok(()), |procedure| procedure(self, me));
         *whole(body) = taken;
@@ -147,7 +147,7 @@ impl Threads {
         }
         let reply = self.leave(state, by, &call, reply);
         if let Some(body) = body {
-            // What it captured is dropped here, by whoever deletes, and not under any lock.
+            // What it captured is dropped here, by the thread that deletes the task, and not under any lock.
             let captured = whole(&body).take();
             drop(captured);
         }

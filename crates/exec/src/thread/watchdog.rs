@@ -161,7 +161,7 @@ impl State {
         self.look_for_end();
     }
 
-    /// Stops waiting for whoever is left.
+    /// Stops waiting for the threads that are left.
     fn give_up(&mut self, still: Nanos) {
         for index in 0..self.core.observer.seats.len() {
             let seat = &self.core.observer.seats[index];

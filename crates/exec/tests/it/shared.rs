@@ -334,7 +334,7 @@ fn a_destructor_of_a_killed_task_may_send_and_does_not_wait() {
     });
 }
 
-/// Every value arrives once, whoever preempts whom; on threads that are on all CPUs, too.
+/// Every value arrives once, in any order of preemptions; on threads that are on all CPUs, too.
 #[test]
 fn many_senders_and_receivers_lose_nothing() {
     const EACH: u64 = 300;

@@ -83,7 +83,7 @@ fn child(stage: &str, backend: Backend) {
             ctx.delay(micros(2_000)).expect("nobody kills it");
             match at.as_str() {
                 _ if turn != 10 => {}
-                // Whoever has the CPU when the stop comes: the carrier asleep.
+                // The stop comes while the carrier is asleep.
                 "idle" => {
                     std::thread::spawn(|| linger(nap));
                     ctx.delay(Nanos::from_millis(1_800)).expect("nobody kills it");
@@ -120,7 +120,7 @@ fn signal(name: &str, process: u32) {
 
 #[test]
 fn a_process_that_is_stopped_and_goes_on_loses_nothing_and_blames_nobody() {
-    // Symptom: a stop of more than the watchdog's time was told as a runaway of whoever had the CPU.
+    // Symptom: a stop of more than the watchdog's time was told as a runaway of the task that had the CPU.
     const TEST: &str = "stopped::a_process_that_is_stopped_and_goes_on_loses_nothing_and_blames_nobody";
     if let Ok(role) = std::env::var(STAGE) {
         let (back_end, stage) = role.split_once(' ').expect("two words");

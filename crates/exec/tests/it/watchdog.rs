@@ -30,7 +30,7 @@ fn run_away(policy: Policy) -> Option<Vec<Policy>> {
     bench.start("runs_away", 20, move |ctx, _| {
         policies.send(Host.policy()).expect("it is received");
         ctx.trigger(innocent).expect("it is idle");
-        // What the watchdog does last is to say whom it caught; without real-time priority it cannot be seen.
+        // Last of all the watchdog says which task it caught; without real-time priority it cannot be seen.
         compute_until(|| Host.policy() == Policy::Other);
         policies.send(Host.policy()).expect("it is received");
         let _ = ctx.wait(hairspring_exec::Limit::For(micros(100)));
@@ -61,7 +61,7 @@ fn the_carrier_loses_its_real_time_priority_while_a_task_runs_away_and_has_it_ba
 
 #[test]
 fn a_task_that_runs_away_has_the_policy_back_that_it_wished_for_and_no_wish_saves_it_from_the_watchdog() {
-    // Symptom: it had the policy of the run back. Whoever wished for one while it ran away kept that for as long as it liked.
+    // Symptom: it had the policy of the run back. A task that asked for a policy while it ran away kept that policy.
     let outcome = std::thread::spawn(|| {
         let mut bench = Bench::new(Backend::Fiber { cpu: None, policy: Policy::Fifo(10) }, &config());
         let (tell, told) = std::sync::mpsc::channel();

@@ -66,7 +66,7 @@ static OFFSET: AtomicIsize = AtomicIsize::new(UNKNOWN);
 /// The area of the calling thread, if the process has such areas. It is all zeros or negative if the thread is not registered.
 #[inline(always)]
 fn area() -> Option<&'static Area> {
-    // Relaxed: the value is a constant of the process, found anew by whoever comes first; nothing else hangs on it.
+    // Relaxed: the value is a constant of the process, computed by the first caller; nothing else depends on it.
     let mut offset = OFFSET.load(Ordering::Relaxed);
     if offset & 1 != 0 {
         offset = find_offset();

@@ -298,7 +298,7 @@ impl Machine for Host {
 #[inline]
 fn frequency() -> i64 {
     static FREQUENCY: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: a constant of the system, found anew by whoever comes first; nothing else hangs on it.
+    // Relaxed: a constant of the system, computed by the first caller; nothing else depends on it.
     let known = FREQUENCY.load(Ordering::Relaxed).cast_signed();
     if known > 0 {
         return known;

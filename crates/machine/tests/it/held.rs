@@ -16,7 +16,7 @@ const PROGRAMS: u32 = 200;
 const STEPS_MOST: usize = 30;
 const ABSENT: Cpu = Cpu(1_000);
 
-/// Whoever asserts that the memory of this process is not locked keeps the others away.
+/// A test that asserts that the memory of this process is not locked keeps the others away.
 static MEMORY: Mutex<()> = Mutex::new(());
 
 pub(super) fn alone_with_the_memory() -> MutexGuard<'static, ()> {

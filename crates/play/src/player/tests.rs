@@ -282,7 +282,7 @@ fn a_recording_that_was_opened_is_played() {
     use hairspring_record::recording::testing::{PATTERN, Spec};
     let spec = Spec { members: 2, gaps: vec![(1000, 9)], unwritten: vec![4], ..Spec::plain() };
     let image = spec.make();
-    // Opening waits for the disk, so this one's time moves on by itself.
+    // Opening waits for the disk, so this one's time moves on without a call.
     let leaping = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());
     let opened =
         hairspring_record::recording::Recording::open_in(&mut leaping.store(1), &[Spec::base(0)]).expect("opens");

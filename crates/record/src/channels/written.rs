@@ -25,7 +25,7 @@ pub const EXAMPLE: &str = "0=name:pressure,unit:kPa,scale:0.02";
 /// nothing is said of any.
 ///
 /// # Errors
-/// What is written is wrong by itself, or contradicts the card.
+/// The description is invalid, or contradicts the card.
 pub fn read(texts: &[String], layouts: &[Layout]) -> Result<Vec<Vec<ChannelDescription>>, DescriptionError> {
     let mut cards: Vec<Vec<ChannelDescription>> = layouts.iter().map(|_| Vec::new()).collect();
     for text in texts {

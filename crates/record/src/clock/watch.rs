@@ -1,6 +1,6 @@
 //! [`ClockWatch`]: decides when a recording looks at the clocks, and makes marks of what its source shows.
 //!
-//! A state machine without threads. Whoever serves the source calls [`ClockWatch::look`] after each call of the source; most looks cost one
+//! A state machine without threads. The thread that serves the source calls [`ClockWatch::look`] after each call of the source; most looks cost one
 //! reading of the clock at the most. The watch hands on what is due: the time of frame 0 with the first data, then a pair and a mark after
 //! 250 ms, and again after twice as long each time, up to a minute.
 

@@ -19,7 +19,7 @@ impl LentMemory {
     /// # Safety
     /// The caller answers for every operation on the memory that is submitted to that store: from its submission to its
     /// completion nobody has a reference to the bytes of the piece that is read into, nobody has a mutable one to those that
-    /// are written to the disk, and no operation on another store touches them. So whoever attaches a memory keeps the store,
+    /// are written to the disk, and no operation on another store touches them. So the caller that attaches a memory keeps the store,
     /// or the id, to itself.
     pub unsafe fn new(memory: Arc<Memory>) -> Self {
         Self(memory)

@@ -39,7 +39,7 @@ struct Case {
     on_overrun: OnOverrun,
     /// Gaps that the source declares at most between two steps of the recorder.
     burst: u64,
-    /// Gaps that the source declares one after the other where it declares one; each is handed over by itself.
+    /// Gaps that the source declares one after the other where it declares one; each is handed over alone.
     touching: u64,
     trigger: Option<&'static str>,
     faults: Vec<Fault>,

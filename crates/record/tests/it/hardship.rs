@@ -131,7 +131,7 @@ fn a_process_that_is_stopped_in_any_stage_names_what_it_missed() {
     let folder = tempfile::tempdir().expect("a folder");
     for at in ["opening", "streaming", "ending"] {
         let target = folder.path().join(at);
-        // A child that hangs ends by itself, after a minute.
+        // A child that hangs ends after a minute.
         let Some(mut command) = child(test, &["timeout", "60"], &target) else {
             recorded(vec![told_target()], true);
             return;

@@ -1,5 +1,5 @@
 //! Disks that confirm syncs they have not made, and lose power. No recorder can know, so the metadata may say that a recording is whole
-//! and its bytes are gone. What holds nevertheless: whoever reads the recording finds it out, and recovery keeps only what is proven.
+//! and its bytes are gone. What holds nevertheless: every reader of the recording finds it out, and recovery keeps only what is proven.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -99,7 +99,7 @@ impl Words {
             }
             let wake = clock();
             let (stamp, cycle) = (place.stamp.load(Ordering::Relaxed), place.cycle.load(Ordering::Relaxed));
-            // Acquire: pairs with the Release fence of who fires. Unchanged means that stamp and cycle are this event's, too.
+            // Acquire: pairs with the Release fence of the thread that fires. Unchanged means that stamp and cycle are this event's, too.
             fence(Ordering::Acquire);
             if here == next && place.sequence.load(Ordering::Relaxed) == here {
                 let cycle = (cycle != NO_CYCLE).then_some(cycle);
@@ -115,7 +115,7 @@ impl Words {
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_checks {
-    //! All interleavings of those who fire and one who looks, and all orders in which stores may be seen.
+    //! All interleavings of threads that fire and one that reads, and all orders in which stores may be seen.
 
     use loom::sync::Arc;
     use loom::thread;

@@ -120,7 +120,7 @@ impl Station {
                 }
                 drop(placed);
                 all_in_place(&in_place, running.len())?;
-                // One that has gone by itself is found out when it is joined.
+                // A thread that has ended early is noticed when it is joined.
                 waiting.iter().for_each(|go| drop(go.send(Go)));
                 let mut refined = (timebase.clone(), timebase.machine().monotonic());
                 while !stop.is_set() {

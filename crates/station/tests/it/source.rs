@@ -296,7 +296,7 @@ fn a_signal_reaches_everybody_with_its_stamp_and_cycle() {
     check_stops(&mut asleep, &stop);
 }
 
-/// Fires as fast as possible from two threads; whoever waits gets each number or is told that it missed it.
+/// Fires as fast as possible from two threads; a waiter gets each number or learns that it missed it.
 fn storm<'t>(
     make: impl FnOnce(Signal, &'t Timebase<Host>, &'t Stop) -> Box<dyn EventSource<Host> + 't>,
     timebase: &'t Timebase<Host>,

@@ -1,7 +1,7 @@
 //! Sentinels: code that no build contains, measured by the driver beside each chapter. If their times change, the machine has
 //! changed.
 //!
-//! Problem: a sentinel also moves by itself. On a virtual machine at rest the walk through memory varied by 5–8 % (one standard deviation of
+//! Problem: a sentinel also moves without a disturbance. On a virtual machine at rest the walk through memory varied by 5–8 % (one standard deviation of
 //! 24 looks), and the calls had two modes 9 % apart, one of which a run could be in for seconds. One limit of 5 % for all made 8 of 13
 //! pairs void; limits from looks in the second before the first pair made up to 60 % of the pairs void, whenever that second showed one mode.
 //! Solution: each sentinel has a limit of its own, 5 % or half as much again as nine of ten turns of this run stay within, where that is more
@@ -32,7 +32,7 @@ const LINE: usize = 16;
 /// The least limit: two readings of a sentinel that differ by more make a pair void, unless the sentinel itself varies as much;
 /// so does a larger share of stolen time.
 const MOVED: f64 = 0.05;
-/// A sentinel that varies by itself has a limit of so many times what [`USUAL`] of the turns stay within. If it varies normally, that is the
+/// A sentinel that varies without a disturbance has a limit of so many times what [`USUAL`] of the turns stay within. If it varies normally, that is the
 /// range of three looks in one of some hundred turns.
 const FARTHER: f64 = 1.5;
 /// The part of the turns that are taken to be undisturbed.
@@ -55,7 +55,7 @@ pub(crate) struct Sighting {
 }
 
 /// By how much each sentinel may change within a turn, as a fraction. They are set after the last round, from all turns, before any figure is
-/// looked at: where a sentinel varies by itself, its limit says so, and a change within it says nothing.
+/// looked at: where a sentinel varies anyway, its limit says so, and a change within it says nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limits([f64; SENTINELS.len()]);
 

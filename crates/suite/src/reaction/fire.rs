@@ -20,7 +20,7 @@ pub(super) struct Fired {
     pub(super) stamps: Vec<Instant>,
 }
 
-/// Fires events for this long, or collects the events of a source that fires by itself.
+/// Fires events for this long, or collects the events of a source that fires without us.
 pub(super) fn fire(
     firing: Option<Box<dyn FnMut() -> std::io::Result<()> + '_>>,
     span: Nanos,

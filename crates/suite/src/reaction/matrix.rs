@@ -386,7 +386,7 @@ impl<'t> Processes<'t> {
                 let said = if said.is_empty() { "it is not ready".to_owned() } else { said.trim().to_owned() };
                 return Err(Absent::new(
                     format!("a process did not begin: {said}"),
-                    "check that the program can run by itself",
+                    "check that the program runs when it is started alone",
                 ));
             }
             std::thread::sleep(LOOK);

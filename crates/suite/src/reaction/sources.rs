@@ -109,7 +109,7 @@ pub(crate) const SOURCES: [Kind; 9] = [
     },
 ];
 
-/// Lines of real devices, which no part of a machine drives by itself: segment, name, and the moment that counts as the event.
+/// Lines of real devices, which no part of a machine drives: segment, name, and the moment that counts as the event.
 const WIRED: [(&str, &str, &str); 3] = [
     ("gpio", "edge of a GPIO line", "when the kernel took the interrupt"),
     ("parport", "interrupt of a parallel port", "when the thread had it"),

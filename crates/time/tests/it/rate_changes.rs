@@ -1,7 +1,7 @@
 //! Delays that are not early although the kernel's clock changes its rate under them.
 //!
 //! A calibration knows the past. NTP may change the rate of the kernel's clock at any moment after it: `adjtimex` by 500 ppm,
-//! chrony by up to 100,000. Whoever believes the calibration then ends a delay early by the change times the request.
+//! chrony by up to 100,000. Code that believes the calibration then ends a delay early by the change times the request.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Instant, LongDelay, Machine, Nanos, Report, Sim, Timebase};

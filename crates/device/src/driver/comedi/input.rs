@@ -186,7 +186,7 @@ impl Source for AnalogInput {
         match self.service(now, ring) {
             Next::At(at) if self.reader.counters().produced_bytes < stop_at => Next::At(at),
             Next::At(_) | Next::Readable(..) => {
-                // The acquisition may have ended by itself meanwhile.
+                // The acquisition may have ended meanwhile.
                 let _ = kernel::cancel(&self.node, self.acquisition.subdevice);
                 self.reader.stop(now, ring)
             }

@@ -139,10 +139,10 @@ fn nobody_waits_past_a_deadline(world: &World) -> Holds {
     Ok(())
 }
 
-/// Equals keep their order; who comes goes behind, unless it was more urgent before.
+/// Equals keep their order; a newcomer goes behind them, unless it was more urgent before.
 fn equals_keep_their_order(before: &World, call: Call, after: &World) -> Holds {
     let (old, new) = (before.core.ready_tasks(), after.core.ready_tasks());
-    // A task that leaves its place by its own doing: where it goes is tested by itself.
+    // A task that leaves its place by its own call: another test checks where it goes.
     let moved = match call {
         Call::Yield | Call::End { .. } => before.core.first(),
         Call::SetPriority { task, .. } => Some(task),

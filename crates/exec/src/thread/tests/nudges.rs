@@ -1,4 +1,4 @@
-//! Nudges that are owed: issued by whoever leaves the kernel next.
+//! Nudges that are owed: issued by the next thread that leaves the kernel.
 
 use hairspring_exec_core::{By, Call, CallStatus};
 

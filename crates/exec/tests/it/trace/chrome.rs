@@ -26,7 +26,7 @@ fn events(trace: &Trace) -> Vec<Value> {
 /// A slice: from, to, name.
 type Slice = (u64, u64, String);
 
-/// Checks each event by itself; returns the slices and the names of all tracks.
+/// Checks each event alone; returns the slices and the names of all tracks.
 #[track_caller]
 fn check(trace: &Trace, what: &str) -> (BTreeMap<u64, Vec<Slice>>, BTreeMap<u64, String>) {
     let events = events(trace);

@@ -1,4 +1,4 @@
-//! All interleavings, and all orders in which stores may be seen, of a producer with a consumer and with one who looks on.
+//! All interleavings, and all orders in which stores may be seen, of a producer with a consumer and with an observer.
 //!
 //! The bytes of the ring are cells that loom watches: who touches one while another does, without an order between them, is
 //! told. What lies in them are relaxed atomics, as weak as bytes that a device writes.
