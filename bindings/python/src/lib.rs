@@ -18,6 +18,7 @@ mod real_time;
 mod recording;
 mod report;
 mod sheet;
+mod station;
 mod timebase;
 mod waiting;
 mod window;
@@ -44,6 +45,8 @@ mod _hairspring {
     use crate::report::{Gaps, Report, Verdict};
     #[pymodule_export]
     use crate::sheet::{probes, read_sheet, render, take_sheet};
+    #[pymodule_export]
+    use crate::station::{StatePage, latency_edges_ns, station_folders};
     #[pymodule_export]
     use crate::timebase::{Refined, Timebase, Trust, delay, delay_ns, now, now_ns, timebase};
     #[pymodule_export]

@@ -12,6 +12,7 @@
 //! * The process is killed (SIGKILL): the lines stay as they are.
 
 pub mod event;
+pub mod publish;
 pub mod signal;
 pub mod source;
 mod station;

@@ -23,6 +23,7 @@ __all__ = [
     "RealTime",
     "Refined",
     "Report",
+    "StatePage",
     "Summary",
     "Timebase",
     "Trust",
@@ -30,12 +31,14 @@ __all__ = [
     "Window",
     "delay",
     "delay_ns",
+    "latency_edges_ns",
     "now",
     "now_ns",
     "probes",
     "read_recording",
     "read_sheet",
     "render",
+    "station_folders",
     "take_sheet",
     "timebase",
 ]
@@ -51,6 +54,8 @@ def probes(only: list[str] = ...) -> list[str]: ...
 def read_recording(paths: list[Path], verify: Optional[bool]) -> Contents: ...
 def read_sheet(json: str) -> str: ...
 def render(json: str, form: str) -> str: ...
+def latency_edges_ns() -> list[int]: ...
+def station_folders(name: _Path) -> list[Path]: ...
 def take_sheet(
     only: list[str], effort: str, cpu: Optional[int], priority: int, redact: bool, program: Optional[_Path]
 ) -> str: ...
@@ -310,6 +315,11 @@ class Grant:
     @property
     def remedy(self) -> Optional[str]: ...
     def __bool__(self) -> bool: ...
+
+@final
+class StatePage:
+    def __new__(cls, folder: _Path, silent_after_ns: Optional[SupportsIndex] = None) -> StatePage: ...
+    def read(self) -> dict[str, Any]: ...
 
 @final
 class Window:

@@ -58,6 +58,26 @@ impl Page {
         Self::mapped(mapping, path.display().to_string())
     }
 
+    /// Maps a file that another process made, of so many bytes and with this first word, for reading only. Later writes of that process
+    /// show in it. A store would end the process, and on read-only memory only relaxed loads of at most 8 bytes are defined:
+    /// readers make those, and fences.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or has another length or another first word.
+    pub fn read_only(path: &Path, bytes: usize, magic: u64) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let mut first = [0; size_of::<u64>()];
+        if file.metadata()?.len() != bytes as u64 {
+            return Err(io::Error::other(SOMETHING_ELSE));
+        }
+        file.read_exact_at(&mut first, 0)?;
+        if u64::from_ne_bytes(first) != magic {
+            return Err(io::Error::other(SOMETHING_ELSE));
+        }
+        let mapping = Mapping::of_file(&file, 0, bytes, ProtFlags::READ, MapFlags::POPULATE)?;
+        Self::mapped(mapping, path.display().to_string())
+    }
+
     /// Memory of this process and those that it forks; zero.
     pub fn without_file(bytes: usize) -> io::Result<Self> {
         let mapping = Mapping::of_process(bytes, ACCESS, MapFlags::POPULATE)?;

@@ -6,6 +6,7 @@ mod gone;
 #[path = "../../../device/tests/it/process.rs"]
 #[expect(dead_code, reason = "the device crate's tests use more of it")]
 mod process;
+mod publish;
 mod source;
 mod station;
 mod stopped;
@@ -32,6 +33,7 @@ fn do_job(name: &str, folder: &Path, _protocol: Protocol, ready: &dyn Fn()) {
     let timebase = timebase();
     ready();
     match name {
+        "publish" => publish::publish(folder),
         "survive" => gone::survive(folder, &timebase),
         "events" => stopped::events(&timebase),
         other => panic!("no job {other}"),

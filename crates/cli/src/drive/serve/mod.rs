@@ -1,5 +1,6 @@
 //! `hairspring serve`: runs a front end that a station file describes, and shows how it reacts.
 
+mod publication;
 mod report;
 mod tally;
 
@@ -18,6 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::live::Live;
 use crate::page::{Example, Page};
 use crate::{interrupt, output};
+use publication::Publication;
 use tally::Tally;
 
 /// Examples and files, for help and manual.
@@ -26,8 +28,16 @@ pub(crate) const PAGE: Page = Page {
     examples: &[
         Example { does: "Show a station file with all defaults", line: "hairspring serve station.toml --check" },
         Example { does: "Serve it for ten seconds", line: "hairspring serve station.toml --for 10s" },
+        Example {
+            does: "Show its state to other processes, such as the EPICS bridge",
+            line: "hairspring serve station.toml --publish shutter",
+        },
     ],
-    files: &[("STATION.toml", "the front end; docs/station.md describes the format"), super::BOARD],
+    files: &[
+        ("STATION.toml", "the front end; docs/station.md describes the format"),
+        ("/run/hairspring/NAME/state", "the state that --publish writes, for reading by other processes"),
+        super::BOARD,
+    ],
     environment: &[],
 };
 
@@ -42,6 +52,9 @@ pub(crate) struct Arguments {
     /// Print the file with every default filled in, and end
     #[arg(long)]
     check: bool,
+    /// Publish the state of the station under this name, or in this folder, for other processes to read
+    #[arg(long, value_name = "NAME|FOLDER")]
+    publish: Option<PathBuf>,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -87,6 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let elapsed = || Host.monotonic() - begun;
     let mut live = Live::block(arguments.quiet);
     let mut tallies: Vec<Tally> = Vec::new();
+    let mut publication = arguments.publish.as_deref().map(|name| Publication::begin(name, &station)).transpose()?;
     let outcome = station.run(&timebase, &stop, &mut |units: &mut [Watched]| {
         tallies.resize_with(units.len(), Tally::default);
         for (unit, tally) in units.iter_mut().zip(&mut tallies) {
@@ -96,12 +110,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let so_far = tallies.iter().map(|tally| (tally.counts, tally));
             report::table(&station, so_far, output::style(false).width).trim_end().to_owned()
         });
+        if let Some(publication) = &mut publication {
+            publication.show(&tallies, stop.is_set());
+        }
         // Relaxed: a plain flag.
         if interrupted.load(Ordering::Relaxed) || arguments.length.is_some_and(|length| elapsed() >= length) {
             stop.set();
         }
     });
     live.end();
+    if let Some(publication) = &mut publication {
+        publication.end(&outcome);
+    }
     let outcome = outcome.map_err(|error| Failure::failed(error.to_string()))?;
     let served = Served { arguments, station: &station, outcome, tallies, elapsed: elapsed() };
     output::print(&match arguments.format {

@@ -280,6 +280,7 @@ mod tests {
             station: station_file,
             length: None,
             check: false,
+            publish: None,
             quiet: true,
             verbose: false,
             format: Plain::Text,

@@ -1,5 +1,6 @@
 //! [`Tally`]: a unit's counts, and the distributions of its reactions in bounded memory.
 
+use hairspring_station::publish::LatencyHistogram;
 use hairspring_station::{Counts, Stages, Stamped};
 use hairspring_time::Nanos;
 use hdrhistogram::Histogram;
@@ -68,6 +69,10 @@ pub(crate) struct Tally {
     pub(crate) lock: Spans,
     pub(crate) io: Spans,
     pub(crate) total: Spans,
+    /// The same in bins, for other processes.
+    pub(crate) histogram: LatencyHistogram,
+    /// The stages of the latest activation.
+    pub(crate) latest: Option<Stages>,
 }
 
 impl Tally {
@@ -88,6 +93,8 @@ impl Tally {
         }
         if let Some(total) = stages.total() {
             self.total.add(total);
+            self.histogram.add(total);
         }
+        self.latest = Some(*stages);
     }
 }

@@ -1,0 +1,102 @@
+//! [`StationState`]: what a station publishes, as values.
+
+use hairspring_machine::{Instant, Nanos};
+
+use super::histogram::LatencyHistogram;
+use crate::event::Stamped;
+use crate::unit::Counts;
+
+/// Where a station stands in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// It opens its devices and sources.
+    #[default]
+    Starting,
+    /// Its units wait for events and act on them.
+    Running,
+    /// It was told to stop.
+    Stopping,
+    /// It has ended, and its devices are in their safe states.
+    Ended,
+    /// A unit failed, or a device may not be in its safe state.
+    Fault,
+}
+
+impl Phase {
+    /// All of them, in the order of their numbers in the page.
+    pub const ALL: [Self; 5] = [Self::Starting, Self::Running, Self::Stopping, Self::Ended, Self::Fault];
+
+    /// Its name in lists of choices.
+    pub fn name(self) -> &'static str {
+        ["Starting", "Running", "Stopping", "Ended", "Fault"][self as usize]
+    }
+}
+
+/// The kernel's two clocks, read as a bracketed pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockReading {
+    /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
+    pub realtime_offset: Nanos,
+    /// How far that may be wrong: the width of the bracket.
+    pub within: Nanos,
+}
+
+/// The latest event of a unit that it acted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatestEvent {
+    /// Its number at its source.
+    pub sequence: u64,
+    /// The cycle that it belongs to.
+    pub cycle: Option<u64>,
+    /// When it happened.
+    pub at: Instant,
+    /// The same by `CLOCK_REALTIME`, in nanoseconds since 1970. Converted once, so that it never changes afterwards.
+    pub realtime_ns: i64,
+    /// Who stamped it.
+    pub stamped: Stamped,
+}
+
+/// Quantiles of the time from an event to the end of its last access, since the start. `None`: too few events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitLatency {
+    /// Half of them are shorter.
+    pub median: Option<Nanos>,
+    /// 99 % of them are shorter.
+    pub p99: Option<Nanos>,
+    /// The longest.
+    pub max: Option<Nanos>,
+}
+
+/// The state of a unit. All counters are absolute since the start of the station.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnitState {
+    /// Its name, of which the page keeps 64 bytes.
+    pub name: String,
+    /// What became of its events.
+    pub counts: Counts,
+    /// The latest event, once there was one.
+    pub latest: Option<LatestEvent>,
+    /// Quantiles of its latencies.
+    pub latency: UnitLatency,
+    /// Their distribution.
+    pub histogram: LatencyHistogram,
+}
+
+/// The state of a station.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StationState {
+    /// The name that it is published under, of which the page keeps 64 bytes.
+    pub name: String,
+    /// The version of the program, of which the page keeps 32 bytes.
+    pub version: String,
+    /// The latest thing that an operator should know, of which the page keeps 256 bytes.
+    pub message: String,
+    /// When it was started, by `CLOCK_REALTIME` in nanoseconds since 1970. Another number means another run, whose counters begin anew.
+    pub started_realtime_ns: i64,
+    /// Where it stands.
+    pub phase: Phase,
+    /// The relation of the clocks when it was published.
+    pub clock: ClockReading,
+    /// Its units, in the order of its file; at most 64.
+    pub units: Vec<UnitState>,
+}
