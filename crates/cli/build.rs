@@ -1,7 +1,11 @@
 //! Notes what the command is built from: commit, compiler, flags. They stand in the conditions of every sheet.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
+
+/// What Cargo writes into a package.
+const PACKED: &str = ".cargo_vcs_info.json";
 
 fn main() {
     let said = |program: &str, arguments: &[&str]| {
@@ -13,6 +17,8 @@ fn main() {
     // A tree with changes is not the commit. Without its locks git leaves the index alone, whose change would have all built again.
     let dirty = said("git", &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]).is_some();
     let commit = said("git", &["rev-parse", "--short=12", "HEAD"]).map(|c| if dirty { c + "-dirty" } else { c });
+    // A package from a registry lies in no repository of ours; Cargo noted the commit in it.
+    let commit = if Path::new(PACKED).exists() { packed_commit() } else { commit };
     let variable = |name: &str| env::var(name).unwrap_or_default();
     // Set in place of what the manifest says, these change what calls cost.
     let overridden: String = ["LTO", "CODEGEN_UNITS"]
@@ -26,9 +32,9 @@ fn main() {
         variable("PROFILE"),
         variable("OPT_LEVEL"),
         variable("TARGET"),
-        match variable("CARGO_ENCODED_RUSTFLAGS").replace('\u{1f}', " ") {
+        match variable("CARGO_ENCODED_RUSTFLAGS").split('\u{1f}').filter(matters).collect::<Vec<_>>() {
             flags if flags.is_empty() => String::new(),
-            flags => format!(", RUSTFLAGS {flags}"),
+            flags => format!(", RUSTFLAGS {}", flags.join(" ")),
         }
     );
     println!("cargo:rustc-env=HAIRSPRING_COMPILER={compiler}");
@@ -37,4 +43,16 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=../../.git/HEAD");
     println!("cargo:rerun-if-changed=../../.git/index");
+}
+
+/// Whether a flag changes the code. Replaced paths do not, and they would name the folder of the build.
+fn matters(flag: &&str) -> bool {
+    !flag.is_empty() && !flag.starts_with("--remap-path-prefix")
+}
+
+/// The commit in Cargo's note.
+fn packed_commit() -> Option<String> {
+    let note = std::fs::read_to_string(PACKED).ok()?;
+    let hash = note.split("\"sha1\": \"").nth(1)?.split('"').next()?;
+    Some(hash.chars().take(12).collect())
 }

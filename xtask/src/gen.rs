@@ -9,6 +9,7 @@ mod figures;
 mod header;
 pub(crate) mod origins;
 mod picture;
+mod readmes;
 mod schema;
 mod tcl_pages;
 
@@ -108,7 +109,8 @@ pub(crate) const MANUAL: &str = "docs/man";
 
 /// Whether this task writes the file.
 pub(crate) fn is_generated(path: &str) -> bool {
-    GENERATED.iter().any(|generated| generated.path == path) || path.starts_with(&format!("{MANUAL}/"))
+    let is_readme = path.starts_with("crates/") && path.ends_with(readmes::NAME);
+    GENERATED.iter().any(|generated| generated.path == path) || path.starts_with(&format!("{MANUAL}/")) || is_readme
 }
 
 /// Writes or compares; `Ok(true)` when all files are current afterwards.
@@ -122,7 +124,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     if arguments.check {
         let tally = check(workspace, "gen");
         print!("{}", tally.details());
-        println!("{} of {} generated files and folders are current", tally.passed, GENERATED.len() + 1);
+        println!("{} of {} generated files and folders are current", tally.passed, GENERATED.len() + 2);
         return Ok(tally.succeeded());
     }
     // The manual comes first, because a page of the book is made from it.
@@ -136,6 +138,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
             fs::remove_file(workspace.root.join(&path)).map_err(|error| format!("remove {path}: {error}"))?;
             println!("removed   {path}");
         }
+    }
+    for readme in readmes::all(workspace)? {
+        write(workspace, &readme.path, readme.text.as_bytes())?;
     }
     for generated in GENERATED {
         if !arguments.pages || matches!(generated.program, Program::Page(_)) {
@@ -195,7 +200,21 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
         Ok(()) => tally.passed += 1,
         Err(why) => tally.failure(&format!("{name} {MANUAL}"), why, ""),
     }
+    match readmes::all(workspace).and_then(|readmes| compare_readmes(workspace, &readmes)) {
+        Ok(()) => tally.passed += 1,
+        Err(why) => tally.failure(&format!("{name} {} of the crates", readmes::NAME), why, ""),
+    }
     tally
+}
+
+/// Fails if the committed page of a crate is not this one.
+fn compare_readmes(workspace: &Workspace, readmes: &[readmes::Readme]) -> Result<(), String> {
+    for readmes::Readme { path, text } in readmes {
+        let committed = fs::read_to_string(workspace.root.join(path));
+        let committed = committed.map_err(|error| format!("read {path}: {error}; run cargo xtask gen"))?;
+        difference(&committed, text).map_err(|why| format!("{path}: {why}"))?;
+    }
+    if readmes.is_empty() { Err("find a crate that can be published".to_owned()) } else { Ok(()) }
 }
 
 /// Fails if the committed pages are not exactly these.
@@ -297,5 +316,6 @@ mod tests {
             assert!(GENERATED[..index].iter().all(|before| before.path != generated.path), "{}", generated.path);
         }
         assert!(is_generated("docs/probes.md") && is_generated("docs/man/hairspring.1") && !is_generated("README.md"));
+        assert!(is_generated("crates/time/README.md") && !is_generated("bindings/python/README.md"));
     }
 }

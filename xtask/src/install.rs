@@ -172,10 +172,14 @@ impl Site<'_> {
     /// The programs that measure what calls cost.
     fn callers(&mut self) -> Result<(), String> {
         let program = self.folder("libexec/hairspring")?.join("callers-c");
-        let source = self.workspace.root.join("bindings/callers/callers.c");
+        let source = self.workspace.root.join("crates/suite/callers/callers.c");
         library::run(self.compiler("../../lib").arg("-o").arg(&program).arg(source).arg("-lhairspring"))?;
         self.installed.files.push(program);
-        self.copy(&self.workspace.root.join("bindings/callers/callers.tcl"), "libexec/hairspring/callers.tcl", 0o644)
+        self.copy(
+            &self.workspace.root.join("crates/suite/callers/callers.tcl"),
+            "libexec/hairspring/callers.tcl",
+            0o644,
+        )
     }
 
     /// The Tcl package, if the tools to compile an extension are installed.

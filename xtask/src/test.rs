@@ -15,6 +15,7 @@ mod api;
 mod book;
 mod cargo_tests;
 mod clients;
+mod crates;
 mod examples;
 mod html;
 pub(crate) mod needs;
@@ -64,7 +65,7 @@ const TOGETHER: [Together; 3] = [
         share: Share::Leftover,
     },
     Together {
-        lane: &["html", "readme", "book", "lab"],
+        lane: &["html", "readme", "book", "crates", "lab"],
         beside: &["examples", "c", "tcl", "install", "python", "shapes", "peers"],
         share: Share::Equal,
     },

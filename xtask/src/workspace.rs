@@ -25,6 +25,10 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<String>,
     /// Names of its example targets.
     pub(crate) examples: Vec<String>,
+    /// Whether a registry may have it.
+    pub(crate) is_published: bool,
+    /// The address of the repository; empty if the manifest has none.
+    pub(crate) repository: String,
 }
 
 impl Workspace {
@@ -55,6 +59,8 @@ impl Workspace {
                 folder,
                 dependencies: names(&package["dependencies"]),
                 examples: examples.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect(),
+                is_published: package["publish"].is_null(),
+                repository: package["repository"].as_str().unwrap_or_default().to_owned(),
             });
         }
         Some(Workspace { root, target, packages })
@@ -126,5 +132,6 @@ mod tests {
         let package = &workspace.packages[0];
         assert_eq!((package.folder.as_str(), package.dependencies[0].as_str()), ("crates/noun", "libc"));
         assert_eq!(package.examples, ["first"]);
+        assert!(package.is_published && package.repository.is_empty());
     }
 }

@@ -34,6 +34,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("archive", &["file", "sheet"]),
     ("advice", &["describe", "machine", "time", "settings", "culprit", "ring", "plan", "sheet", "suite"]),
+    (
+        "hairspring",
+        &[
+            "machine", "time", "settings", "culprit", "exec", "ring", "source", "record", "play", "plan", "device",
+            "station", "sheet", "suite", "advice", "archive",
+        ],
+    ),
     ("c", &["machine", "time", "sheet", "device", "exec"]),
     (
         "cli",

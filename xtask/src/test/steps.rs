@@ -4,7 +4,7 @@
 //! their own step: their dependencies are heavy, and unified features would change the builds of the other steps.
 
 use super::needs::Need;
-use super::{Context, aarch64, book, cargo_tests, clients, examples, html, python, readme, shapes, windows};
+use super::{Context, aarch64, book, cargo_tests, clients, crates, examples, html, python, readme, shapes, windows};
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -155,6 +155,13 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[Need::Book],
         limit_s: 600,
         run: Run::Call(book::run),
+    },
+    Step {
+        name: "crates",
+        about: "each crate can be packed for a registry, with its papers and all files that it includes",
+        needs: &[],
+        limit_s: 120,
+        run: Run::Call(crates::check),
     },
     Step {
         name: "examples",

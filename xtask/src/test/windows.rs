@@ -135,7 +135,7 @@ fn client(place: &Place) -> Result<(), (String, String)> {
 
 /// The program that the chapter *Callers* starts, beside the command.
 fn caller(place: &Place) -> Result<(), (String, String)> {
-    on_the_dll(place, "callers-c.exe", "bindings/callers/callers.c")
+    on_the_dll(place, "callers-c.exe", "crates/suite/callers/callers.c")
 }
 
 fn on_the_dll(place: &Place, program: &str, source: &str) -> Result<(), (String, String)> {

@@ -10,18 +10,18 @@ use crate::exit::Failure;
 
 /// The historic sheets by name.
 const HISTORIC: [(&str, &str); 12] = [
-    ("fermilab-2007", include_str!("../../../../sheets/historic/fermilab-2007.json")),
-    ("amx86-486sx", include_str!("../../../../sheets/historic/amx86-486sx.json")),
-    ("amx86-net186", include_str!("../../../../sheets/historic/amx86-net186.json")),
-    ("amx86-turbo186", include_str!("../../../../sheets/historic/amx86-turbo186.json")),
-    ("freertos-threadx-linux", include_str!("../../../../sheets/historic/freertos-threadx-linux.json")),
-    ("an006-bus", include_str!("../../../../sheets/historic/an006-bus.json")),
-    ("an006-continuous", include_str!("../../../../sheets/historic/an006-continuous.json")),
-    ("an006-reference-1", include_str!("../../../../sheets/historic/an006-reference-1.json")),
-    ("an006-reference-2", include_str!("../../../../sheets/historic/an006-reference-2.json")),
-    ("an006-reference-3", include_str!("../../../../sheets/historic/an006-reference-3.json")),
-    ("fesa-2007", include_str!("../../../../sheets/historic/fesa-2007.json")),
-    ("fermilab-bit3", include_str!("../../../../sheets/historic/fermilab-bit3.json")),
+    ("fermilab-2007", include_str!("../../historic/fermilab-2007.json")),
+    ("amx86-486sx", include_str!("../../historic/amx86-486sx.json")),
+    ("amx86-net186", include_str!("../../historic/amx86-net186.json")),
+    ("amx86-turbo186", include_str!("../../historic/amx86-turbo186.json")),
+    ("freertos-threadx-linux", include_str!("../../historic/freertos-threadx-linux.json")),
+    ("an006-bus", include_str!("../../historic/an006-bus.json")),
+    ("an006-continuous", include_str!("../../historic/an006-continuous.json")),
+    ("an006-reference-1", include_str!("../../historic/an006-reference-1.json")),
+    ("an006-reference-2", include_str!("../../historic/an006-reference-2.json")),
+    ("an006-reference-3", include_str!("../../historic/an006-reference-3.json")),
+    ("fesa-2007", include_str!("../../historic/fesa-2007.json")),
+    ("fermilab-bit3", include_str!("../../historic/fermilab-bit3.json")),
 ];
 
 /// A document that can be compared.

@@ -68,7 +68,7 @@ pub(crate) const PROGRAMS: [Program; 6] = [
         language: "python",
         start: Ok(Start {
             program: Some("python3"),
-            script: Some(include_str!("../../../../bindings/callers/callers.py")),
+            script: Some(include_str!("../../callers/callers.py")),
             last: None,
             remedy: "`pip install ./bindings/python` in the project",
         }),
@@ -77,7 +77,7 @@ pub(crate) const PROGRAMS: [Program; 6] = [
         language: "tcl",
         start: Ok(Start {
             program: Some("tclsh"),
-            script: Some(include_str!("../../../../bindings/callers/callers.tcl")),
+            script: Some(include_str!("../../callers/callers.tcl")),
             last: None,
             remedy: "`cargo xtask install --prefix DIR`, and DIR/lib in TCLLIBPATH",
         }),

@@ -58,7 +58,7 @@ pub(crate) const PROGRAMS: [Program; 6] = [
             program: Some("callers-c.exe"),
             script: None,
             last: None,
-            remedy: "compile `bindings/callers/callers.c` against hairspring.dll, and put both beside hairspring.exe",
+            remedy: "compile `crates/suite/callers/callers.c` against hairspring.dll, and put both beside hairspring.exe",
         }),
     },
 ];
