@@ -2019,7 +2019,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__record)
-            opts="-q -h --card --to --for --frames --wait --on-overrun --monitor --quiet --verbose --format --trigger --pre --post --shots --channel --channels --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
+            opts="-q -h --card --to --for --frames --wait --on-overrun --tap --monitor --quiet --verbose --format --trigger --pre --post --shots --channel --channels --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2047,6 +2047,10 @@ _hairspring() {
                     ;;
                 --on-overrun)
                     COMPREPLY=($(compgen -W "stop gap overwrite block" -- "${cur}"))
+                    return 0
+                    ;;
+                --tap)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --format)

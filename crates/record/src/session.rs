@@ -11,6 +11,7 @@
 
 mod guards;
 mod serving;
+mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, Setup, S
 use crate::store::{Ways, best};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
+use hairspring_ring::page::ClockPage;
 use hairspring_ring::units::{ByteRate, Bytes, Frames};
 use hairspring_ring::{Consumer, Producer, RingError, Tap, ring};
 use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
@@ -284,6 +286,7 @@ struct Ready {
     recorder: Recorder,
     granted: Granted,
     tap: Option<Arc<Tap>>,
+    clock_page: Option<ClockPage>,
     external: Option<ExternalTrigger>,
     board: Arc<Board>,
     folders: Vec<PathBuf>,
@@ -329,6 +332,7 @@ pub fn record(
     let mut watches = Vec::new();
     for card in &mut cards {
         let pair = ClockPair::take(timebase.machine());
+        card.clock_page.iter_mut().for_each(|page| watched::note(page, &ClockNote::Pair(pair)));
         card.recorder.note(ClockNote::Pair(pair));
         watches.push(ClockWatch::new(&*card.source, pair));
         let beginning = Beginning::now(timebase.machine());
@@ -348,7 +352,17 @@ pub fn record(
         let mut running = Vec::new();
         for (card, watch) in cards.into_iter().zip(watches) {
             let Ready {
-                mut source, description, mut producer, mut recorder, granted, tap, external, board, notes, ..
+                mut source,
+                description,
+                mut producer,
+                mut recorder,
+                granted,
+                tap,
+                mut clock_page,
+                external,
+                board,
+                notes,
+                ..
             } = card;
             let (to_recorder, notes) = notes;
             let shown = Shown { description, tap, external, board: Arc::clone(&board) };
@@ -358,13 +372,16 @@ pub fn record(
                 .name("source".to_owned())
                 .spawn_scoped(scope, move || {
                     let _leaves = Leaves { board: None, ending };
-                    let mut hand_on = |note| match note {
-                        ClockNote::Frame0(beginning, _) => {
-                            let _ = ours.frame0.set(beginning);
-                        }
-                        // A note that finds the queue full is left out: bounds become wider, never wrong.
-                        note => {
-                            let _ = to_recorder.try_send(note);
+                    let mut hand_on = |note| {
+                        clock_page.iter_mut().for_each(|page| watched::note(page, &note));
+                        match note {
+                            ClockNote::Frame0(beginning, _) => {
+                                let _ = ours.frame0.set(beginning);
+                            }
+                            // A note that finds the queue full is left out: bounds become wider, never wrong.
+                            note => {
+                                let _ = to_recorder.try_send(note);
+                            }
                         }
                     };
                     serve(&mut *source, &mut producer, &ours, ending, now, watch, &mut hand_on)
@@ -490,13 +507,15 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     let least = Bytes(config.notify.0 * 2 + gate.as_ref().map_or(0, |gate| gate.must_hold().0));
     let memory = Memory::mirrored(config.buffer, least, config.pages).map_err(RecordError::Memory)?;
     let granted = memory.granted().clone();
-    let (producer, consumer): (Producer, Consumer) =
+    let (mut producer, consumer): (Producer, Consumer) =
         ring(Arc::new(memory), config.notify, config.on_overrun).map_err(RecordError::Ring)?;
+    let (id, source) = (random_id(), input.source);
+    let clock_page = watched::state(&mut producer, &description, id, &input.channels);
     let tap = consumer.tap().map(Arc::new);
     let folders = input.targets.iter().map(|base| hairspring_file::folder_of(base).to_owned()).collect();
     let setup = Setup {
         targets: input.targets,
-        id: random_id(),
+        id,
         block: config.notify,
         depth: config.depth,
         placement: config.placement,
@@ -513,7 +532,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     let recorder = Recorder::open(best(config.depth + 8, config.ways), consumer, description.clone(), setup)?;
     let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
     let notes = sync_channel(MOST_NOTES);
-    Ok(Ready { source: input.source, description, producer, recorder, granted, tap, external, board, folders, notes })
+    Ok(Ready { source, description, producer, recorder, granted, tap, clock_page, external, board, folders, notes })
 }
 
 /// Drives a recorder to its end. Returns when that was.

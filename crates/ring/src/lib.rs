@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Producer ──→ Ring ──→ Consumer
-//!    │           └─────→ Tap ──→ Monitor
+//!    │           ├─────→ Tap ──→ Monitor
+//!    │           └─────→ RingPage, for other processes
 //!    └─ Gap: first frame, length and cause of what is missing
 //! ```
 //!
@@ -16,6 +17,7 @@ pub mod layout;
 pub mod memory;
 pub mod monitor;
 pub mod notifier;
+pub mod page;
 mod ring;
 pub mod units;
 
@@ -23,5 +25,5 @@ pub use end::{End, OnOverrun};
 pub use gap::{Gap, GapCause, Skip};
 pub use layout::{Container, Layout};
 pub use memory::{Memory, Pages};
-pub use ring::{Consumer, Fill, Producer, RingError, Tap, ring};
+pub use ring::{Consumer, Fill, Producer, RingError, SharedRing, Tap, ring};
 pub use units::{ByteRate, Bytes, Frames, SampleRate, Samples};

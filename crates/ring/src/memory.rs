@@ -14,7 +14,9 @@
 //! **The granted pages are read back**, not assumed, because the kernel may silently give small pages instead of huge ones. If the size is
 //! unavailable, it is halved until the kernel grants it, as Spectrum's driver does. [`Granted`] lists each step down.
 
-#![expect(unsafe_code, reason = "mapping memory, and looking at it while others write")]
+#![expect(unsafe_code, reason = "mapping memory")]
+
+mod view;
 
 use std::fmt;
 use std::io;
@@ -22,12 +24,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use rustix::param::page_size;
 
 use crate::units::Bytes;
+
+pub use view::View;
 
 /// The kind of pages of a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -221,7 +225,7 @@ impl Memory {
             let at = if pages == Pages::Transparent { Some(aligned(length, pages)?) } else { None };
             return Ok((place(at, length, MapFlags::PRIVATE | hugetlb, None, pages)?, length, None));
         }
-        let file = memfd_create(c"hairspring-ring", MemfdFlags::CLOEXEC | in_file)?;
+        let file = memfd_create(c"hairspring-ring", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | in_file)?;
         ftruncate(&file, size.0)?;
         let reach = length.checked_mul(2).ok_or(Errno::NOMEM)?;
         // Unavailable pages cause an error here, before a reservation is mapped over.
@@ -289,73 +293,42 @@ impl Memory {
 
     /// A read-only view of a mirrored memory, as another process would see it. `None` for a plain memory, or if the kernel refuses.
     pub fn view(&self) -> Option<View> {
-        let file = self.file.as_ref()?;
-        let length = usize::try_from(self.granted.size.0).ok()?;
-        // SAFETY: maps our own file at an address of the kernel's choice; nothing that exists is touched.
-        let address = unsafe { mmap(std::ptr::null_mut(), length, ProtFlags::READ, MapFlags::SHARED, file, 0) };
-        Some(View { address: NonNull::new(address.ok()?.cast())?, length })
+        View::map(self.file.as_ref()?, self.granted.size).ok()
+    }
+
+    /// The file behind a mirrored memory, sealed so that others can only read it.
+    pub(crate) fn sealed(&self) -> io::Result<OwnedFd> {
+        let file = self.file.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        seal(file)?;
+        file.try_clone()
+    }
+}
+
+/// Seals a file in memory: its length stays, and no new mapping or call can write to it. Checks that the kernel keeps that.
+pub(crate) fn seal(file: &OwnedFd) -> io::Result<()> {
+    let seals = SealFlags::FUTURE_WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    match fcntl_add_seals(file, seals) {
+        // Sealed before: the seals cannot be changed.
+        Ok(()) | Err(Errno::PERM) => {}
+        Err(error) => return Err(error.into()),
+    }
+    // SAFETY: maps a file at an address of the kernel's choice; nothing that exists is touched.
+    match unsafe { mmap(std::ptr::null_mut(), 1, ProtFlags::WRITE, MapFlags::SHARED, file, 0) } {
+        Err(Errno::PERM | Errno::ACCESS) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(address) => {
+            // SAFETY: the mapping was made above, and nobody uses it. The kernel rounds its length up to a page.
+            let _ = unsafe { munmap(address, 1) };
+            Err(io::Error::other(
+                "the kernel lets a sealed file be mapped for writing; use small pages, or a newer kernel",
+            ))
+        }
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         unmap(self.address, self.reach);
-    }
-}
-
-/// A read-only view of a [`Memory`] that others write to at the same time.
-#[derive(Debug)]
-pub struct View {
-    address: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: the mapping belongs to this value alone and is only read, word by word, by `copy`.
-unsafe impl Send for View {}
-// SAFETY: as above.
-unsafe impl Sync for View {}
-
-impl View {
-    /// Copies bytes from a position in the ring (modulo its size). A concurrent write can tear the copy. The caller checks the cursors
-    /// afterwards and discards the copy if the producer may have written there.
-    ///
-    /// # Panics
-    /// If `into` is larger than the memory.
-    pub fn copy(&self, position: u64, into: &mut [u8]) {
-        assert!(into.len() <= self.length, "more than the ring holds");
-        let at = (position % self.length as u64) as usize;
-        let (first, second) = into.split_at_mut(into.len().min(self.length - at));
-        self.copy_piece(at, first);
-        self.copy_piece(0, second);
-    }
-
-    /// Copies bytes that do not cross the seam, as whole words if their addresses allow it.
-    fn copy_piece(&self, at: usize, into: &mut [u8]) {
-        const WORD: usize = size_of::<u64>();
-        debug_assert!(at + into.len() <= self.length, "over the seam");
-        let byte = |at: usize| {
-            // SAFETY: `at` is below the length of the mapping: `copy` splits at its end. The read is volatile and of a mapping
-            // of its own, for the bytes change under it as those of a device do; no reference to them is ever made.
-            unsafe { self.address.add(at).read_volatile() }
-        };
-        // The mapping begins at a page, so that its offsets are aligned as its addresses are.
-        let before = into.len().min(at.next_multiple_of(WORD) - at);
-        let (head, rest) = into.split_at_mut(before);
-        head.iter_mut().enumerate().for_each(|(number, to)| *to = byte(at + number));
-        let at = at + before;
-        let (words, tail) = rest.as_chunks_mut::<WORD>();
-        for (number, to) in words.iter_mut().enumerate() {
-            // SAFETY: the word ends within the mapping, as above, and its address is a multiple of its size. Volatile, as above.
-            *to = unsafe { self.address.add(at + number * WORD).cast::<u64>().read_volatile() }.to_ne_bytes();
-        }
-        let at = at + words.len() * WORD;
-        tail.iter_mut().enumerate().for_each(|(number, to)| *to = byte(at + number));
-    }
-}
-
-impl Drop for View {
-    fn drop(&mut self) {
-        unmap(self.address, self.length);
     }
 }
 

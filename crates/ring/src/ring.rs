@@ -12,6 +12,7 @@
 #![expect(unsafe_code, reason = "slices of the mapped memory, owned by the protocol of the cursors")]
 
 mod cursors;
+mod tap;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,12 +20,15 @@ use std::sync::{Arc, OnceLock};
 use hairspring_machine::Nanos;
 
 use crate::gap::Gap;
-use crate::memory::{Memory, View};
+use crate::memory::Memory;
 use crate::notifier::Notifier;
+use crate::page::{ClockPage, PageFacts, RingPage};
 use crate::units::{ByteRate, Bytes};
 use crate::{End, OnOverrun};
 
-use cursors::Cursors;
+pub(crate) use cursors::CursorWords;
+use cursors::{CursorPlace, Cursors};
+pub use tap::{SharedRing, Tap};
 
 /// Gaps that may be under way between producer and consumer at once. If more come in one ringful, later ones become longer
 /// instead of more: nothing is taken from the source until the oldest was seen.
@@ -36,7 +40,8 @@ const MARKS: usize = 1024;
 /// What both ends share.
 #[derive(Debug)]
 struct Shared {
-    cursors: Cursors,
+    cursors: Cursors<Arc<RingPage>>,
+    page: Arc<RingPage>,
     memory: Arc<Memory>,
     notify: u64,
     on_overrun: OnOverrun,
@@ -91,6 +96,8 @@ pub enum RingError {
     Notify(Bytes, Bytes),
     /// No descriptor for the bells.
     Notifier(std::io::Error),
+    /// No page for those who look on.
+    Page(std::io::Error),
 }
 
 impl std::fmt::Display for RingError {
@@ -102,6 +109,7 @@ impl std::fmt::Display for RingError {
                 write!(f, "a notify size of {notify} in a buffer of {size}: choose 1 B to {size}")
             }
             Self::Notifier(error) => write!(f, "no descriptor for waking the recorder: {error}"),
+            Self::Page(error) => write!(f, "no memory for the page that shows where the ring stands: {error}"),
         }
     }
 }
@@ -122,11 +130,13 @@ pub fn ring(memory: Arc<Memory>, notify: Bytes, on_overrun: OnOverrun) -> Result
     }
     let (marks, marked) = rtrb::RingBuffer::new(MARKS);
     let (data, room) = (Notifier::new().map_err(RingError::Notifier)?, Notifier::new().map_err(RingError::Notifier)?);
+    let page = Arc::new(RingPage::make().map_err(RingError::Page)?);
     if !memory.lend() {
         return Err(RingError::InUse);
     }
     let shared = Arc::new(Shared {
-        cursors: Cursors::new(size.0),
+        cursors: Cursors::new(size.0, Arc::clone(&page)),
+        page,
         memory,
         notify: notify.0,
         on_overrun,
@@ -144,6 +154,7 @@ pub fn ring(memory: Arc<Memory>, notify: Bytes, on_overrun: OnOverrun) -> Result
         pending: None,
         marked: 0,
         marks,
+        has_clocks: true,
     };
     Ok((producer, Consumer { shared, next: 0, marks: marked }))
 }
@@ -186,6 +197,8 @@ pub struct Producer {
     /// Gaps handed over since the consumer was woken last.
     marked: usize,
     marks: rtrb::Producer<(u64, Gap)>,
+    /// Whether nobody has taken the part of the page that has clocks.
+    has_clocks: bool,
 }
 
 impl Producer {
@@ -303,6 +316,7 @@ impl Producer {
         let Some(gap) = self.pending else { return true };
         let pushed = self.marks.push((self.head, gap)).is_ok();
         if pushed {
+            self.shared.page.gap(self.head, gap);
             self.pending = None;
             self.marked += 1;
             if self.marked >= MARKS / 2 {
@@ -342,13 +356,34 @@ impl Producer {
         self.push_pending();
         // Taken: this is called once more when it is dropped, and what is told here must not be told as a mark, too.
         let last = self.pending.take();
-        let _ = self.shared.closed.set(Closing { end, position: self.head, last });
+        if let Some(gap) = last {
+            self.shared.page.gap(self.head, gap);
+        }
+        if self.shared.closed.set(Closing { end, position: self.head, last }).is_ok() {
+            self.shared.page.ended(end);
+        }
         self.flush();
     }
 
     /// A tap, which reads without taking.
     pub fn tap(&self) -> Option<Tap> {
         Tap::new(&self.shared)
+    }
+
+    /// States for other processes what the stream is. Call this before [`Tap::share`].
+    pub fn state(&mut self, facts: &PageFacts) {
+        self.shared.page.state(facts, self.shared.memory.size());
+    }
+
+    /// The part of the page that has clocks, for the thread that reads them; `None` after the first call.
+    pub fn take_clock_page(&mut self) -> Option<ClockPage> {
+        std::mem::take(&mut self.has_clocks).then(|| ClockPage::new(Arc::clone(&self.shared.page)))
+    }
+}
+
+impl CursorPlace for Arc<RingPage> {
+    fn words(&self) -> &CursorWords {
+        &RingPage::words(self).cursors
     }
 }
 
@@ -506,44 +541,6 @@ impl Consumer {
     /// A tap, which reads without taking.
     pub fn tap(&self) -> Option<Tap> {
         Tap::new(&self.shared)
-    }
-}
-
-/// Reads the newest data of a ring without taking them and without delaying the producer or the consumer.
-#[derive(Debug)]
-pub struct Tap {
-    shared: Arc<Shared>,
-    view: View,
-}
-
-impl Tap {
-    fn new(shared: &Arc<Shared>) -> Option<Self> {
-        Some(Self { view: shared.memory.view()?, shared: Arc::clone(shared) })
-    }
-
-    /// Position behind the newest byte.
-    pub fn head(&self) -> u64 {
-        self.shared.cursors.head()
-    }
-
-    /// Copies the bytes from a position on. `false` if they are not there yet or were overwritten: then the contents of `into` are undefined.
-    pub fn copy(&self, position: u64, into: &mut [u8]) -> bool {
-        let capacity = self.shared.cursors.capacity();
-        if into.len() as u64 > capacity || position + into.len() as u64 > self.head() {
-            return false;
-        }
-        self.view.copy(position, into);
-        self.shared.cursors.is_intact(position)
-    }
-
-    /// The present state of the ring.
-    pub fn fill(&self) -> Fill {
-        self.shared.fill()
-    }
-
-    /// Whether the stream has ended.
-    pub fn is_closed(&self) -> bool {
-        self.shared.closed.get().is_some()
     }
 }
 

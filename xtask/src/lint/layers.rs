@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("exec-core", &[]),
     ("exec", &["machine", "exec-core"]),
     ("ring", &["machine"]),
+    ("tap", &["machine", "ring"]),
     ("source", &["describe", "machine", "ring"]),
     ("record", &["describe", "file", "machine", "time", "ring", "source"]),
     ("play", &["file", "machine", "ring", "source", "record"]),
@@ -37,16 +38,16 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "hairspring",
         &[
-            "machine", "time", "settings", "culprit", "exec", "ring", "source", "record", "play", "plan", "device",
-            "station", "sheet", "suite", "advice", "archive",
+            "machine", "time", "settings", "culprit", "exec", "ring", "tap", "source", "record", "play", "plan",
+            "device", "station", "sheet", "suite", "advice", "archive",
         ],
     ),
-    ("c", &["machine", "time", "sheet", "device", "exec"]),
+    ("c", &["machine", "time", "sheet", "device", "exec", "ring", "tap"]),
     (
         "cli",
         &[
-            "describe", "file", "machine", "time", "settings", "culprit", "exec", "ring", "source", "record", "play",
-            "plan", "device", "station", "sheet", "suite", "advice", "archive",
+            "describe", "file", "machine", "time", "settings", "culprit", "exec", "ring", "tap", "source", "record",
+            "play", "plan", "device", "station", "sheet", "suite", "advice", "archive",
         ],
     ),
 ];
@@ -59,6 +60,7 @@ const WITHOUT_FORMATS: &[&str] = &[
     "exec-core",
     "exec",
     "ring",
+    "tap",
     "source",
     "play",
     "device",

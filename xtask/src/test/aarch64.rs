@@ -23,6 +23,7 @@ const CRATES: &[&str] = &[
     "hairspring-exec-core",
     "hairspring-exec",
     "hairspring-ring",
+    "hairspring-tap",
     "hairspring-source",
     "hairspring-record",
     "hairspring-play",

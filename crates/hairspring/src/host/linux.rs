@@ -20,3 +20,5 @@ pub use hairspring_settings as settings;
 pub use hairspring_source as source;
 #[cfg(feature = "device")]
 pub use hairspring_station as station;
+#[cfg(feature = "record")]
+pub use hairspring_tap as tap;

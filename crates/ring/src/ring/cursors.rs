@@ -15,6 +15,9 @@
 //!
 //! `frontier` is the position up to which the producer may be writing now. A reader other than the consumer copies first and then looks at
 //! the frontier. Bytes less than a capacity behind the frontier were not touched.
+//!
+//! `head` and `frontier` are [`CursorWords`], which lie in the ring's page: other processes that look on read the very words that the
+//! producer stores.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -26,25 +29,53 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// The cursors of one ring.
-#[derive(Debug)]
-pub(crate) struct Cursors {
-    capacity: u64,
+/// The cursors that one who only looks on needs, too.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct CursorWords {
     head: Alone<AtomicU64>,
     frontier: Alone<AtomicU64>,
+}
+
+impl CursorWords {
+    /// The end of the consumer's bytes.
+    pub(crate) fn head(&self) -> u64 {
+        // Acquire: pairs with the Release in `publish`; the bytes before `head` are seen.
+        self.head.0.load(Ordering::Acquire)
+    }
+
+    /// The position up to which the producer may be writing.
+    pub(crate) fn frontier(&self) -> u64 {
+        // Relaxed: a hint; a copy is judged by `is_intact`.
+        self.frontier.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether a copy from `position` on, made before this call, is intact: the producer cannot have written there.
+    pub(crate) fn is_intact(&self, position: u64, capacity: u64) -> bool {
+        // The copy comes before the load: pairs with the fence in `announce`.
+        fence(Ordering::Acquire);
+        // Relaxed: ordered by the fence.
+        self.frontier.0.load(Ordering::Relaxed) <= position.saturating_add(capacity)
+    }
+}
+
+/// Where the words of cursors lie.
+pub(crate) trait CursorPlace {
+    fn words(&self) -> &CursorWords;
+}
+
+/// The cursors of one ring.
+#[derive(Debug)]
+pub(crate) struct Cursors<P> {
+    capacity: u64,
+    place: P,
     tail: Alone<AtomicU64>,
     held: Alone<AtomicBool>,
 }
 
-impl Cursors {
-    pub(crate) fn new(capacity: u64) -> Self {
-        Self {
-            capacity,
-            head: Alone(AtomicU64::new(0)),
-            frontier: Alone(AtomicU64::new(0)),
-            tail: Alone(AtomicU64::new(0)),
-            held: Alone(AtomicBool::new(false)),
-        }
+impl<P: CursorPlace> Cursors<P> {
+    pub(crate) fn new(capacity: u64, place: P) -> Self {
+        Self { capacity, place, tail: Alone(AtomicU64::new(0)), held: Alone(AtomicBool::new(false)) }
     }
 
     pub(crate) fn capacity(&self) -> u64 {
@@ -53,8 +84,7 @@ impl Cursors {
 
     /// The end of the consumer's bytes.
     pub(crate) fn head(&self) -> u64 {
-        // Acquire: pairs with the Release in `publish`; the bytes before `head` are seen.
-        self.head.0.load(Ordering::Acquire)
+        self.place.words().head()
     }
 
     /// The beginning of the consumer's bytes.
@@ -66,14 +96,14 @@ impl Cursors {
     /// Announces that the producer may write up to a position from now on. For the producer.
     pub(crate) fn announce(&self, frontier: u64) {
         // Relaxed, and a fence: it pairs with that in `is_intact`. A thread that sees a byte written later also sees the frontier.
-        self.frontier.0.store(frontier, Ordering::Relaxed);
+        self.place.words().frontier.0.store(frontier, Ordering::Relaxed);
         fence(Ordering::Release);
     }
 
     /// Hands the bytes before a position to the consumer. For the producer.
     pub(crate) fn publish(&self, head: u64) {
         // Release: pairs with the Acquire in `head`.
-        self.head.0.store(head, Ordering::Release);
+        self.place.words().head.0.store(head, Ordering::Release);
     }
 
     /// Moves `tail`: gives the bytes before a position back to the producer. For the holder of `held`, or for the consumer if the producer
@@ -133,10 +163,7 @@ impl Cursors {
 
     /// Whether a copy from `position` on, made before this call, is intact: the producer cannot have written there.
     pub(crate) fn is_intact(&self, position: u64) -> bool {
-        // The copy comes before the load: pairs with the fence in `announce`.
-        fence(Ordering::Acquire);
-        // Relaxed: ordered by the fence.
-        self.frontier.0.load(Ordering::Relaxed) <= position.saturating_add(self.capacity)
+        self.place.words().is_intact(position, self.capacity)
     }
 }
 

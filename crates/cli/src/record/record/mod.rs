@@ -7,6 +7,7 @@ pub(crate) mod json;
 mod levels;
 pub(crate) mod progress;
 mod request;
+mod taps;
 pub(crate) mod text;
 
 use std::io::ErrorKind;
@@ -21,6 +22,7 @@ use hairspring_record::session::{RecordError, Recorded};
 use hairspring_ring::Frames;
 use hairspring_ring::OnOverrun;
 use hairspring_source::trigger::{Shots, Trigger};
+use hairspring_tap::TapPlace;
 use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration, parsed};
@@ -35,6 +37,7 @@ use channels::ChannelArguments;
 use external::External;
 use levels::Levels;
 use request::Request;
+use taps::Taps;
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -57,6 +60,10 @@ pub(crate) const PAGE: Page = Page {
             line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run4 --for 1s --channel 0=name:pressure,unit:kPa,scale:0.02",
         },
         Example {
+            does: "Let other programs look on while it records: scope --live adc, or hairspring.tap('adc') in Python",
+            line: "hairspring record --card virtual:4ch,14bit,1MS/s --to run5 --for 2s --tap adc",
+        },
+        Example {
             does: "Record what a sender streams by UDP, and give up if it sends nothing for half a minute",
             line: "hairspring record --card udp:0.0.0.0:5000,4ch,16bit --to run3 --wait 30s",
         },
@@ -65,9 +72,10 @@ pub(crate) const PAGE: Page = Page {
         FILES[0],
         FILES[1],
         FILES[2],
+        ("$XDG_RUNTIME_DIR/hairspring/NAME.tap", "the socket of --tap; without the variable in /run/hairspring"),
         ("/proc/sys/vm/nr_hugepages", "how many 2 MiB pages are reserved; 128 hold a buffer of 256 MiB"),
     ],
-    environment: &[],
+    environment: &[("XDG_RUNTIME_DIR", "where the sockets of taps lie, in its folder hairspring")],
 };
 
 const CARD: &str = "Card to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s. May be repeated: \
@@ -94,6 +102,12 @@ pub(crate) struct Arguments {
     /// What to do when the disks are too slow and the buffer is full
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = OverrunName::Stop)]
     on_overrun: OverrunName,
+    /// Let other processes look on at the ring, read-only, under this name or through the socket of this path: `scope --live NAME`
+    ///
+    /// The socket is NAME.tap in $XDG_RUNTIME_DIR/hairspring, or in /run/hairspring without that variable. With several cards the
+    /// names are NAME-card0, NAME-card1, ... Readers cost the recording nothing, whatever they do.
+    #[arg(long, value_name = "NAME", value_parser = parsed::<TapPlace>)]
+    tap: Option<TapPlace>,
     /// Show the level of every channel in the progress line
     #[arg(long, conflicts_with = "quiet")]
     monitor: bool,
@@ -158,12 +172,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Before any file is opened, so that the first Ctrl-C always ends the recording in order, and the second at once.
     let stop = interrupt::watch()?;
     let mut external = request.is_triggered_from_outside().then(External::listen).transpose()?;
+    let mut taps = arguments.tap.as_ref().map(|place| Taps::bind(place, arguments.cards.len())).transpose()?;
     let inputs = request.open()?;
     let mut live = Live::new(arguments.quiet);
     let mut levels = arguments.monitor.then(Levels::default);
     let recorded = session::record(inputs, request.config(), &stop, &mut |cards| {
         if let Some(external) = &mut external {
             external.hand_over(cards);
+        }
+        if let Some(taps) = &mut taps {
+            taps.hand_over(cards);
         }
         let Some(first) = cards.first() else { return };
         live.show(first.elapsed, || {
@@ -172,6 +190,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         });
     });
     live.end();
+    taps.into_iter().for_each(Taps::end);
     let recorded = recorded.map_err(refused)?;
     output::print(&match arguments.format {
         Plain::Text => text::report(&recorded, &request, arguments.verbose, output::style(false).width),

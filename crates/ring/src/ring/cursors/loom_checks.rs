@@ -8,22 +8,28 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
-use super::Cursors;
+use super::{CursorPlace, CursorWords, Cursors};
 
 /// Switches between threads that are not forced.
 const PREEMPTIONS: usize = 3;
 /// What the ring holds.
 const CAPACITY: u64 = 2;
 
+impl CursorPlace for CursorWords {
+    fn words(&self) -> &CursorWords {
+        self
+    }
+}
+
 struct Ring {
-    cursors: Cursors,
+    cursors: Cursors<CursorWords>,
     bytes: [(UnsafeCell<()>, AtomicU64); CAPACITY as usize],
 }
 
 impl Ring {
     fn new() -> Self {
         Self {
-            cursors: Cursors::new(CAPACITY),
+            cursors: Cursors::new(CAPACITY, CursorWords::default()),
             bytes: [(); CAPACITY as usize].map(|()| (UnsafeCell::new(()), AtomicU64::new(0))),
         }
     }

@@ -1,0 +1,37 @@
+//! What a recording tells those who look on: the page beside its ring.
+
+use hairspring_ring::Producer;
+use hairspring_ring::page::{ClockPage, PageFacts, PageMark, PagePair};
+use hairspring_source::SourceDescription;
+
+use crate::channels::ChannelDescription;
+use crate::clock::ClockNote;
+use crate::journal::RecordingId;
+
+/// States what the stream is; returns where its clocks are entered.
+pub(super) fn state(
+    producer: &mut Producer,
+    description: &SourceDescription,
+    id: RecordingId,
+    channels: &[ChannelDescription],
+) -> Option<ClockPage> {
+    // Absent means unknown: a page without text is one whose channels nobody described.
+    let text = if channels.is_empty() { None } else { serde_json::to_string(channels).ok() };
+    let text = text.unwrap_or_default();
+    producer.state(&PageFacts { id: id.0, layout: description.layout, rate: description.rate, text });
+    producer.take_clock_page()
+}
+
+/// Enters what the thread that serves the source has learnt of time. Real-time safe.
+pub(super) fn note(page: &mut ClockPage, note: &ClockNote) {
+    match *note {
+        ClockNote::Pair(pair) => {
+            page.pair(PagePair { monotonic: pair.monotonic, realtime: pair.realtime, within: pair.within });
+        }
+        ClockNote::Mark(mark) => {
+            page.mark(PageMark { frame: mark.frame, earliest: mark.earliest, latest: mark.latest });
+        }
+        // The mark of frame 0 follows.
+        ClockNote::Frame0(..) => {}
+    }
+}
