@@ -2245,13 +2245,17 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__serve)
-            opts="-q -h --for --check --quiet --verbose --format --help"
+            opts="-q -h --for --check --publish --screen --quiet --verbose --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --for)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -389,9 +389,11 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l format -
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l for -d 'How long to serve [default: until Ctrl-C]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l publish -d 'Publish the state of the station under this name, or in this folder, for other processes to read' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l check -d 'Print the file with every default filled in, and end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l screen -d 'Print a screen of the station for Phoebus (.bob), and end'
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l verbose -d 'Also show the settings, stages and account of every unit'
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use hairspring_machine::Nanos;
+use hairspring_station::Property;
 use hairspring_station::publish::{
     LATENCY_EDGES_NS, SILENT_AFTER, StateReader, StateView, UnitState, Validity, folders,
 };
@@ -92,6 +93,19 @@ fn unit<'py>(py: Python<'py>, unit: &UnitState) -> PyResult<Bound<'py, PyDict>> 
     of.set_item("late", counts.delayed)?;
     of.set_item("overrun", counts.overrun)?;
     of.set_item("unrecorded", counts.unrecorded)?;
+    of.set_item("skipped", counts.skipped)?;
+    let properties = PyDict::new(py);
+    if let Some(found) = unit.properties {
+        for property in Property::ALL {
+            let one = PyDict::new(py);
+            one.set_item("set_point", found.set_points.of(property))?;
+            one.set_item("read_back", found.read_back.of(property))?;
+            properties.set_item(property.name(), one)?;
+        }
+    }
+    of.set_item("properties", properties)?;
+    of.set_item("waiting", unit.properties.map(|found| found.waiting))?;
+    of.set_item("expired", unit.properties.map(|found| found.expired))?;
     let latest = unit.latest;
     of.set_item("sequence", latest.map(|event| event.sequence))?;
     of.set_item("cycle", latest.and_then(|event| event.cycle))?;

@@ -30,6 +30,11 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "hairspring: {text}");
 }
 
+/// Prints a line of a log.
+pub(crate) fn log(text: &str) {
+    complain(text);
+}
+
 /// Width and colours of text on the standard output.
 pub(crate) fn style(verbose: bool) -> TextStyle {
     let stdout = std::io::stdout();

@@ -11,7 +11,9 @@
 //! * Somebody truncates the file of a signal: the next access is an error that says so, and no user dies of it.
 //! * The process is killed (SIGKILL): the lines stay as they are.
 
+pub mod command;
 pub mod event;
+pub mod property;
 pub mod publish;
 pub mod signal;
 pub mod source;
@@ -21,8 +23,9 @@ mod system;
 pub mod unit;
 
 pub use event::{Event, Stamped};
+pub use property::{Property, PropertyLimits, PropertyValues, PutError, UnitControl};
 pub use signal::{Poller, Signal, Sleeper};
 pub use source::EventSource;
-pub use station::{Act, DeviceSettings, Station, UnitSettings, file, run};
+pub use station::{Act, DeviceSettings, PublishSettings, Station, UnitSettings, file, restore, run};
 pub use stop::Stop;
 pub use unit::{Action, Activation, Counts, SchedulingUnit, StageLog, Stages};

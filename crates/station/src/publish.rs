@@ -27,5 +27,5 @@ pub use histogram::{LATENCY_EDGES_NS, LatencyHistogram};
 pub use place::folders;
 pub use publisher::{STATE_FILE, StatePublisher, bracketed_realtime};
 pub use reader::{SILENT_AFTER, StateReader, StateView, Validity};
-pub use state::{ClockReading, LatestEvent, Phase, StationState, UnitLatency, UnitState};
+pub use state::{ClockReading, LatestEvent, Phase, StationState, UnitLatency, UnitProperties, UnitState};
 pub use words::PAGE_BYTES;

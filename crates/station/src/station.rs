@@ -11,6 +11,7 @@
 //! [`mod@file`] reads a station from TOML.
 
 pub mod file;
+pub mod restore;
 pub mod run;
 
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use hairspring_device::DeviceDescription;
 use hairspring_device::{Lines, Protocol};
 use hairspring_machine::{Cpu, Nanos};
 
+use crate::property::{Property, PropertyLimits};
 use crate::source::EventSourceDescription;
 
 /// A front end, as described.
@@ -28,6 +30,19 @@ pub struct Station {
     pub devices: Vec<DeviceSettings>,
     /// Its units, in the order in which they begin.
     pub units: Vec<UnitSettings>,
+    /// What other processes see and may do, once it is published.
+    pub publish: PublishSettings,
+}
+
+/// What other processes see of a station, and may do with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PublishSettings {
+    /// How the names of its variables begin in control systems.
+    pub prefix: Option<String>,
+    /// The file that keeps set-points beyond the end of the station.
+    pub keep: Option<PathBuf>,
+    /// The accounts that may set something through a bridge. The account is what the client says. Without a list, any account.
+    pub accounts: Option<Vec<String>>,
 }
 
 /// A device of a station.
@@ -58,6 +73,17 @@ pub struct UnitSettings {
     pub cpu: Option<Cpu>,
     /// Activations that begin later than this after their event are counted as late.
     pub late_after: Option<Nanos>,
+    /// Whether it acts. Events of a unit that does not are counted as skipped.
+    pub enabled: bool,
+    /// What may be set while it runs, and between which values.
+    pub settable: Vec<PropertyLimits>,
+}
+
+impl UnitSettings {
+    /// Between which values a property may be set; `None` if it may not.
+    pub fn limits(&self, property: Property) -> Option<PropertyLimits> {
+        self.settable.iter().copied().find(|limits| limits.property == property)
+    }
 }
 
 /// What a unit does for an event.

@@ -8,7 +8,8 @@
 //! thread's priority is the action's. Each stage is stamped ([`Stages`]) and put into a ring of bounded size, which somebody
 //! else empties; when it is full the stamps are lost, and counted, and nobody waits.
 //!
-//! **What is counted** ([`Counts`]). Every event is either acted upon or missed: `events = activations + missed`. Events are counted by
+//! **What is counted** ([`Counts`]). Every event is acted upon, missed, or skipped because the unit is disabled:
+//! `events = activations + missed + skipped`. Events are counted by
 //! the numbers of their source, before the action runs; so one that was lost on the way, came twice, or whose action panicked shows. An
 //! activation is *late* if its action began later after the event than allowed, and *overrun* if its event had come before the action
 //! before it had ended: by its stamp, or because it was there when the unit came back to wait for it. Both still run.
@@ -28,6 +29,7 @@ use hairspring_time::{HeldTimebase, Instant, Timebase};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use crate::event::Event;
+use crate::property::{Property, PropertyIntake, PropertyValues};
 use crate::source::EventSource;
 
 /// So many stages lie in the ring unless another size is given: at 10 kHz, those of 0.4 s.
@@ -48,12 +50,14 @@ pub struct Counts {
     pub overrun: u64,
     /// Activations whose stamps found the ring full.
     pub unrecorded: u64,
+    /// Events that came while the unit was disabled: nothing was done for them.
+    pub skipped: u64,
 }
 
 impl Counts {
     /// Whether every event is accounted for.
     pub fn holds(&self) -> bool {
-        self.events == self.activations + self.missed
+        self.events == self.activations + self.missed + self.skipped
     }
 }
 
@@ -65,6 +69,8 @@ pub struct Activation<'a, 'd, M: Machine> {
     timebase: &'a Timebase<M>,
     /// Requested, granted, done: turned into instants when the action is over.
     access: Option<[Ticks; 3]>,
+    /// What is in force for this event, if the unit has settable properties.
+    values: Option<PropertyValues>,
 }
 
 impl<'a, M: Machine> Activation<'a, '_, M> {
@@ -76,6 +82,11 @@ impl<'a, M: Machine> Activation<'a, '_, M> {
     /// The time base.
     pub fn timebase(&self) -> &'a Timebase<M> {
         self.timebase
+    }
+
+    /// The value of a property that is in force for this event; `None` if the unit has no settable properties.
+    pub fn property(&self, property: Property) -> Option<i64> {
+        self.values.map(|values| values.of(property))
     }
 
     /// Does something with the unit's device, under its lock. The first request and the end of the last access are stamped.
@@ -142,6 +153,7 @@ pub struct SchedulingUnit<'a, 'd, M: Machine> {
     /// When the action before had ended.
     last_end: Option<Instant>,
     ring: Producer<Stages>,
+    intake: Option<PropertyIntake>,
 }
 
 impl<M: Machine> std::fmt::Debug for SchedulingUnit<'_, '_, M> {
@@ -163,7 +175,7 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         let (before, counts) = (source.begins_after(), Counts::default());
         let (late_after, last_end, ring) = (None, None, producer);
         let timebase = HeldTimebase::Lent(timebase);
-        let unit = Self { source, action, device, timebase, late_after, counts, before, last_end, ring };
+        let unit = Self { source, action, device, timebase, late_after, counts, before, last_end, ring, intake: None };
         (unit, StageLog(consumer))
     }
 
@@ -171,6 +183,12 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
     #[must_use]
     pub fn late_after(self, late_after: Nanos) -> Self {
         Self { late_after: Some(late_after), ..self }
+    }
+
+    /// Takes values of its properties from this queue, at each event.
+    #[must_use]
+    pub(crate) fn with_properties(self, intake: PropertyIntake) -> Self {
+        Self { intake: Some(intake), ..self }
     }
 
     /// Uses this successor of its time base from now on, and so does its source; see [`HeldTimebase`]. Call it between two steps.
@@ -197,7 +215,16 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         // Before it is acted upon: a panic leaves an event that nothing came of.
         self.counts.events = event.sequence.saturating_sub(self.before);
         self.counts.missed += event.missed;
-        let mut activation = Activation { event, device: self.device, timebase: &self.timebase, access: None };
+        let values = self.intake.as_mut().map(|intake| intake.at(event.cycle));
+        if let Some(values) = values {
+            let late_after = values.of(Property::LateAfter);
+            self.late_after = (late_after >= 0).then(|| Nanos::new(late_after));
+            if values.of(Property::Enable) == 0 {
+                self.skip(&event);
+                return Ok(true);
+            }
+        }
+        let mut activation = Activation { event, device: self.device, timebase: &self.timebase, access: None, values };
         let start = self.timebase.stamp();
         let result = self.action.run(&mut activation);
         let end = self.timebase.now();
@@ -211,6 +238,14 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
             self.counts.unrecorded += 1;
         }
         result.map(|()| true)
+    }
+
+    /// Notes an event that came while the unit was disabled.
+    fn skip(&mut self, event: &Event) {
+        self.counts.skipped += 1;
+        let stages = Stages { skipped: true, counts: self.counts, ..Stages::begin(event, event.wake) };
+        // A full ring loses a stamp that is no activation's.
+        let _ = self.ring.push(stages);
     }
 
     fn account(&mut self, stages: &mut Stages, event: &Event) {

@@ -165,3 +165,36 @@ fn the_example_is_understood_and_its_defaults_are_printed() {
         (&"hairspring.station/1".into(), &"heartbeat".into())
     );
 }
+
+/// A screen has each name that is published, and is XML that a reader of XML takes.
+#[test]
+fn a_screen_has_the_variables_of_the_station_with_the_prefix_of_its_file() {
+    let folder = folder();
+    let file = station(&folder, "settable = { enable = true, width = { least = \"5us\", most = \"1ms\" } }\n");
+    let text = std::fs::read_to_string(&file).expect("read");
+    std::fs::write(&file, format!("{text}[publish]\nprefix = \"LAB:\"\n")).expect("written");
+    let file = file.display().to_string();
+    let screen = crate::succeed(&["serve", &file, "--screen"]);
+    for part in [
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<display version=\"2.0.0\">",
+        "<P>LAB:</P>",
+        "<pv_name>pva://$(P)State</pv_name>",
+        "<pv_name>pva://$(P)heartbeat:LatP99</pv_name>",
+        "<widget type=\"textentry\" version=\"2.0.0\">\n    <name>shutter:Width-SP</name>",
+        "<widget type=\"combo\" version=\"2.0.0\">\n    <name>shutter:Enable-SP</name>",
+    ] {
+        assert!(screen.contains(part), "{part}: {screen}");
+    }
+    assert_eq!(screen.matches("<widget ").count(), screen.matches("</widget>").count());
+    assert!(!screen.contains("heartbeat:Width"), "{screen}");
+}
+
+#[test]
+fn names_that_would_be_one_variable_are_refused() {
+    let folder = folder();
+    let more = "[unit.\"a b\"]\non = \"beat\"\ndo = { fire = \"/dev/shm/x\" }\n[unit.a_b]\non = \"beat\"\ndo = { fire = \"/dev/shm/x\" }\n";
+    let file = station(&folder, more);
+    let output = hairspring(&["serve", "--screen"]).arg(&file).output().expect("it ends");
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("the units a_b and a"), "{}", stderr(&output));
+}

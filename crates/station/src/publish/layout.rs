@@ -17,9 +17,13 @@
 //! | word | a unit's block |
 //! | ---: | --- |
 //! | 0–7 | name |
-//! | 8–13 | events, activations, missed, late, overrun, without stamps |
+//! | 8–14 | events, activations, missed, late, overrun, without stamps, skipped |
+//! | 15 | 1 if any property can be set |
 //! | 16–20 | latest event: its number, cycle, stamp by `CLOCK_MONOTONIC` and by `CLOCK_REALTIME` in ns, who stamped it (0 due, 1 sender, 2 kernel, 3 wake) |
 //! | 21–23 | latency in ns: median, 99 %, longest |
+//! | 24–27 | properties in force: enable, latest start after an event, width in ns, value |
+//! | 28–31 | their set-points |
+//! | 32, 33 | values that wait for their events, and that have expired |
 //! | 34–59 | histogram of the latencies: below 100 ns, from 100, 200, 500 ns, …, from 10 s on |
 //!
 //! All other words are 0. A value that nobody knows is the word of all ones.
@@ -27,8 +31,9 @@
 use hairspring_machine::{Instant, Nanos};
 
 use super::histogram::LatencyHistogram;
-use super::state::{ClockReading, LatestEvent, Phase, StationState, UnitLatency, UnitState};
+use super::state::{ClockReading, LatestEvent, Phase, StationState, UnitLatency, UnitProperties, UnitState};
 use crate::event::Stamped;
+use crate::property::PropertyValues;
 use crate::unit::Counts;
 
 /// Words of a block.
@@ -100,8 +105,14 @@ pub(super) fn encode(state: &StationState, issue: Issue, words: &mut Vec<u64>) {
 
 fn encode_unit(unit: &UnitState, block: &mut [u64; BLOCK_WORDS]) {
     put_text(&unit.name, &mut block[..8]);
-    let Counts { events, activations, missed, delayed, overrun, unrecorded } = unit.counts;
-    block[8..14].copy_from_slice(&[events, activations, missed, delayed, overrun, unrecorded]);
+    let Counts { events, activations, missed, delayed, overrun, unrecorded, skipped } = unit.counts;
+    block[8..15].copy_from_slice(&[events, activations, missed, delayed, overrun, unrecorded, skipped]);
+    if let Some(UnitProperties { set_points, read_back, waiting, expired }) = unit.properties {
+        block[15] = 1;
+        block[24..28].copy_from_slice(&read_back.0.map(i64::cast_unsigned));
+        block[28..32].copy_from_slice(&set_points.0.map(i64::cast_unsigned));
+        block[32..34].copy_from_slice(&[waiting, expired]);
+    }
     let latest = unit.latest.map_or([UNKNOWN; 5], |event| {
         let stamped = STAMPED.iter().position(|stamped| *stamped == event.stamped).unwrap_or_default();
         let at = event.at.as_monotonic().count().cast_unsigned();
@@ -135,7 +146,15 @@ pub(super) fn decode(words: &[u64]) -> Option<(StationState, Issue)> {
 }
 
 fn decode_unit(block: &[u64; BLOCK_WORDS]) -> Option<UnitState> {
-    let [events, activations, missed, delayed, overrun, unrecorded] = *block[8..].first_chunk()?;
+    let [events, activations, missed, delayed, overrun, unrecorded, skipped] = *block[8..].first_chunk()?;
+    let values = |at: usize| Some(PropertyValues(block[at..].first_chunk::<4>()?.map(u64::cast_signed)));
+    let properties = match block[15] {
+        0 => None,
+        _ => {
+            let (waiting, expired) = (block[32], block[33]);
+            Some(UnitProperties { set_points: values(28)?, read_back: values(24)?, waiting, expired })
+        }
+    };
     let latest = match known(block[16]) {
         None => None,
         Some(sequence) => Some(LatestEvent {
@@ -149,10 +168,11 @@ fn decode_unit(block: &[u64; BLOCK_WORDS]) -> Option<UnitState> {
     let span = |at: usize| known(block[at]).map(nanos);
     Some(UnitState {
         name: text(&block[..8]),
-        counts: Counts { events, activations, missed, delayed, overrun, unrecorded },
+        counts: Counts { events, activations, missed, delayed, overrun, unrecorded, skipped },
         latest,
         latency: UnitLatency { median: span(21), p99: span(22), max: span(23) },
         histogram: LatencyHistogram(*block[34..].first_chunk()?),
+        properties,
     })
 }
 
@@ -163,7 +183,7 @@ mod tests {
     use super::*;
 
     fn state() -> StationState {
-        let counts = Counts { events: 9, activations: 6, missed: 3, delayed: 2, overrun: 1, unrecorded: 4 };
+        let counts = Counts { events: 9, activations: 6, missed: 3, delayed: 2, overrun: 1, unrecorded: 4, skipped: 2 };
         let at = Instant::from_monotonic(Nanos::new(77));
         let latest = LatestEvent {
             sequence: 9,
@@ -175,6 +195,8 @@ mod tests {
         let latency = UnitLatency { median: Some(Nanos::new(5)), p99: None, max: Some(Nanos::new(8)) };
         let mut histogram = LatencyHistogram::default();
         histogram.add(Nanos::new(150));
+        let (set_points, read_back) = (PropertyValues([1, -1, 20, 3]), PropertyValues([0, -1, 10, 3]));
+        let properties = Some(UnitProperties { set_points, read_back, waiting: 1, expired: 2 });
         StationState {
             name: "shutter".to_owned(),
             version: "1".to_owned(),
@@ -183,7 +205,7 @@ mod tests {
             phase: Phase::Running,
             clock: ClockReading { realtime_offset: Nanos::new(-3), within: Nanos::new(40) },
             units: vec![
-                UnitState { name: "a".to_owned(), counts, latest: Some(latest), latency, histogram },
+                UnitState { name: "a".to_owned(), counts, latest: Some(latest), latency, histogram, properties },
                 UnitState { name: "b".to_owned(), ..UnitState::default() },
             ],
         }

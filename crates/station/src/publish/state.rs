@@ -4,6 +4,7 @@ use hairspring_machine::{Instant, Nanos};
 
 use super::histogram::LatencyHistogram;
 use crate::event::Stamped;
+use crate::property::PropertyValues;
 use crate::unit::Counts;
 
 /// Where a station stands in its life.
@@ -67,6 +68,19 @@ pub struct UnitLatency {
     pub max: Option<Nanos>,
 }
 
+/// The properties of a unit that has settable ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnitProperties {
+    /// What the station has accepted.
+    pub set_points: PropertyValues,
+    /// What is in force.
+    pub read_back: PropertyValues,
+    /// Accepted values that wait for the unit's next event or for their cycles.
+    pub waiting: u64,
+    /// Values that were never applied, because their cycle passed without an event.
+    pub expired: u64,
+}
+
 /// The state of a unit. All counters are absolute since the start of the station.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitState {
@@ -80,6 +94,8 @@ pub struct UnitState {
     pub latency: UnitLatency,
     /// Their distribution.
     pub histogram: LatencyHistogram,
+    /// Its properties, if any can be set.
+    pub properties: Option<UnitProperties>,
 }
 
 /// The state of a station.

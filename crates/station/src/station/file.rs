@@ -31,8 +31,10 @@ use hairspring_machine::{Cpu, Nanos};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use toml::Spanned;
 
-use super::{Act, DeviceSettings, Station, UnitSettings};
+use super::{Act, DeviceSettings, PublishSettings, Station, UnitSettings};
 use crate::source::EventSourceDescription;
+
+mod settable;
 
 /// A station has at most so many units: each is a thread.
 const UNITS_MOST: usize = 64;
@@ -93,6 +95,19 @@ struct File {
     device: BTreeMap<String, Device>,
     #[serde(default)]
     unit: BTreeMap<String, Spanned<Unit>>,
+    #[serde(default)]
+    publish: Publish,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Publish {
+    #[serde(default)]
+    prefix: Option<Spanned<String>>,
+    #[serde(default)]
+    keep: Option<PathBuf>,
+    #[serde(default)]
+    accounts: Option<Vec<String>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -131,6 +146,32 @@ struct Unit {
     cpu: Option<u32>,
     #[serde(default)]
     late_after: Option<Span>,
+    #[serde(default)]
+    enable: Option<bool>,
+    #[serde(default)]
+    settable: Option<Spanned<Settable>>,
+}
+
+/// What of a unit can be set.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settable {
+    #[serde(default)]
+    enable: Option<bool>,
+    #[serde(default)]
+    late_after: Option<Limits<Span>>,
+    #[serde(default)]
+    width: Option<Limits<Span>>,
+    #[serde(default)]
+    value: Option<Limits<u32>>,
+}
+
+/// The least and the greatest value.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limits<T> {
+    least: T,
+    most: T,
 }
 
 #[derive(serde::Deserialize)]
@@ -148,6 +189,7 @@ struct Front {
     sources: BTreeMap<String, EventSourceDescription>,
     devices: BTreeMap<String, (DeviceDescription, Option<Spanned<Lock>>)>,
     units: BTreeMap<String, Spanned<Unit>>,
+    publish: Publish,
 }
 
 /// Something wrong at a place.
@@ -172,6 +214,7 @@ fn front(file: File, text: &str) -> Result<Front, Wrong> {
         sources: file.source.into_iter().map(source).collect::<Result<_, Wrong>>()?,
         devices: file.device.into_iter().map(device).collect::<Result<_, Wrong>>()?,
         units: file.unit,
+        publish: file.publish,
     })
 }
 
@@ -228,7 +271,25 @@ fn station(file: Front) -> Result<Station, Wrong> {
         units.push(settings);
     }
     let devices = file.devices.into_iter().map(|(name, (driver, lock))| device_settings(name, driver, lock));
-    Ok(Station { devices: devices.collect::<Result<_, Wrong>>()?, units })
+    let publish = published(file.publish)?;
+    Ok(Station { devices: devices.collect::<Result<_, Wrong>>()?, units, publish })
+}
+
+/// The longest beginning of the names of variables: names have 60 letters at most at most sites.
+const PREFIX_MOST: usize = 30;
+
+fn published(Publish { prefix, keep, accounts }: Publish) -> Result<PublishSettings, Wrong> {
+    if let Some(prefix) = &prefix {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_:-".contains(c);
+        if prefix.get_ref().is_empty()
+            || prefix.get_ref().len() > PREFIX_MOST
+            || !prefix.get_ref().chars().all(is_plain)
+        {
+            let what = format!("a prefix has 1 to {PREFIX_MOST} of the characters A to Z, a to z, 0 to 9, _ : -");
+            return Err((prefix.span(), what));
+        }
+    }
+    Ok(PublishSettings { prefix: prefix.map(Spanned::into_inner), keep, accounts })
 }
 
 fn device_settings(
@@ -280,7 +341,7 @@ fn settings(name: &str, unit: &Unit, file: &Front, devices: &[&String]) -> Resul
         }
         wanted => wanted.as_ref().map(|wanted| *wanted.get_ref()),
     };
-    Ok(UnitSettings {
+    let mut settings = UnitSettings {
         name: name.to_owned(),
         on: on.clone(),
         device,
@@ -288,7 +349,13 @@ fn settings(name: &str, unit: &Unit, file: &Front, devices: &[&String]) -> Resul
         priority,
         cpu: unit.cpu.map(Cpu),
         late_after: unit.late_after.as_ref().map(|Span(span)| *span),
-    })
+        enabled: unit.enable.unwrap_or(true),
+        settable: Vec::new(),
+    };
+    if let Some(settable) = &unit.settable {
+        settings.settable = settable::limits(settable.get_ref(), &settings, &settable.span())?;
+    }
+    Ok(settings)
 }
 
 fn act(act: &Spanned<Do>) -> Result<Act, Wrong> {

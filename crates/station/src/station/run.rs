@@ -10,13 +10,14 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
 
-use hairspring_device::pulse::{Pulse, PulseError, delay_for};
+use hairspring_device::pulse::{POLL_MOST, Pulse, PulseError, delay_for};
 use hairspring_device::refusal::refusal;
 use hairspring_device::{DeviceError, Guarded, Lines};
 use hairspring_machine::{Machine, Nanos, Policy};
 use hairspring_time::{RealTime, Timebase};
 
 use super::{Act, DeviceSettings, Station, UnitSettings};
+use crate::property::{Property, UnitControl, property_queue};
 use crate::signal::Signal;
 use crate::source::EventSource;
 use crate::stop::Stop;
@@ -36,6 +37,8 @@ pub struct Watched {
     pub name: String,
     /// What it has done since the last look.
     pub log: StageLog,
+    /// Sets its properties; `None` if none can be set.
+    pub control: Option<UnitControl>,
 }
 
 /// The result of a unit.
@@ -109,10 +112,10 @@ impl Station {
                 let mut running = Vec::new();
                 let mut waiting = Vec::new();
                 let mut watched = Vec::new();
-                for ((settings, (unit, log)), successor) in threads.into_iter().zip(&successors) {
+                for ((settings, (unit, log, control)), successor) in threads.into_iter().zip(&successors) {
                     let (go, told_to_go) = channel();
                     waiting.push(go);
-                    watched.push(Watched { name: settings.name.clone(), log });
+                    watched.push(Watched { name: settings.name.clone(), log, control });
                     let placed = placed.clone();
                     let unit = move || serve(settings, unit, timebase.machine(), successor, placed, &told_to_go, stop);
                     let thread = Builder::new().spawn_scoped(scope, unit);
@@ -177,24 +180,32 @@ fn unit<'a, 'd, M: Machine + Send + Sync>(
     device: Option<&'a Guarded<'d>>,
     timebase: &'a Timebase<M>,
     stop: &'a Stop,
-) -> Result<(SchedulingUnit<'a, 'd, M>, StageLog), DeviceError> {
-    let (unit, log) = SchedulingUnit::new(source, action(&settings.act, timebase, stop)?, device, timebase, STAMPS);
+) -> Result<(SchedulingUnit<'a, 'd, M>, StageLog, Option<UnitControl>), DeviceError> {
+    let (unit, log) = SchedulingUnit::new(source, action(settings, timebase, stop)?, device, timebase, STAMPS);
     let unit = match settings.late_after {
         Some(late_after) => unit.late_after(late_after),
         None => unit,
     };
-    Ok((unit, log))
+    if settings.settable.is_empty() && settings.enabled {
+        return Ok((unit, log, None));
+    }
+    let (queue, intake) = property_queue(settings.property_values());
+    Ok((unit.with_properties(intake), log, Some(UnitControl::new(settings.settable.clone(), queue))))
 }
 
 fn action<'a, M: Machine + Send + Sync>(
-    act: &Act,
+    settings: &UnitSettings,
     timebase: &'a Timebase<M>,
     stop: &'a Stop,
 ) -> Result<Box<dyn Action<M> + 'a>, DeviceError> {
     type Of<'a, 'b, 'c, M> = &'a mut Activation<'b, 'c, M>;
-    Ok(match *act {
+    Ok(match settings.act {
         Act::Read => Box::new(|of: Of<'_, '_, '_, M>| of.device(|device| device.read()).map(drop)),
-        Act::Write(mask, value) => Box::new(move |of: Of<'_, '_, '_, M>| of.device(|device| device.write(mask, value))),
+        Act::Write(mask, value) => Box::new(move |of: Of<'_, '_, '_, M>| {
+            // Limits keep a value within 32 bits.
+            let set = of.property(Property::Value).and_then(|value| u32::try_from(value).ok());
+            of.device(|device| device.write(mask, set.map_or(value, Lines)))
+        }),
         Act::Toggle(line) => {
             let (line, mut value) = (Lines::one(line), Lines(0));
             Box::new(move |of: Of<'_, '_, '_, M>| {
@@ -203,10 +214,13 @@ fn action<'a, M: Machine + Send + Sync>(
             })
         }
         Act::Pulse(line, width) => {
-            let pulse = Pulse { lines: Lines::one(line), width };
-            let mut long = delay_for(width, timebase, stop.flag());
+            let lines = Lines::one(line);
+            let widest = settings.limits(Property::Width).map_or(width, |limits| Nanos::new(limits.most));
+            let mut long = delay_for(widest, timebase, stop.flag());
             Box::new(move |of: Of<'_, '_, '_, M>| {
-                of.device(|device| pulse.fire_with(device, timebase, long.as_mut()).map(drop).map_err(failed_pulse))
+                let pulse = Pulse { lines, width: of.property(Property::Width).map_or(width, Nanos::new) };
+                let long = long.as_mut().filter(|_| pulse.width > POLL_MOST);
+                of.device(|device| pulse.fire_with(device, timebase, long).map(drop).map_err(failed_pulse))
             })
         }
         Act::Fire(ref path) => {
@@ -379,6 +393,8 @@ mod tests {
             priority: None,
             cpu: None,
             late_after: None,
+            enabled: true,
+            settable: Vec::new(),
         };
         let (unit, _log) = SchedulingUnit::new(Box::new(timer), Box::new(action), None, &timebase, 8);
         let ((placed, _in_place), (go, told_to_go)) = (channel(), channel());

@@ -36,6 +36,8 @@ pub struct Stages {
     pub late: bool,
     /// The event had come before the action before it had ended.
     pub overrun: bool,
+    /// The unit was disabled: nothing was done.
+    pub skipped: bool,
     /// What had become of the unit's events by then, those included whose stamps found no room.
     pub counts: Counts,
 }
@@ -66,6 +68,7 @@ impl Stages {
             end: start,
             late: false,
             overrun: false,
+            skipped: false,
             counts: Counts::default(),
         }
     }

@@ -6,6 +6,7 @@ mod gone;
 #[path = "../../../device/tests/it/process.rs"]
 #[expect(dead_code, reason = "the device crate's tests use more of it")]
 mod process;
+mod property;
 mod publish;
 mod source;
 mod station;

@@ -2,7 +2,9 @@
 
 mod publication;
 mod report;
+mod screen;
 mod tally;
+mod variables;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +31,10 @@ pub(crate) const PAGE: Page = Page {
         Example { does: "Show a station file with all defaults", line: "hairspring serve station.toml --check" },
         Example { does: "Serve it for ten seconds", line: "hairspring serve station.toml --for 10s" },
         Example {
+            does: "Make a screen of it for Phoebus",
+            line: "hairspring serve station.toml --screen > station.bob",
+        },
+        Example {
             does: "Show its state to other processes, such as the EPICS bridge",
             line: "hairspring serve station.toml --publish shutter",
         },
@@ -36,6 +42,7 @@ pub(crate) const PAGE: Page = Page {
     files: &[
         ("STATION.toml", "the front end; docs/station.md describes the format"),
         ("/run/hairspring/NAME/state", "the state that --publish writes, for reading by other processes"),
+        ("/run/hairspring/NAME/command", "the socket where other processes set what the file makes settable"),
         super::BOARD,
     ],
     environment: &[],
@@ -55,6 +62,9 @@ pub(crate) struct Arguments {
     /// Publish the state of the station under this name, or in this folder, for other processes to read
     #[arg(long, value_name = "NAME|FOLDER")]
     publish: Option<PathBuf>,
+    /// Print a screen of the station for Phoebus (.bob), and end
+    #[arg(long, conflicts_with = "check")]
+    screen: bool,
     /// Show no progress
     #[arg(long, short)]
     quiet: bool,
@@ -83,13 +93,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.length.is_some_and(|length| length <= Nanos::ZERO) {
         return Err(Failure::bad_request("--for 0s: write how long to serve, for instance 10s"));
     }
-    let station = read(arguments)?;
+    let mut station = read(arguments)?;
     if arguments.check {
         output::print(&match arguments.format {
             Plain::Text => report::station(&station, output::style(false).width),
             Plain::Json => report::station_json(&station),
         })?;
         return Ok(Exit::Success);
+    }
+    if arguments.screen {
+        let name = arguments.name();
+        let variables = variables::variables(&station).map_err(Failure::bad_request)?;
+        return output::print(&screen::screen(&station, &name, &variables));
     }
     let timebase = Timebase::calibrate_to(Host, BOUND_PPM, AGE).map_err(Failure::failed_to)?;
     let stop = Stop::new().map_err(|error| Failure::failed(error.to_string()))?;
@@ -100,7 +115,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let elapsed = || Host.monotonic() - begun;
     let mut live = Live::block(arguments.quiet);
     let mut tallies: Vec<Tally> = Vec::new();
-    let mut publication = arguments.publish.as_deref().map(|name| Publication::begin(name, &station)).transpose()?;
+    let mut publication = arguments
+        .publish
+        .as_deref()
+        .map(|name| Publication::begin(name, &arguments.name(), &mut station))
+        .transpose()?;
     let outcome = station.run(&timebase, &stop, &mut |units: &mut [Watched]| {
         tallies.resize_with(units.len(), Tally::default);
         for (unit, tally) in units.iter_mut().zip(&mut tallies) {
@@ -111,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             report::table(&station, so_far, output::style(false).width).trim_end().to_owned()
         });
         if let Some(publication) = &mut publication {
-            publication.show(&tallies, stop.is_set());
+            publication.show(units, &tallies, stop.is_set());
         }
         // Relaxed: a plain flag.
         if interrupted.load(Ordering::Relaxed) || arguments.length.is_some_and(|length| elapsed() >= length) {
@@ -129,6 +148,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Plain::Json => served.json(),
     })?;
     Ok(served.exit(interrupted.load(Ordering::Relaxed)))
+}
+
+impl Arguments {
+    /// What the station is called: the name that it is published under, or that of its file.
+    fn name(&self) -> String {
+        let name = match &self.publish {
+            Some(publish) => publish.file_name(),
+            None => self.station.file_stem(),
+        };
+        name.unwrap_or_default().to_string_lossy().into_owned()
+    }
 }
 
 fn read(arguments: &Arguments) -> Result<Station, Failure> {

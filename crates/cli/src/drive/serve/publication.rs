@@ -1,57 +1,103 @@
 //! [`Publication`]: keeps the published state of the station that is served.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use hairspring_device::DeviceError;
+use hairspring_file::NewFile;
 use hairspring_machine::{Host, Machine};
-use hairspring_station::Station;
+use hairspring_station::command::{CommandSocket, Peer, Request};
 use hairspring_station::publish::{
-    LatestEvent, Phase, StatePublisher, StationState, UnitLatency, UnitState, bracketed_realtime, folders,
+    LatestEvent, Phase, StatePublisher, StationState, UnitLatency, UnitProperties, UnitState, bracketed_realtime,
+    folders,
 };
-use hairspring_station::run::StationOutcome;
+use hairspring_station::restore::{keep, set_points};
+use hairspring_station::run::{StationOutcome, Watched};
+use hairspring_station::{Property, Station};
 
 use super::tally::Tally;
+use super::variables::{description, variables};
 use crate::exit::Failure;
 use crate::output;
 
-/// The state that other processes see.
+/// What bridges read beside the page: names, units and limits of all variables.
+const DESCRIPTION: &str = "station.json";
+
+/// The state that other processes see, and what they may set.
 pub(super) struct Publication {
     publisher: StatePublisher,
     state: StationState,
+    /// Where they ask; `None` if nothing can be set.
+    socket: Option<CommandSocket>,
+    puts: Puts,
     /// The page is gone: said once.
     is_lost: bool,
 }
 
 impl Publication {
     /// Opens the page under this name, or in this folder.
-    pub(super) fn begin(name: &Path, station: &Station) -> Result<Self, Failure> {
-        let folder = made(name)?;
+    pub(super) fn begin(place: &Path, name: &str, station: &mut Station) -> Result<Self, Failure> {
+        let variables = variables(station).map_err(Failure::bad_request)?;
+        let folder = made(place)?;
         let publisher = StatePublisher::open(&folder).map_err(|error| Failure::failed(error.to_string()))?;
+        // Under the lock of the page: another station's description stays.
+        let described = NewFile::begin(&folder.join(DESCRIPTION)).and_then(|mut file| {
+            file.write_all(description(station, name, &variables).as_bytes())?;
+            file.replace()
+        });
+        described.map_err(|error| not_made(&folder.join(DESCRIPTION), &error))?;
+        let (mut message, mut kept) = ("the station starts".to_owned(), None);
+        if let Some(path) = &station.publish.keep.clone() {
+            let restored = station.restore(path);
+            let (count, faults) = restored.map_err(|error| {
+                Failure::failed(format!("failed to read the set-points {}: {error}", path.display()))
+            })?;
+            message = format!("{count} set-points restored");
+            for fault in faults {
+                output::complain(&fault);
+                message = fault;
+            }
+            kept = Some((path.clone(), String::new()));
+        }
+        let is_settable = station.units.iter().any(|unit| !unit.settable.is_empty());
+        let socket = is_settable.then(|| CommandSocket::bind(&folder)).transpose();
+        let socket = socket.map_err(|error| Failure::failed(error.to_string()))?;
+        let puts = Puts { accounts: station.publish.accounts.clone(), kept, message: None };
         let clock = bracketed_realtime(&Host);
         let started = Host.monotonic().as_monotonic() + clock.realtime_offset;
         let unit = |name: &String| UnitState { name: name.clone(), ..UnitState::default() };
         let state = StationState {
-            name: name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned(),
+            name: name.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            message: "the station starts".to_owned(),
+            message,
             started_realtime_ns: started.count(),
             phase: Phase::Starting,
             clock,
             units: station.units.iter().map(|settings| unit(&settings.name)).collect(),
         };
-        let mut publication = Self { publisher, state, is_lost: false };
+        let mut publication = Self { publisher, state, socket, puts, is_lost: false };
         publication.publish();
         Ok(publication)
     }
 
-    /// Publishes what the units have done so far.
-    pub(super) fn show(&mut self, tallies: &[Tally], is_stopping: bool) {
-        let phase = if is_stopping { Phase::Stopping } else { Phase::Running };
-        if phase != self.state.phase {
-            self.state.phase = phase;
-            let message = if is_stopping { "the station stops" } else { "the station runs" };
-            message.clone_into(&mut self.state.message);
+    /// Answers what was asked, and publishes what the units have done so far.
+    pub(super) fn show(&mut self, units: &mut [Watched], tallies: &[Tally], is_stopping: bool) {
+        self.state.phase = if is_stopping { Phase::Stopping } else { Phase::Running };
+        if let Some(socket) = &mut self.socket {
+            let puts = &mut self.puts;
+            socket.look(&mut |peer, request| puts.answer(units, peer, request));
+        }
+        self.puts.keep(units);
+        if let Some(message) = self.puts.message.take() {
+            self.state.message = message;
+        }
+        for (unit, watched) in self.state.units.iter_mut().zip(units) {
+            unit.properties = watched.control.as_mut().map(|control| UnitProperties {
+                set_points: control.set_points(),
+                read_back: control.read_back(),
+                waiting: control.waiting(),
+                expired: control.expired(),
+            });
         }
         self.state.clock = bracketed_realtime(&Host);
         for (unit, tally) in self.state.units.iter_mut().zip(tallies) {
@@ -104,6 +150,84 @@ impl Publication {
     }
 }
 
+/// What other processes set.
+struct Puts {
+    /// Accounts that may set something through a bridge.
+    accounts: Option<Vec<String>>,
+    /// The file of set-points, and its text.
+    kept: Option<(PathBuf, String)>,
+    /// What an operator should know of it.
+    message: Option<String>,
+}
+
+impl Puts {
+    /// The answer of the station: a value, or why not. Every put is logged with its sender.
+    fn answer(&mut self, units: &mut [Watched], peer: &Peer, request: &Request) -> Result<i64, String> {
+        let answer = match request {
+            Request::Get { unit, property } => {
+                return control(units, unit, *property).map(|control| control.read_back().of(*property));
+            }
+            Request::Set { unit, property, value, cycle } => self.admits(peer).and_then(|()| {
+                let control = control(units, unit, *property)?;
+                control.put(*property, *value, *cycle).map_err(|error| error.to_string())?;
+                // Kept before it is answered.
+                self.keep(units);
+                Ok(*value)
+            }),
+        };
+        let said = match &answer {
+            Ok(_) => format!("{request}: accepted, by {peer}"),
+            Err(why) => format!("{request}: refused, by {peer}: {why}"),
+        };
+        output::log(&said);
+        self.message = Some(said);
+        answer
+    }
+
+    /// Whether this account may set something. Processes of this host that ask for themselves may.
+    fn admits(&self, peer: &Peer) -> Result<(), String> {
+        let is_for_itself = peer.from.is_none() && peer.account.is_none();
+        let Some(accounts) = self.accounts.as_ref().filter(|_| !is_for_itself) else { return Ok(()) };
+        match &peer.account {
+            Some(account) if accounts.contains(account) => Ok(()),
+            Some(account) => Err(format!("the account {account:?} is a stranger here: it may look, and set nothing")),
+            None => Err("the client says no account: it may look, and set nothing".to_owned()),
+        }
+    }
+
+    /// Writes the file of set-points if one has changed.
+    fn keep(&mut self, units: &mut [Watched]) {
+        let Some((path, last)) = &mut self.kept else { return };
+        let text = set_points(units);
+        if text == *last {
+            return;
+        }
+        if let Err(error) = keep(&text, path) {
+            let said = format!(
+                "failed to keep the set-points in {}: {error}; they are in force, and end with the station",
+                path.display()
+            );
+            output::complain(&said);
+            self.message = Some(said);
+        }
+        // Also of one that failed: it is tried again with the next change, not ten times a second.
+        *last = text;
+    }
+}
+
+/// The properties of a unit.
+fn control<'u>(
+    units: &'u mut [Watched],
+    name: &str,
+    property: Property,
+) -> Result<&'u mut hairspring_station::UnitControl, String> {
+    let Some(unit) = units.iter_mut().find(|unit| unit.name == name) else {
+        return Err(format!("there is no unit {name:?}"));
+    };
+    let control = unit.control.as_mut();
+    control.ok_or_else(|| format!("{property} of {name} is read-only: the station's file makes nothing of it settable"))
+}
+
 /// The folder of a name, made if it is missing: the first of the usual ones that this user may write to.
 fn made(name: &Path) -> Result<PathBuf, Failure> {
     let mut refused = None;
@@ -122,7 +246,7 @@ fn made(name: &Path) -> Result<PathBuf, Failure> {
 
 fn not_made(folder: &Path, error: &std::io::Error) -> Failure {
     Failure::bad_request(format!(
-        "--publish: failed to make the folder {}: {error}; name a folder that you may write to",
+        "--publish: failed to make {}: {error}; name a folder that you may write to",
         folder.display()
     ))
 }

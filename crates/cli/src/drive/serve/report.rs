@@ -1,7 +1,7 @@
 //! Reports of a station and of its run, as text and as JSON.
 
 use hairspring_device::Lines;
-use hairspring_station::{Counts, DeviceSettings, Stamped, Station, UnitSettings};
+use hairspring_station::{Counts, DeviceSettings, PropertyLimits, Stamped, Station, UnitSettings};
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 
@@ -55,6 +55,14 @@ pub(super) fn station(station: &Station, width: usize) -> String {
         listing.fact("CPU", &cpu(unit));
         let late = unit.late_after.map_or_else(|| "never".to_owned(), |span| format!("after {span}"));
         listing.fact("late", &late);
+        if !unit.enabled {
+            listing.fact("enabled", "no: its events are skipped");
+        }
+        for PropertyLimits { property, least, most } in &unit.settable {
+            let measure = property.unit();
+            let space = if measure.is_empty() { "" } else { " " };
+            listing.fact("settable", &format!("{property}: {least} to {most}{space}{measure}"));
+        }
     }
     listing.finish()
 }
@@ -68,6 +76,10 @@ fn unit_json(station: &Station, unit: &UnitSettings) -> Value {
         "priority": unit.priority,
         "cpu": unit.cpu.map(|cpu| cpu.0),
         "late_after_ns": unit.late_after.map(Nanos::count),
+        "enabled": unit.enabled,
+        "settable": unit.settable.iter().map(|limits| json!({
+            "property": limits.property.name(), "least": limits.least, "most": limits.most,
+        })).collect::<Vec<_>>(),
     })
 }
 
@@ -163,7 +175,7 @@ impl Served<'_> {
         let mut listing = Listing::new(width);
         for ((unit, tally), outcome) in outcomes {
             let counts = outcome.counts;
-            if !verbose && counts.holds() && counts.unrecorded == 0 && outcome.failed.is_none() {
+            if !verbose && counts.holds() && counts.unrecorded == 0 && counts.skipped == 0 && outcome.failed.is_none() {
                 continue;
             }
             listing.heading(&format!("unit {}: {}, on {}", unit.name, unit.act, unit.on));
@@ -172,8 +184,11 @@ impl Served<'_> {
                 stages(&mut listing, tally);
             }
             if !counts.holds() {
-                let unaccounted = counts.events.abs_diff(counts.activations + counts.missed);
+                let unaccounted = counts.events.abs_diff(counts.activations + counts.missed + counts.skipped);
                 listing.fact("account", &format!("{} events are unaccounted for", grouped(unaccounted)));
+            }
+            if counts.skipped > 0 {
+                listing.fact("skipped", &format!("{} events came while it was disabled", grouped(counts.skipped)));
             }
             if counts.unrecorded > 0 {
                 let lost = grouped(counts.unrecorded);
@@ -222,6 +237,7 @@ impl Served<'_> {
                     "late": counts.delayed,
                     "overrun": counts.overrun,
                     "unrecorded": counts.unrecorded,
+                    "skipped": counts.skipped,
                     "accounted": counts.holds(),
                     "failed": outcome.failed.as_ref().map(ToString::to_string),
                     "stamped_by": tally.stamped.map(Stamped::name),
@@ -271,8 +287,15 @@ mod tests {
     fn the_table_counts_events_whose_stamps_found_no_room() {
         let text = "[source.t]\nfrom = \"timer:1s\"\n[unit.u]\non = \"t\"\ndo = { fire = \"/dev/shm/x\" }\n";
         let station = file::read(text).expect("a station");
-        let counts =
-            Counts { events: 20_007, activations: 20_004, missed: 3, delayed: 41, overrun: 5_000, unrecorded: 20_004 };
+        let counts = Counts {
+            events: 20_007,
+            activations: 20_004,
+            missed: 3,
+            delayed: 41,
+            overrun: 5_000,
+            unrecorded: 20_004,
+            skipped: 0,
+        };
         let unit = UnitOutcome { name: "u".to_owned(), counts, failed: None };
         let outcome = StationOutcome { units: vec![unit], devices: Vec::new() };
         let station_file = "x.toml".into();
@@ -281,6 +304,7 @@ mod tests {
             length: None,
             check: false,
             publish: None,
+            screen: false,
             quiet: true,
             verbose: false,
             format: Plain::Text,

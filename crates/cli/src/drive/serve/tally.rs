@@ -79,6 +79,10 @@ impl Tally {
     pub(crate) fn add(&mut self, stages: &Stages) {
         self.counts = stages.counts;
         self.stamped = Some(stages.stamped);
+        self.latest = Some(*stages);
+        if stages.skipped {
+            return;
+        }
         let access = stages.access;
         let spans = [
             (&mut self.wake, Some((stages.event, stages.wake))),
@@ -95,6 +99,5 @@ impl Tally {
             self.total.add(total);
             self.histogram.add(total);
         }
-        self.latest = Some(*stages);
     }
 }

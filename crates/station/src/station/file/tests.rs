@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::property::{Property, PropertyLimits};
 
 const GOOD: &str = r#"
 [source.tick]
@@ -130,4 +131,39 @@ proptest! {
         }
         drop(read(&GOOD[..cut]));
     }
+}
+
+#[test]
+fn what_is_settable_and_published_is_read_with_its_limits() {
+    let more = "settable = { enable = true, width = { least = \"5us\", most = \"1ms\" } }\nenable = false\n";
+    let text = GOOD.replacen("late_after = \"500us\"\n", &format!("late_after = \"500us\"\n{more}"), 1);
+    let publish = "[publish]\nprefix = \"LAB:SHUTTER:\"\nkeep = \"/var/lib/x\"\naccounts = [\"ann\"]\n";
+    let station = read(&format!("{text}{publish}")).unwrap_or_else(|error| panic!("{error}"));
+    let limits = |property, least, most| PropertyLimits { property, least, most };
+    let shutter = &station.units[0];
+    assert_eq!(shutter.settable, [limits(Property::Enable, 0, 1), limits(Property::Width, 5_000, 1_000_000)]);
+    assert_eq!(shutter.property_values().0, [0, 500_000, 10_000, 0]);
+    assert_eq!(station.publish.prefix.as_deref(), Some("LAB:SHUTTER:"));
+    assert_eq!(station.publish.accounts, Some(vec!["ann".to_owned()]));
+}
+
+/// What a unit cannot have is a mistake at its place.
+#[test]
+fn what_cannot_be_settable_is_refused() {
+    for (settable, hint) in [
+        ("{ value = { least = 0, most = 1 } }", "the unit has no value to set"),
+        (
+            "{ width = { least = \"20us\", most = \"1ms\" } }",
+            "the unit's own value 10000 is outside its limits 20000 to 1000000",
+        ),
+        ("{ width = { least = \"2ms\", most = \"1ms\" } }", "least is greater than most"),
+        ("{ width = { least = \"5us\" } }", "missing field `most`"),
+        ("{ colour = true }", "unknown field `colour`"),
+    ] {
+        let after = format!("late_after = \"500us\"\nsettable = {settable}\n");
+        let error = read(&GOOD.replacen("late_after = \"500us\"\n", &after, 1)).expect_err(settable);
+        assert!(error.what.contains(hint) && error.line == 20, "{settable}: {error}");
+    }
+    let error = read(&format!("{GOOD}[publish]\nprefix = \"two words\"\n")).expect_err("a space");
+    assert!(error.what.contains("a prefix has 1 to 30"), "{error}");
 }
