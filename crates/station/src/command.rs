@@ -73,7 +73,7 @@ impl fmt::Display for Peer {
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum PropertyRequest {
     /// The value in force.
     Get {
         /// The unit.
@@ -94,7 +94,7 @@ pub enum Request {
     },
 }
 
-impl fmt::Display for Request {
+impl fmt::Display for PropertyRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Get { unit, property } => write!(f, "get {unit}.{property}"),
@@ -110,7 +110,7 @@ impl fmt::Display for Request {
 ///
 /// # Errors
 /// A sentence that says what to write instead.
-pub fn parse(text: &str) -> Result<(Request, Option<String>, Option<String>), String> {
+pub fn parse(text: &str) -> Result<(PropertyRequest, Option<String>, Option<String>), String> {
     const FORM: &str =
         "write: get UNIT.PROPERTY, or set UNIT.PROPERTY VALUE [cycle NUMBER] [from ADDRESS] [as ACCOUNT]";
     let (text, account) = match text.split_once(" as ") {
@@ -123,7 +123,7 @@ pub fn parse(text: &str) -> Result<(Request, Option<String>, Option<String>), St
     let (unit, property) = (unit.to_owned(), property.parse()?);
     if act == "get" {
         return if words.next().is_none() {
-            Ok((Request::Get { unit, property }, None, account))
+            Ok((PropertyRequest::Get { unit, property }, None, account))
         } else {
             Err(FORM.into())
         };
@@ -143,7 +143,7 @@ pub fn parse(text: &str) -> Result<(Request, Option<String>, Option<String>), St
             _ => return Err(FORM.to_owned()),
         }
     }
-    Ok((Request::Set { unit, property, value, cycle }, from, account))
+    Ok((PropertyRequest::Set { unit, property, value, cycle }, from, account))
 }
 
 /// The socket of a station, and its clients.
@@ -183,7 +183,7 @@ impl CommandSocket {
 
     /// Answers what was asked since the last look. `answer` returns the value for an `ok`, or the sentence of a refusal; it is not
     /// asked about requests of strangers and those that are none. Waits for nobody.
-    pub fn look(&mut self, answer: &mut dyn FnMut(&Peer, &Request) -> Result<i64, String>) {
+    pub fn look(&mut self, answer: &mut dyn FnMut(&Peer, &PropertyRequest) -> Result<i64, String>) {
         while self.clients.len() < CLIENTS_MOST {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let Ok(client) = accept_with(&self.listener, flags) else { break };
@@ -208,7 +208,11 @@ impl Drop for CommandSocket {
 }
 
 /// Answers the requests of one client; false if it has gone or does not take its answers.
-fn serve(client: &OwnedFd, peer: &Peer, answer: &mut dyn FnMut(&Peer, &Request) -> Result<i64, String>) -> bool {
+fn serve(
+    client: &OwnedFd,
+    peer: &Peer,
+    answer: &mut dyn FnMut(&Peer, &PropertyRequest) -> Result<i64, String>,
+) -> bool {
     let mut buffer = [0; REQUEST_BYTES + 1];
     for _ in 0..REQUESTS_MOST {
         let length = match recv(client, &mut buffer, RecvFlags::empty()) {
@@ -236,7 +240,7 @@ fn serve(client: &OwnedFd, peer: &Peer, answer: &mut dyn FnMut(&Peer, &Request) 
 fn answered(
     peer: &Peer,
     text: &str,
-    answer: &mut dyn FnMut(&Peer, &Request) -> Result<i64, String>,
+    answer: &mut dyn FnMut(&Peer, &PropertyRequest) -> Result<i64, String>,
 ) -> Result<i64, String> {
     let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     if !is_known(peer, own) {
@@ -257,7 +261,7 @@ mod tests {
 
     #[test]
     fn requests_say_what_is_asked_and_for_whom() {
-        let set = |value, cycle| Request::Set { unit: "a".to_owned(), property: Property::Width, value, cycle };
+        let set = |value, cycle| PropertyRequest::Set { unit: "a".to_owned(), property: Property::Width, value, cycle };
         let text = |text: &str| Some(text.to_owned());
         for (request, read) in [
             ("set a.width 30", (set(30, None), None, None)),
@@ -269,7 +273,7 @@ mod tests {
         ] {
             assert_eq!(parse(request), Ok(read), "{request}");
         }
-        let get = Request::Get { unit: "b.c".to_owned(), property: Property::Enable };
+        let get = PropertyRequest::Get { unit: "b.c".to_owned(), property: Property::Enable };
         assert_eq!(parse("get b.c.enable"), Ok((get, None, None)));
         for (request, says) in [
             ("", "write: get"),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hairspring_device::{AccessTimes, Lines, Protocol, VirtualBoard};
 use hairspring_machine::Host;
-use hairspring_station::command::{COMMAND_FILE, CommandSocket, Request};
+use hairspring_station::command::{COMMAND_FILE, CommandSocket, PropertyRequest};
 use hairspring_station::restore::{keep, set_points};
 use hairspring_station::run::{StationOutcome, Watched};
 use hairspring_station::{Property, Signal, Station, Stop, UnitControl, file};
@@ -139,9 +139,9 @@ fn asked(socket: &mut CommandSocket, path: &Path, requests: &[&[u8]]) -> Vec<Str
     for request in requests {
         send(&client, request, SendFlags::NOSIGNAL).expect("sent");
         socket.look(&mut |peer, request| match request {
-            Request::Get { .. } => Ok(i64::from(peer.process)),
-            Request::Set { value, .. } if *value < 0 => Err("less than nothing".to_owned()),
-            Request::Set { value, .. } => Ok(*value),
+            PropertyRequest::Get { .. } => Ok(i64::from(peer.process)),
+            PropertyRequest::Set { value, .. } if *value < 0 => Err("less than nothing".to_owned()),
+            PropertyRequest::Set { value, .. } => Ok(*value),
         });
         let mut buffer = [0; 1024];
         let (length, _) = recv(&client, &mut buffer, RecvFlags::DONTWAIT).expect("an answer in the same look");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hairspring_device::DeviceError;
 use hairspring_file::NewFile;
 use hairspring_machine::{Host, Machine};
-use hairspring_station::command::{CommandSocket, Peer, Request};
+use hairspring_station::command::{CommandSocket, Peer, PropertyRequest};
 use hairspring_station::publish::{
     LatestEvent, Phase, StatePublisher, StationState, UnitLatency, UnitProperties, UnitState, bracketed_realtime,
     folders,
@@ -162,12 +162,12 @@ struct Puts {
 
 impl Puts {
     /// The answer of the station: a value, or why not. Every put is logged with its sender.
-    fn answer(&mut self, units: &mut [Watched], peer: &Peer, request: &Request) -> Result<i64, String> {
+    fn answer(&mut self, units: &mut [Watched], peer: &Peer, request: &PropertyRequest) -> Result<i64, String> {
         let answer = match request {
-            Request::Get { unit, property } => {
+            PropertyRequest::Get { unit, property } => {
                 return control(units, unit, *property).map(|control| control.read_back().of(*property));
             }
-            Request::Set { unit, property, value, cycle } => self.admits(peer).and_then(|()| {
+            PropertyRequest::Set { unit, property, value, cycle } => self.admits(peer).and_then(|()| {
                 let control = control(units, unit, *property)?;
                 control.put(*property, *value, *cycle).map_err(|error| error.to_string())?;
                 // Kept before it is answered.
