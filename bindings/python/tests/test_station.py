@@ -4,6 +4,7 @@ import os
 import pathlib
 import struct
 import subprocess
+import sys
 import time
 
 import pytest
@@ -199,3 +200,21 @@ def test_a_stranger_is_refused_by_the_kernels_word(settable):
         pytest.skip("another user cannot run Python here")
     assert said.stdout == "no user 65534 is a stranger here: join the group of the station's user\n", said.stderr
     assert station.get("shutter", "width") == 10_000
+
+
+def test_the_example_shows_a_station_and_what_it_refuses(served, tmp_path):
+    folder, process = served
+    named = tmp_path / "run" / "hairspring"
+    named.mkdir(parents=True)
+    (named / "shutter").symlink_to(folder)
+    example = pathlib.Path(__file__).parents[1] / "examples" / "station.py"
+    said = subprocess.run(
+        [sys.executable, str(example)],
+        env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "run")},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    if pathlib.Path("/run/hairspring/shutter").exists():
+        pytest.skip("a station is published as shutter on this computer")
+    assert "validity: live\nunit tell: " in said.stdout and "not set: failed to ask the station" in said.stdout, said

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "a command talks to its user")]
 #![expect(clippy::print_stderr, reason = "progress goes beside the result")]
 
+mod bridge;
 mod calibrations;
 mod callers;
 mod delays;
@@ -46,6 +47,7 @@ enum Part {
     Delays,
     Executive,
     Reaction,
+    Bridge,
     Recording,
     Memory,
     Callers,
@@ -103,6 +105,10 @@ fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
     if wanted(Part::Reaction) {
         eprintln!("reactions");
         reaction::run(&timebase, cpu, quick)?;
+    }
+    if wanted(Part::Bridge) {
+        eprintln!("a station with and without a bridge");
+        bridge::run(&timebase, cpu, folder, quick)?;
     }
     if wanted(Part::Callers) {
         callers::run(&timebase, cpu, folder, quick)?;
