@@ -2203,7 +2203,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__scope)
-            opts="-h --device --for --edges --cpu --out --marker --format --help"
+            opts="-h --device --live --for --format --edges --cpu --out --marker --span --serve --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2213,8 +2213,16 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --live)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --for)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
                     return 0
                     ;;
                 --edges)
@@ -2233,8 +2241,12 @@ _hairspring() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --format)
-                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                --span)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --serve)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

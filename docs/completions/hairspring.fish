@@ -51,7 +51,7 @@ complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "recover" -d '
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "join" -d 'Join the parts of a striped recording into one'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "pulse" -d 'Make pulses on a line of a device, never shorter than requested'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "expose" -d 'Open a shutter for an exact time, and read an instrument'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "scope" -d 'Watch the lines of a virtual board'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "scope" -d 'Watch the lines of a virtual board, or a recording that runs'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "serve" -d 'Run a front end that a station file describes'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "trace" -d 'Run an example on the executive and show who ran when'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "run" -d 'Run a program under settings that improve its timing'
@@ -380,13 +380,16 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand expose" -l format 
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand expose" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l device -d 'Virtual board to watch; a board that does not exist is created' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l for -d 'How long to watch; Ctrl-C ends it earlier' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l live -d 'Recording to watch: the name or path that `record --tap` gave it' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l for -d 'How long to watch; Ctrl-C ends it earlier [default: 1s; a recording on a terminal until its end]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l format -d 'Format of the report' -r -f -a "text\t''
+json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l edges -d 'Most edges to keep' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l cpu -d 'CPU to watch from; it is busy all the time' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l out -d 'Write the edges to this file: as a value change dump (.vcd), or drawn as pulses over each other (.svg)' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l marker -d 'Mark these widths in the drawing, at most 4; pulses shorter than the first mark are highlighted' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l format -d 'Format of the report' -r -f -a "text\t''
-json\t''"
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l span -d 'Time that the picture of a recording covers' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -l serve -d 'Serve a page that draws the recording in a browser, until the recording ends; port 0 takes a free one' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand scope" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l for -d 'How long to serve [default: until Ctrl-C]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand serve" -l publish -d 'Publish the state of the station under this name, or in this folder, for other processes to read' -r -F
@@ -449,7 +452,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fi
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "join" -d 'Join the parts of a striped recording into one'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "pulse" -d 'Make pulses on a line of a device, never shorter than requested'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "expose" -d 'Open a shutter for an exact time, and read an instrument'
-complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "scope" -d 'Watch the lines of a virtual board'
+complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "scope" -d 'Watch the lines of a virtual board, or a recording that runs'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "serve" -d 'Run a front end that a station file describes'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "trace" -d 'Run an example on the executive and show who ran when'
 complete -c hairspring -n "__fish_hairspring_using_subcommand help; and not __fish_seen_subcommand_from round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help" -f -a "run" -d 'Run a program under settings that improve its timing'

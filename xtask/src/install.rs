@@ -92,6 +92,7 @@ pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed,
     site.installed.files.extend(linked);
     site.copy(&workspace.root.join(library::HEADER), "include/hairspring.h", 0o644)?;
     site.copy(&workspace.root.join(library::EXEC_HEADER), "include/hairspring_exec.h", 0o644)?;
+    site.copy(&workspace.root.join(library::TAP_HEADER), "include/hairspring_tap.h", 0o644)?;
     let description = site.filled_in("crates/c/hairspring.pc.in")?;
     site.write(description.as_bytes(), "lib/pkgconfig/hairspring.pc", 0o644)?;
     for (from, to) in [

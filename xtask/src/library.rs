@@ -18,6 +18,9 @@ pub(crate) const HEADER: &str = "crates/c/include/hairspring.h";
 /// The header of the executive, which is for Linux.
 pub(crate) const EXEC_HEADER: &str = "crates/c/include/hairspring_exec.h";
 
+/// The header of the live tap, which is for Linux.
+pub(crate) const TAP_HEADER: &str = "crates/c/include/hairspring_tap.h";
+
 /// Version of the interface in the SONAME: it changes whenever programs must be recompiled.
 const INTERFACE: u32 = 0;
 

@@ -19,6 +19,7 @@ mod recording;
 mod report;
 mod sheet;
 mod station;
+mod tap;
 mod timebase;
 mod waiting;
 mod window;
@@ -47,6 +48,8 @@ mod _hairspring {
     use crate::sheet::{probes, read_sheet, render, take_sheet};
     #[pymodule_export]
     use crate::station::{StatePage, latency_edges_ns, station_folders};
+    #[pymodule_export]
+    use crate::tap::{TapFrames, TapHandle};
     #[pymodule_export]
     use crate::timebase::{Refined, Timebase, Trust, delay, delay_ns, now, now_ns, timebase};
     #[pymodule_export]

@@ -27,6 +27,10 @@ pub mod sheet;
 #[cfg(target_os = "linux")]
 pub mod exec;
 
+/// cbindgen:ignore
+#[cfg(target_os = "linux")]
+pub mod tap;
+
 mod handle;
 mod host;
 mod pointer;

@@ -5,7 +5,7 @@
 
 #![expect(unsafe_code, reason = "reads and writes where a C caller points")]
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
 
 use hairspring_time::Nanos;
@@ -58,6 +58,16 @@ pub(crate) fn read<T: Numbers>(pointer: *const T) -> Result<T, Failure> {
     }
     // SAFETY: not NULL and aligned; the header asks the caller for a structure of this size, and whatever is in it is one of this type.
     Ok(unsafe { *pointer })
+}
+
+/// Room for bytes that a call writes.
+pub(crate) fn room<'a>(pointer: *mut c_void, bytes: usize) -> Result<&'a mut [u8], Failure> {
+    let start = NonNull::new(pointer.cast::<u8>()).filter(|_| isize::try_from(bytes).is_ok());
+    let start =
+        start.ok_or_else(|| Failure::new(HS_E_NULL, "write bytes: their place is NULL, or larger than memory"))?;
+    // SAFETY: not NULL, and any address is aligned for bytes; the header asks the caller for so many bytes that may be written to, and that
+    // nobody else uses during the call.
+    Ok(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) })
 }
 
 /// Refuses a structure whose size differs from this library's, because it comes from another header.

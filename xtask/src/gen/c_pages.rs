@@ -20,7 +20,7 @@ pub(super) struct Noun {
     example: Option<&'static str>,
 }
 
-pub(super) const NOUNS: [Noun; 9] = [
+pub(super) const NOUNS: [Noun; 10] = [
     Noun {
         name: "timebase",
         title: "Time base",
@@ -100,6 +100,14 @@ pub(super) const NOUNS: [Noun; 9] = [
                 Include `hairspring_exec.h`, whose beginning has the rules.",
         names: &["hs_exec", "HS_EXEC_"],
         example: Some("executive"),
+    },
+    Noun {
+        name: "tap",
+        title: "Live tap",
+        about: "Frames of a recording that another process makes, while it makes it. On Linux. Include `hairspring_tap.h`. \
+                [Watching a recording](../live-tap.md) tells what a reader gets.",
+        names: &["hs_tap", "HS_TAP_"],
+        example: None,
     },
     Noun {
         name: "errors",

@@ -31,7 +31,7 @@ pub(super) struct Item {
 /// All declarations of the headers, in order.
 pub(super) fn read(root: &Path) -> Result<Vec<Item>, String> {
     let mut all = Vec::new();
-    for header in [library::HEADER, library::EXEC_HEADER] {
+    for header in [library::HEADER, library::EXEC_HEADER, library::TAP_HEADER] {
         let text = fs::read_to_string(root.join(header)).map_err(|error| format!("read {header}: {error}"))?;
         let items = parse(&text);
         if items.is_empty() {

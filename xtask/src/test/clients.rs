@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::Context;
@@ -45,6 +45,9 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
             let whole = site.compile_instrumented(source);
             site.client(&format!("{source} and library under AddressSanitizer"), whole, &[]);
         }
+        let tap = site.compiled("tap.c", "crates/c/tests/tap.c", &["-fsanitize=address,undefined"]);
+        let said = tap.and_then(|program| site.taps(&program));
+        site.case("live tap", said);
         let handler = site.compiled("handler.c", "crates/c/tests/handler.c", &[]);
         site.client("signal handler", handler, &[]);
         // Only definite leaks: the standard library's block for a foreign thread looks like a possible one.
@@ -211,6 +214,25 @@ impl Site<'_> {
         Ok(program)
     }
 
+    /// Runs the client of the live tap beside a recording of a million frames, one a microsecond.
+    fn taps(&self, program: &Path) -> Result<(), String> {
+        let workspace = self.context.workspace;
+        library::run(&mut workspace.cargo(&["build", "--quiet", "--release", "-p", "hairspring-cli"]))?;
+        let (folder, socket) = (self.folder.join("taps"), self.folder.join("tap.sock"));
+        fs::create_dir_all(&folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
+        let card = "virtual:1ch,32bit,1MS/s,data=counter";
+        let mut record = Command::new(workspace.release_binary("hairspring"));
+        record.args([
+            "record", "--quiet", "--buffer", "4MiB", "--card", card, "--frames", "1000000", "--to", "x", "--tap",
+        ]);
+        record.arg(&socket).current_dir(&folder).stdout(Stdio::null()).stdin(Stdio::null());
+        let mut record = record.spawn().map_err(|error| format!("start the recorder: {error}"))?;
+        let said = self.run("live tap", Command::new(program).arg(&self.folder).arg(&socket));
+        let _ = record.kill();
+        let _ = record.wait();
+        if number(&said?, "checks")? > 0 { Ok(()) } else { Err("it checked nothing".to_owned()) }
+    }
+
     fn compile_plus(&self) -> Result<PathBuf, String> {
         let program = self.folder.join("header.out");
         let mut command = Command::new("g++");
@@ -252,7 +274,7 @@ impl Site<'_> {
     fn symbols(&self) -> Result<(), String> {
         let shared = self.prefix.join("lib/libhairspring.so");
         let mut declared = BTreeSet::new();
-        for header in ["include/hairspring.h", "include/hairspring_exec.h"] {
+        for header in ["include/hairspring.h", "include/hairspring_exec.h", "include/hairspring_tap.h"] {
             declared.append(&mut self::declared(
                 &fs::read_to_string(self.prefix.join(header)).map_err(|error| error.to_string())?,
             ));

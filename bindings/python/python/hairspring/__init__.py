@@ -40,6 +40,7 @@ from ._hairspring import (
     probes,
     timebase,
 )
+from .live import LiveFrames, Tap, tap
 from .profile import Profile
 from .recording import Alignment, Gap, GapError, Recording, RecordingWarning, Section, align, open_recording
 from .sheet import Sheet, read_sheet, take_sheet
@@ -53,6 +54,7 @@ __all__ = [
     "Gaps",
     "Grant",
     "Instant",
+    "LiveFrames",
     "LongDelay",
     "Profile",
     "RealTime",
@@ -63,6 +65,7 @@ __all__ = [
     "Section",
     "Sheet",
     "Summary",
+    "Tap",
     "Timebase",
     "Trust",
     "Verdict",
@@ -76,5 +79,6 @@ __all__ = [
     "probes",
     "read_sheet",
     "take_sheet",
+    "tap",
     "timebase",
 ]

@@ -357,14 +357,7 @@ class Recording:
             yield max(number, first), rows.copy() if rows.base is not None and rows.nbytes * 2 < len(stored) else rows
 
     def _unpacked(self, rows: Any) -> Any:
-        numpy = _numpy()
-        if self._container == "packed12":
-            a, b, c = (rows.reshape(-1, 3)[:, i].astype(numpy.int16) for i in range(3))
-            pairs = numpy.stack([(a | (b & 15) << 8), (b >> 4 | c << 4)], axis=1)
-            return ((pairs << 4).astype(numpy.int16) >> 4).reshape(-1, self.channels)
-        if self._container == "bits":
-            return numpy.unpackbits(rows, axis=1, bitorder="little")[:, : self.channels]
-        return rows
+        return _unpacked(rows, self._container, self.channels)
 
     def _first(self) -> int:
         series = self.metadata.get("global", {}).get("hairspring:series") or {}
@@ -521,6 +514,18 @@ def _extra(name: str, module: str) -> None:
         importlib.import_module(module)
     except ImportError as error:
         raise ImportError(f"to_{name}() needs {name}: pip install 'hairspring[{name}]'") from error
+
+
+def _unpacked(rows: Any, container: str, channels: int) -> Any:
+    """Rows of stored bytes as samples; rows of other containers as they are."""
+    numpy = _numpy()
+    if container == "packed12":
+        a, b, c = (rows.reshape(-1, 3)[:, i].astype(numpy.int16) for i in range(3))
+        pairs = numpy.stack([(a | (b & 15) << 8), (b >> 4 | c << 4)], axis=1)
+        return ((pairs << 4).astype(numpy.int16) >> 4).reshape(-1, channels)
+    if container == "bits":
+        return numpy.unpackbits(rows, axis=1, bitorder="little")[:, :channels]
+    return rows
 
 
 def _numpy():

@@ -28,8 +28,10 @@ pub(crate) enum Command {
     ///
     /// The shutter is never open for less than the requested time. The report gives the measured exposure time and its parts.
     Expose(expose::Arguments),
-    /// Watch the lines of a virtual board
-    Scope(scope::Arguments),
+    /// Watch the lines of a virtual board, or a recording that runs
+    ///
+    /// A recording is drawn while it runs, from its ring: wave forms, spectrum and levels. That costs the recording nothing.
+    Scope(Box<scope::Arguments>),
     /// Run a front end that a station file describes
     ///
     /// Each unit waits for events and reacts with an action on a device. The report counts every event as acted upon or missed, and

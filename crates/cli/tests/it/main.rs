@@ -18,6 +18,7 @@ mod faults;
 mod generated;
 mod interrupted;
 mod limited;
+mod live;
 mod maxrate;
 mod out;
 mod plan;

@@ -41,18 +41,26 @@ impl Levels {
     }
 }
 
-/// The level of one channel.
+/// The level of one channel in words.
 fn level(layout: Layout, mean: f64, rms: f64) -> String {
+    if layout.container() == Container::Bits {
+        return format!("{mean:.2}");
+    }
+    // Minus zero is a zero.
+    decibels(layout, mean, rms).map_or_else(|| "-∞".to_owned(), |level| format!("{}", level.round() + 0.0))
+}
+
+/// The level of an analogue channel in dB below full scale; `None` for silence and for digital lines.
+pub(crate) fn decibels(layout: Layout, mean: f64, rms: f64) -> Option<f64> {
     let half = 2_f64.powi(i32::try_from(layout.resolution_bits()).unwrap_or(32) - 1);
     let part = match layout.container() {
-        Container::Bits => return format!("{mean:.2}"),
+        Container::Bits => return None,
         Container::F32 => rms,
         // Unsigned samples have their zero in the middle; the mean square about it follows from mean and mean square.
         Container::U8 | Container::U16 => (rms * rms - 2.0 * half * mean + half * half).max(0.0).sqrt() / half,
         _ => rms / half,
     };
-    // Minus zero is a zero.
-    if part > 0.0 { format!("{}", (20.0 * part.log10()).round() + 0.0) } else { "-∞".to_owned() }
+    (part > 0.0).then(|| 20.0 * part.log10())
 }
 
 #[cfg(test)]

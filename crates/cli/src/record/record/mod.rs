@@ -4,7 +4,7 @@ pub(crate) mod card;
 mod channels;
 mod external;
 pub(crate) mod json;
-mod levels;
+pub(crate) mod levels;
 pub(crate) mod progress;
 mod request;
 mod taps;

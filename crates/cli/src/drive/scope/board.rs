@@ -1,4 +1,4 @@
-//! `hairspring scope`: watches the lines of a virtual board, and writes the edges as a value change dump or as a drawing.
+//! `hairspring scope --device`: watches the lines of a virtual board, and writes the edges as a value change dump or as a drawing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,73 +10,62 @@ use hairspring_sheet::{Figure, MARKERS_MAX, Method, Overlay, Unit};
 use hairspring_time::{Nanos, Timebase};
 use serde_json::json;
 
-use crate::arguments::{Plain, duration, number, parsed};
+use crate::arguments::{Plain, duration, number};
 use crate::drive::drawing::{self, DRAWING};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::listing::{Listing, grouped, span};
 use crate::output::{self, OutputFile};
-use crate::page::{Example, Page};
 
-/// Examples and files, for help and manual.
-pub(crate) const PAGE: Page = Page {
-    name: "scope",
-    examples: &[Example {
-        does: "Watch a virtual board for a second, and keep the edges for GTKWave",
-        line: "hairspring scope --device virtual:/dev/shm/board --for 1s --out board.vcd",
-    }],
-    files: &[super::BOARD],
-    environment: &[],
-};
-
+/// How to watch a board.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Arguments {
-    /// Virtual board to watch; a board that does not exist is created
-    #[arg(long, value_name = "DEVICE", value_parser = parsed::<DeviceDescription>)]
-    device: DeviceDescription,
-    /// How long to watch; Ctrl-C ends it earlier
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = "1s", allow_hyphen_values = true)]
-    length: Nanos,
+pub(super) struct BoardArguments {
     /// Most edges to keep
     #[arg(long, value_name = "N", default_value_t = 100_000, allow_negative_numbers = true)]
+    #[arg(help_heading = "Board", conflicts_with = "live")]
     #[arg(value_parser = number::<u32>(1, 10_000_000))]
     edges: u32,
     /// CPU to watch from; it is busy all the time
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Board", conflicts_with = "live")]
     cpu: Option<u32>,
     /// Write the edges to this file: as a value change dump (.vcd), or drawn as pulses over each other (.svg)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Board", conflicts_with = "live")]
     out: Option<PathBuf>,
     /// Mark these widths in the drawing, at most 4; pulses shorter than the first mark are highlighted
     #[arg(long, value_name = "DURATION", value_parser = duration, value_delimiter = ',', requires = "out")]
+    #[arg(help_heading = "Board")]
     marker: Vec<Nanos>,
-    /// Format of the report
-    #[arg(long, value_enum, default_value_t = Plain::Text)]
-    format: Plain,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) device: DeviceDescription,
+    /// How long to watch.
+    pub(super) length: Nanos,
+    pub(super) format: Plain,
+    pub(super) more: BoardArguments,
 }
 
 /// Age of the calibration before watching begins.
 const AGE: Nanos = Nanos::from_millis(100);
 
-pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    if arguments.length <= Nanos::ZERO {
-        return Err(Failure::bad_request("--for 0s: write how long to watch, for instance 1s"));
-    }
-    let file = arguments.out.as_deref().map(|file| form(arguments, file).and_then(|_| OutputFile::create(file)));
+pub(super) fn run(arguments: &Request) -> Result<Exit, Failure> {
+    let file = arguments.more.out.as_deref().map(|file| form(arguments, file).and_then(|_| OutputFile::create(file)));
     let file = file.transpose()?;
     let stop = interrupt::watch()?;
     let timebase = Timebase::calibrate_to(Host, 1.0, AGE);
     let timebase = timebase.map_err(Failure::failed_to)?;
     let board = arguments.device.open_board(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
     let in_force = arguments.device.in_force(&timebase).map_err(|error| Failure::bad_request(error.to_string()))?;
-    let arguments = &Arguments { device: in_force, ..arguments.clone() };
-    if let Some(cpu) = arguments.cpu {
+    let arguments = &Request { device: in_force, ..arguments.clone() };
+    if let Some(cpu) = arguments.more.cpu {
         let placed = Host.set_affinity(&CpuSet(vec![Cpu(cpu)]));
         placed.map_err(|refused| Failure::bad_request(format!("--cpu {cpu}: failed to {refused}")))?;
     }
-    let scope = Scope { span: arguments.length, most_edges: arguments.edges as usize };
+    let scope = Scope { span: arguments.length, most_edges: arguments.more.edges as usize };
     let traced = scope.watch(&board, &timebase, &stop);
-    if let Some((file, named)) = file.zip(arguments.out.as_deref()) {
+    if let Some((file, named)) = file.zip(arguments.more.out.as_deref()) {
         match form(arguments, named)? {
             Form::Dump => file.finish(&traced.to_vcd())?,
             Form::Drawing => file.finish(&drawing(arguments, &traced)?)?,
@@ -103,14 +92,14 @@ enum Form {
 }
 
 /// The kind that the file's ending asks for.
-fn form(arguments: &Arguments, file: &Path) -> Result<Form, Failure> {
+fn form(arguments: &Request, file: &Path) -> Result<Form, Failure> {
     let bad = |text: String| Err(Failure::bad_request(text));
-    if arguments.marker.len() > MARKERS_MAX || arguments.marker.iter().any(|marker| *marker <= Nanos::ZERO) {
+    if arguments.more.marker.len() > MARKERS_MAX || arguments.more.marker.iter().any(|marker| *marker <= Nanos::ZERO) {
         return bad("--marker takes at most 4 widths, each more than 0; write for instance 2us,3us".to_owned());
     }
     match (drawing::ends_with(file, DRAWING), drawing::ends_with(file, "vcd")) {
         (true, _) => Ok(Form::Drawing),
-        (false, true) if !arguments.marker.is_empty() => {
+        (false, true) if !arguments.more.marker.is_empty() => {
             bad("--marker needs a drawing: write --out FILE.svg".to_owned())
         }
         (false, true) => Ok(Form::Dump),
@@ -119,11 +108,11 @@ fn form(arguments: &Arguments, file: &Path) -> Result<Form, Failure> {
 }
 
 /// A drawing for every line with pulses, the lowest line on top.
-fn drawing(arguments: &Arguments, traced: &Traced) -> Result<String, Failure> {
+fn drawing(arguments: &Request, traced: &Traced) -> Result<String, Failure> {
     let widths = widths(traced).into_iter().filter(|(_, widths)| !widths.is_empty());
     let title = |line: u32| format!("line {line} of {}", arguments.device);
     let overlays: Vec<Overlay> =
-        widths.map(|(line, widths)| drawing::seen(title(line), &widths, &arguments.marker)).collect();
+        widths.map(|(line, widths)| drawing::seen(title(line), &widths, &arguments.more.marker)).collect();
     drawing::drawn(&overlays)
 }
 
@@ -143,7 +132,7 @@ fn figure(widths: &[(Nanos, Nanos)], read: fn(&(Nanos, Nanos)) -> Nanos) -> Figu
     Figure::from_samples(Unit::Ns, Method::Stamp, &mut samples)
 }
 
-fn text(arguments: &Arguments, traced: &Traced, width: usize) -> String {
+fn text(arguments: &Request, traced: &Traced, width: usize) -> String {
     let mut listing = Listing::new(width);
     let edges = grouped(traced.edges.len() as u64);
     listing.heading(&format!("{edges} edges of {} in {}", arguments.device, span(traced.span)));
@@ -169,14 +158,14 @@ fn text(arguments: &Arguments, traced: &Traced, width: usize) -> String {
         };
         listing.fact(&format!("line {line}"), &told);
     }
-    if let Some(file) = &arguments.out {
+    if let Some(file) = &arguments.more.out {
         let reader = if drawing::ends_with(file, DRAWING) { "for a browser" } else { "for GTKWave or PulseView" };
         listing.fact("written", &format!("{}, {reader}", file.display()));
     }
     listing.finish()
 }
 
-fn json(arguments: &Arguments, traced: &Traced) -> String {
+fn json(arguments: &Request, traced: &Traced) -> String {
     let lines: Vec<_> = widths(traced)
         .into_iter()
         .map(|(line, widths)| {
@@ -197,7 +186,7 @@ fn json(arguments: &Arguments, traced: &Traced) -> String {
         "missed_writes": traced.missed(),
         "dropped_edges": traced.dropped,
         "lines": lines,
-        "files": arguments.out.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
+        "files": arguments.more.out.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
     });
     format!("{value:#}\n")
 }
