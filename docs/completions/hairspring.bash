@@ -61,6 +61,9 @@ _hairspring() {
             hairspring,join)
                 cmd="hairspring__subcmd__join"
                 ;;
+            hairspring,keep)
+                cmd="hairspring__subcmd__keep"
+                ;;
             hairspring,load)
                 cmd="hairspring__subcmd__load"
                 ;;
@@ -226,6 +229,9 @@ _hairspring() {
             hairspring__subcmd__help,join)
                 cmd="hairspring__subcmd__help__subcmd__join"
                 ;;
+            hairspring__subcmd__help,keep)
+                cmd="hairspring__subcmd__help__subcmd__keep"
+                ;;
             hairspring__subcmd__help,load)
                 cmd="hairspring__subcmd__help__subcmd__load"
                 ;;
@@ -323,7 +329,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="-h -V --help --version round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1071,7 +1077,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1393,6 +1399,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__join)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__keep)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1736,6 +1756,24 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__keep)
+            opts="-h --release --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__load)
             opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2019,7 +2057,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__record)
-            opts="-q -h --card --to --for --frames --wait --on-overrun --tap --monitor --quiet --verbose --format --trigger --pre --post --shots --channel --channels --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
+            opts="-q -h --card --to --for --frames --wait --on-overrun --tap --monitor --quiet --verbose --format --trigger --pre --post --shots --channel --channels --segment --keep --keep-time --keep-bytes --free --resume --unit --make-room --priority --cpu --node --lock-memory --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2078,6 +2116,38 @@ _hairspring() {
                     return 0
                     ;;
                 --channels)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --segment)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-time)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --keep-bytes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --free)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --priority)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cpu)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --node)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

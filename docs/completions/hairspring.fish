@@ -48,7 +48,8 @@ complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "verify" -d 'C
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "play" -d 'Play a recording, at its own rate or as fast as possible'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "export" -d 'Export a recording for other programs: HDF5, NumPy, CSV'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "recover" -d 'Repair a recording after a crash, a power cut or damage'
-complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "join" -d 'Join the parts of a striped recording into one'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "join" -d 'Join the parts of a striped recording, or the segments of a series, into one recording'
+complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "keep" -d 'Keep segments of a series from being deleted, or release them'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "pulse" -d 'Make pulses on a line of a device, never shorter than requested'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "expose" -d 'Open a shutter for an exact time, and read an instrument'
 complete -c hairspring -n "__fish_hairspring_needs_command" -f -a "scope" -d 'Watch the lines of a virtual board, or a recording that runs'
@@ -293,6 +294,14 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l post -d
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l shots -d 'Number of shots: single, repeated, or a number [default: single]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l channel -d 'What a channel measures, for instance 0=name:pressure,unit:kPa,scale:0.02. May be repeated' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l channels -d 'File that says the same in TOML, a table [channel.0] for each channel' -r -F
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l segment -d 'Divide the recording into segments of this time or size, for instance 10min or 4GiB. No frame is lost between them' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l keep -d 'Keep so many closed segments, and delete older ones' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l keep-time -d 'Keep closed segments for this long after their end, and delete older ones' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l keep-bytes -d 'Keep so many bytes in closed segments, and delete the oldest ones beyond' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l free -d 'End the recording in order when less than this is free on a target\'s disk' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l priority -d 'Serve the card under SCHED_FIFO with this priority, 2 to 99; the thread that writes gets one less' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l cpu -d 'CPU of the thread that serves the card, and after a comma that of the thread that writes' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l node -d 'NUMA node of the buffer and of both threads' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l buffer -d 'Size of the buffer of each card [default: 256MiB, but at most a quarter of the free memory]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l notify -d 'Data to collect before they are written; must divide the buffer [default: 4MiB, less for slow cards]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l pages -d 'Pages of the buffer. Falls back to smaller pages, and reports it, if unavailable' -r -f -a "small\t'The machine\'s ordinary pages'
@@ -308,6 +317,10 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l sync -d
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l monitor -d 'Show the level of every channel in the progress line'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l verbose -d 'Also show what is normal: the ways to the disk, the pages, the processor time'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l resume -d 'Go on with the series of this name, or begin it if there is none'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l unit -d 'Print a systemd unit that records like this and goes on after a restart, and end'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l make-room -d 'Delete the oldest segments instead of ending when less than --free is free'
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l lock-memory -d 'Lock the memory of the program, so that no page of it is ever missing'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l no-direct -d 'Write through the page cache'
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand verify" -l format -d 'Format of the report' -r -f -a "text\t''
@@ -357,6 +370,10 @@ json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand join" -l declare-gaps -d 'Turn missing parts and damaged blocks into declared gaps instead of refusing'
 complete -c hairspring -n "__fish_hairspring_using_subcommand join" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand join" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c hairspring -n "__fish_hairspring_using_subcommand keep" -l format -d 'Format of the report' -r -f -a "text\t''
+json\t''"
+complete -c hairspring -n "__fish_hairspring_using_subcommand keep" -l release -d 'Release them'
+complete -c hairspring -n "__fish_hairspring_using_subcommand keep" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l device -d 'Device, for instance parport:/dev/parport0 or virtual:/dev/shm/board,write=1.25us. Drivers: virtual, parport, gpio, serial, comedi, pci. The device is initialised; a virtual board that does not exist is created' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l line -d 'Line, 0 to 31' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l count -d 'Number of pulses' -r

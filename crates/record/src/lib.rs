@@ -24,6 +24,7 @@ pub mod clock;
 mod format;
 pub mod recorder;
 pub mod recording;
+pub mod series;
 pub mod session;
 pub mod store;
 mod upkeep;

@@ -36,8 +36,12 @@
 mod ends;
 mod error;
 mod feed;
+mod gaps;
+mod inlet;
 mod member;
 mod notes;
+mod place;
+mod resume;
 mod settled;
 mod writes;
 
@@ -49,22 +53,27 @@ use hairspring_machine::{Instant, Nanos};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
 use crate::clock::ClockRecord;
-use crate::journal::{Record, RecordingId};
+use crate::journal::{GapBounds, Record, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::MOST_BLOCK;
+use crate::sigmf::SegmentOf;
 use crate::store::{Completion, Direct, Fallback, MemoryId, Store};
 use crate::timeline::Timeline;
 use hairspring_ring::Consumer;
-use hairspring_ring::gap::{Gap, GapCause, Skip};
+use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{End, OnOverrun};
 use hairspring_source::trigger::{Gate, Missed};
 use hairspring_source::{Ignored, SourceCounters, SourceDescription};
 
 pub use error::RecorderError;
+pub use inlet::RingLoan;
+pub use resume::ResumeFrom;
 
 use feed::Staging;
+use inlet::Inlet;
 use member::Member;
+use place::Place;
 use settled::Settled;
 use writes::Write;
 
@@ -118,12 +127,18 @@ pub struct Setup {
     pub channels: Vec<ChannelDescription>,
     /// What is known of time before the start.
     pub clock: ClockRecord,
+    /// Its place in a series, if it is a segment. A segment that is made in advance has no first frame yet.
+    pub series: Option<SegmentOf>,
+    /// Where a series that is resumed had ended. Nothing is taken from the ring before [`Recorder::begins`] says when the source began again.
+    pub resumed: Option<ResumeFrom>,
     /// Reads a clock, to measure the time that the checksums take.
     pub stopwatch: fn() -> Instant,
 }
 
 /// Most writes under way at once.
 pub const MOST_DEPTH: usize = 256;
+/// How often a recorder looks whether the one before it has written its blocks.
+const LOOK_BEFORE: Nanos = Nanos::from_millis(1);
 /// The least alignment of blocks in files and memory; a disk may require more.
 const ALIGNMENT: u64 = 4096;
 
@@ -213,7 +228,7 @@ enum Phase {
 /// Moves a stream from its ring into files.
 pub struct Recorder {
     store: Box<dyn Store>,
-    consumer: Consumer,
+    inlet: Inlet,
     /// The ring's memory in the store.
     ring: MemoryId,
     description: SourceDescription,
@@ -228,6 +243,16 @@ pub struct Recorder {
     /// The blocks that were taken from the ring and not released, oldest first: where each ends in the ring, and whether it is
     /// written.
     taken: VecDeque<(u64, bool)>,
+    /// Where the stream begins, and what earlier segments have accounted for.
+    place: Place,
+    /// Bytes of the source's gaps that were entered here.
+    source_lost_bytes: u64,
+    /// How many blocks are taken before the cut; `None` if no cut is due.
+    cut_after: Option<u64>,
+    /// The gap with which a resumed series begins again, once it is known.
+    resumed: Option<GapBounds>,
+    /// The source's counts at the cut. Later counts belong to later segments.
+    sealed: Option<SourceCounters>,
     /// The state of each block.
     settled: Settled,
     /// Position in the stored stream after the last byte that has a place in a block, written or not.
@@ -268,8 +293,32 @@ impl Recorder {
     /// # Errors
     /// See [`RecorderError`]; nothing was recorded then.
     pub fn open(
-        mut store: Box<dyn Store>,
+        store: Box<dyn Store>,
         consumer: Consumer,
+        description: SourceDescription,
+        setup: Setup,
+    ) -> Result<Self, RecorderError> {
+        Self::made(store, RingLoan::of(&consumer), Some(consumer), description, setup)
+    }
+
+    /// Makes the files of the next segment of a series and reserves space, before the segment begins. [`Recorder::cut`] of the present
+    /// segment's recorder gives it the ring. Blocks.
+    ///
+    /// # Errors
+    /// As [`Recorder::open`].
+    pub fn prepare(
+        store: Box<dyn Store>,
+        ring: RingLoan,
+        description: SourceDescription,
+        setup: Setup,
+    ) -> Result<Self, RecorderError> {
+        Self::made(store, ring, None, description, setup)
+    }
+
+    fn made(
+        mut store: Box<dyn Store>,
+        ring: RingLoan,
+        consumer: Option<Consumer>,
         description: SourceDescription,
         setup: Setup,
     ) -> Result<Self, RecorderError> {
@@ -279,6 +328,7 @@ impl Recorder {
         if setup.depth == 0 || setup.depth > MOST_DEPTH {
             return Err(RecorderError::Setup("the number of writes under way must be 1 to 256"));
         }
+        let inlet = Inlet::new(ring, consumer).map_err(|error| ends::no_descriptor(&error))?;
         let mut members = Vec::new();
         let mut alignment = ALIGNMENT;
         for base in &setup.targets {
@@ -296,7 +346,7 @@ impl Recorder {
         let grain = layout.grain();
         let step = lcm(grain.bytes, alignment);
         let block = (setup.block.0.min(MOST_BLOCK.0) / step).max(1) * step;
-        let ring_size = consumer.memory().size().0;
+        let ring_size = inlet.memory_bytes();
         let held = setup.gate.as_ref().map_or(0, |gate| gate.must_hold().0);
         let refused = match block {
             _ if block > MOST_BLOCK.0 => Some(RecorderError::LargeBlock(Bytes(block))),
@@ -307,10 +357,10 @@ impl Recorder {
             ends::remove_files(&mut *store, &members);
             return Err(refused);
         }
-        let copies = setup.gate.is_some() || consumer.on_overrun() == OnOverrun::Overwrite;
+        let copies = setup.gate.is_some() || inlet.on_overrun() == OnOverrun::Overwrite;
         let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
         let staging = staging.map_err(RecorderError::Memory)?;
-        let ring = crate::store::lent_memory::attach(&consumer, &mut *store);
+        let ring = crate::store::lent_memory::attach(inlet.memory(), &mut *store);
         let mut recorder = Self {
             ring,
             block,
@@ -318,9 +368,14 @@ impl Recorder {
             staging,
             writes: (0..setup.depth).map(|_| None).collect(),
             taken: VecDeque::with_capacity(setup.depth + 1),
+            place: Place::default(),
+            source_lost_bytes: 0,
+            cut_after: None,
+            resumed: None,
+            sealed: None,
             settled: Settled::new(members.len()),
             stored_position: 0,
-            position: consumer.next(),
+            position: inlet.next(),
             frame: Frames(0),
             timeline: Timeline::new(layout),
             gaps: Vec::with_capacity(1024),
@@ -341,7 +396,7 @@ impl Recorder {
             clock: setup.clock.clone(),
             completions: Vec::with_capacity(setup.depth * 2),
             store,
-            consumer,
+            inlet,
             description,
             setup,
             members,
@@ -364,6 +419,7 @@ impl Recorder {
     /// first call, because shots may have been taken by it.
     pub fn begins(&mut self, beginning: Beginning) {
         let is_first = self.beginning.replace(beginning).is_none();
+        self.settle_place(beginning);
         let Beginning { realtime, monotonic, within } = beginning;
         self.enter_note(&Record::Begun { realtime, monotonic, within });
         if let (true, Some(gate), Some(rate)) = (is_first, &mut self.setup.gate, self.description.rate) {
@@ -378,13 +434,15 @@ impl Recorder {
 
     /// Does what can be done now. `counters` are recent counts of the source.
     pub fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
+        let counters = self.sealed.unwrap_or(counters);
+        let owes = self.inlet.owes();
         let mut completions = std::mem::take(&mut self.completions);
         self.store.reap(&mut completions);
         for completion in completions.drain(..) {
             self.completed(completion, now, counters);
         }
         self.completions = completions;
-        if self.phase == Phase::Streaming {
+        if self.phase == Phase::Streaming && self.has_place() {
             self.feed(now);
         }
         self.advance_phase(now, counters);
@@ -395,6 +453,9 @@ impl Recorder {
             Step::Done
         } else if self.wants_the_end() {
             Step::StopSource
+        } else if owes {
+            // Nobody wakes this recorder when the one before it has written a block.
+            Step::Wait(now + LOOK_BEFORE)
         } else {
             Step::Wait(self.next_due(now))
         }
@@ -402,14 +463,14 @@ impl Recorder {
 
     /// Waits for the events that [`Step::Wait`] names. Blocks.
     pub fn wait(&mut self, until: Instant) {
-        self.store.wait(self.consumer.notifier(), until);
-        self.consumer.notifier().clear();
+        self.store.wait(self.inlet.notifier(), until);
+        self.inlet.notifier().clear();
     }
 
     /// Whether nothing more can or needs to be recorded though the source goes on.
     fn wants_the_end(&self) -> bool {
         let done = self.setup.gate.as_ref().is_some_and(Gate::is_done);
-        self.consumer.closed().is_none() && (self.failed.is_some() || done)
+        self.inlet.closed().is_none() && (self.failed.is_some() || done)
     }
 
     fn next_due(&self, now: Instant) -> Instant {
@@ -441,7 +502,7 @@ impl Recorder {
             }
         }
         if self.phase == Phase::Syncing && (0..self.members.len()).all(|number| self.is_synced(number)) {
-            self.cut();
+            self.cut_files();
             self.phase = Phase::Cutting;
         }
         if self.phase == Phase::Cutting && self.members.iter().all(|member| !member.is_syncing()) {
@@ -474,16 +535,19 @@ impl Recorder {
 
     /// The account of every byte. It adds up at any moment if the source's counters are of the same moment as this call.
     pub fn ledger(&self, counters: SourceCounters) -> Ledger {
+        let counters = self.sealed.unwrap_or(counters);
+        let bytes_of = |frames: Frames| self.timeline.layout().bytes_of(frames).0;
         Ledger {
-            produced_bytes: counters.produced_bytes,
+            produced_bytes: counters.produced_bytes + bytes_of(self.place.origin),
             stored_bytes: self.settled.stored_bytes(),
             durable_bytes: self.settled.durable_bytes(),
             in_flight_bytes: self.settled.in_flight_bytes(),
-            in_ring_bytes: self.consumer.head() - self.position + self.ahead_bytes(),
+            in_ring_bytes: self.inlet.head() - self.position + self.ahead_bytes(),
             in_fifo_bytes: counters.fifo_bytes,
-            lost_bytes: counters.lost_bytes + self.lost_bytes,
+            lost_bytes: counters.lost_bytes - self.place.source_lost_bytes + self.lost_bytes,
             left_out_bytes: self.left_out_bytes,
-            earlier_bytes: 0,
+            earlier_bytes: bytes_of(self.place.first),
+            dropped_bytes: 0,
         }
     }
 
@@ -493,7 +557,7 @@ impl Recorder {
         let reserved: u64 = self.members.iter().map(Member::reserved_bytes).sum();
         Status {
             ledger: self.ledger(counters),
-            fill: self.consumer.fill(),
+            fill: self.inlet.fill(),
             worst_stall: self.worst_stall,
             gaps: self.gaps.len() as u64,
             shots: self.triggers.len() as u64,
@@ -511,57 +575,6 @@ impl Recorder {
     /// Whether every journal has room for what one block may bring.
     fn journals_have_room(&self) -> bool {
         self.members.iter().all(Member::has_room)
-    }
-
-    /// Enters as lost what lies between the present ring position and `to`, and the source's gaps between them.
-    fn lose(&mut self, to: u64, cause: GapCause, now: Instant) {
-        while self.position < to || self.consumer.next_gap_at().is_some_and(|at| at <= to) {
-            let until = self.consumer.next_gap_at().map_or(to, |at| at.min(to));
-            let bytes = until - self.position;
-            if bytes > 0 {
-                let frames = self.timeline.layout().frames_in(Bytes(bytes));
-                self.lost_bytes += bytes;
-                self.enter_gap(Gap { first: self.frame, frames, cause, found: now });
-                self.position = until;
-            }
-            if let Some((_, gap)) = self.consumer.gap_before(until) {
-                self.enter_source_gap(gap);
-            }
-        }
-    }
-
-    /// Enters a gap that the source declared, at the frame where the stream is now.
-    fn enter_source_gap(&mut self, gap: Gap) {
-        if gap.first != self.frame {
-            self.misplaced += 1;
-        }
-        self.enter_gap(gap);
-    }
-
-    /// Enters a gap before the next byte of the stored stream.
-    fn enter_gap(&mut self, gap: Gap) {
-        let position = self.end_of_stored();
-        self.flush_skip(position);
-        self.frame.0 += gap.frames.0;
-        if let Some(gate) = &mut self.setup.gate {
-            gate.jump(self.frame);
-        }
-        self.record_all(&Record::Gap { position, gap });
-        if gap.cause.is_in_stream() {
-            self.stored_position += self.timeline.layout().bytes_of(gap.frames).0;
-        } else {
-            self.timeline.skip(position, gap.frames);
-        }
-        self.declare(gap);
-    }
-
-    /// Adds a gap to the list, which is in order. Gaps of one cause that touch become one.
-    fn declare(&mut self, gap: Gap) {
-        let at = self.gaps.partition_point(|other| other.first < gap.first);
-        match self.gaps[..at].last_mut() {
-            Some(last) if last.end() == gap.first && last.cause == gap.cause => last.frames.0 += gap.frames.0,
-            _ => self.gaps.insert(at, gap),
-        }
     }
 
     /// Position in the stored stream of the next byte to come.

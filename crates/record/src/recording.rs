@@ -9,6 +9,7 @@
 
 mod account;
 pub(crate) mod blocking;
+mod chain;
 mod excerpt;
 mod members;
 mod reader;
@@ -29,6 +30,7 @@ use crate::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 
+pub(crate) use chain::Chain;
 pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, ExcerptRun};
 pub(crate) use members::frames_agree;
 pub use reader::BlockReader;
@@ -36,9 +38,8 @@ pub use reads::{BlockRead, BlockReads, Unproven, proven};
 
 /// The pieces of the stored stream that are missing if only these blocks exist; blocks ascend by index.
 pub(crate) fn holes_between(recording: &Recording, blocks: &[Block]) -> Vec<Hole> {
-    let Recording { about, timeline, gaps, skips, ended, blocks: all, .. } = recording;
-    // All blocks state how much was produced, the damaged ones as well.
-    let produced = all.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+    let Recording { about, timeline, gaps, skips, ended, cut, blocks: all, .. } = recording;
+    let produced = account::produced_until(about.layout, all, *cut);
     account::holes(about.layout, blocks, produced, timeline, gaps, skips, *ended)
 }
 
@@ -191,6 +192,7 @@ pub struct Recording {
     timeline: Timeline,
     gaps: Vec<(u64, Gap)>,
     bounds: Vec<GapBounds>,
+    cut: Option<Frames>,
     skips: Vec<(u64, Skip)>,
     triggers: Vec<(u64, Frames)>,
     failures: Vec<Failure>,
@@ -199,6 +201,8 @@ pub struct Recording {
     faults: Vec<String>,
     foreign: bool,
     sha512: Option<String>,
+    /// Members of the last segment of a series; 0 for one recording.
+    last_members: usize,
 }
 
 /// Why a recording cannot be opened.
@@ -264,7 +268,8 @@ impl std::error::Error for RecordingError {}
 
 impl Recording {
     /// Opens a recording by the path of any of its members, with or without an extension. Members that are neither named nor
-    /// where the metadata say they are listed by [`Recording::missing_members`].
+    /// where the metadata say they are listed by [`Recording::missing_members`]. The name of a [series](crate::series), of its index or of its
+    /// collection opens all of its segments as one recording.
     ///
     /// # Errors
     /// See [`RecordingError`].
@@ -383,6 +388,20 @@ impl Recording {
         self.foreign
     }
 
+    /// The first frame of the next segment, if this is one of a series that was cut.
+    pub fn cut(&self) -> Option<Frames> {
+        self.cut
+    }
+
+    /// Ends a segment that was cut off where the next one begins: what the source produced from that frame on is in the next segment. Changes
+    /// nothing if the recording has ended or its own journal says where it was cut.
+    pub fn ends_before(&mut self, next: Frames) {
+        if self.ended.is_none() && self.cut.is_none() {
+            self.cut = Some(next);
+            self.holes = holes_between(self, &self.blocks);
+        }
+    }
+
     /// Bytes of the frames before the first one, if this is a segment of a series.
     pub(crate) fn earlier_bytes(&self) -> u64 {
         let first = self.about.series.as_ref().and_then(|of| of.first);
@@ -396,7 +415,7 @@ impl Recording {
         let lost = self.gaps.iter().fold(0_u64, |sum, (_, gap)| sum.saturating_add(layout.bytes_of(gap.frames).0));
         let left_out =
             self.skips.iter().fold(0_u64, |sum, (_, skip)| sum.saturating_add(layout.bytes_of(skip.frames).0));
-        let produced = self.blocks.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+        let produced = account::produced_until(layout, &self.blocks, self.cut);
         Ledger {
             produced_bytes: self.ended.map_or(produced, |ended| ended.produced_bytes),
             stored_bytes,

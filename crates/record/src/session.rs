@@ -1,17 +1,21 @@
 //! [`record`]: records cards on threads: runs their sources, rings and recorders.
 //!
 //! Each card has two threads: one serves the source, the other drives the recorder. They share only the ring and a few counters.
-//! One more thread asks the file systems for their free space, because that may block. The caller's thread waits, reports
-//! progress and passes a stop on. All threads have ended when `record` returns.
+//! A series has a third, which makes and closes segments. One more thread asks the file systems for their free space, because that
+//! may block. The caller's thread waits, reports progress and passes a stop on. All threads have ended when `record` returns.
 //!
 //! A panic in any of them, or in the progress callback, ends the recording of all cards, in order where that is possible, and is
 //! returned as [`RecordError::Panicked`].
 //!
 //! A stop drains: all data that the source has produced by then are recorded.
 
+mod error;
 mod guards;
+mod segments;
 mod serving;
+mod threads;
 mod watched;
+mod writer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -21,25 +25,31 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
-use hairspring_time::{CalibrationError, Timebase};
+use hairspring_time::Timebase;
 
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
 use crate::clock::watch::ClockWatch;
 use crate::clock::{BootId, ClockNote, ClockPair, ClockRecord};
 use crate::journal::RecordingId;
-use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, Setup, Status, Step};
+use crate::recorder::{BlockPlacement, Outcome, Recorder, Setup, Status, Step};
+use crate::series::SeriesSummary;
 use crate::store::{Ways, best};
 use hairspring_ring::OnOverrun;
-use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
+use hairspring_ring::memory::{Granted, Memory, Pages};
 use hairspring_ring::page::ClockPage;
 use hairspring_ring::units::{ByteRate, Bytes, Frames};
-use hairspring_ring::{Consumer, Producer, RingError, Tap, ring};
-use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
+use hairspring_ring::{Consumer, Producer, Tap, ring};
+use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger};
 use hairspring_source::{Ignored, Source, SourceCounters, SourceDescription};
+
+pub use error::RecordError;
+pub use segments::{AskedLength, SeriesConfig};
+pub use threads::{RecordingThreads, ThreadGrant, node_cpus};
 
 use guards::{Leaves, SpaceWatch, said, watch_space};
 use serving::serve;
+use writer::Writer;
 
 /// The settings of a recording.
 #[derive(Clone, Debug)]
@@ -68,6 +78,10 @@ pub struct RecordConfig {
     pub trigger: Option<(Trigger, Frames, Frames, Shots)>,
     /// Time between two syncs.
     pub sync_every: Nanos,
+    /// Divides the recording of each card into segments.
+    pub series: Option<SeriesConfig>,
+    /// Priority, CPUs, node and locked memory of the threads.
+    pub threads: RecordingThreads,
     /// The program that records, for the metadata.
     pub software: String,
 }
@@ -87,6 +101,8 @@ impl Default for RecordConfig {
             wait: None,
             trigger: None,
             sync_every: Nanos::from_secs(1),
+            series: None,
+            threads: RecordingThreads::default(),
             software: concat!("hairspring ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -115,71 +131,6 @@ pub struct Input {
     pub channels: Vec<ChannelDescription>,
 }
 
-/// Why nothing was recorded, or which defect ended the recording.
-#[derive(Debug)]
-pub enum RecordError {
-    /// No card.
-    NoCard,
-    /// The notify size does not divide the buffer.
-    Notify(Bytes, Bytes),
-    /// The source has a clock of its own and cannot be made to wait.
-    CannotBlock(String),
-    /// The trigger does not suit the stream.
-    Trigger(TriggerError),
-    /// The ring cannot be made.
-    Ring(RingError),
-    /// No memory for the buffer.
-    Memory(MemoryError),
-    /// The recorder cannot be made.
-    Recorder(RecorderError),
-    /// The time base cannot be calibrated.
-    Calibration(CalibrationError),
-    /// A thread was refused.
-    Thread(std::io::Error),
-    /// A part panicked: its name and the panic's message. The recording was ended; the data until then are in the files.
-    Panicked(&'static str, String),
-}
-
-impl std::fmt::Display for RecordError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::NoCard => f.write_str("nothing to record: name a card"),
-            Self::Notify(Bytes(0), _) => {
-                f.write_str("a notify size of 0 B: choose one that divides the buffer, as 4 MiB")
-            }
-            Self::Notify(notify, buffer) => {
-                let below = Bytes(buffer.0 / buffer.0.div_ceil(notify.0.max(1)).max(1));
-                write!(f, "a notify size of {notify} does not divide a buffer of {buffer}: ")?;
-                match buffer.0 % below.0.max(1) {
-                    0 if below.0 > 0 => write!(f, "choose {below}, or a buffer of {}", buffer.round_up(*notify)),
-                    _ => write!(f, "choose a buffer of {}", buffer.round_up(Bytes(notify.0.max(1)))),
-                }
-            }
-            Self::CannotBlock(hardware) => {
-                write!(f, "{hardware} has a clock of its own and cannot be made to wait: choose stop, gap or overwrite")
-            }
-            Self::Trigger(error) => error.fmt(f),
-            Self::Ring(error) => error.fmt(f),
-            Self::Memory(error) => error.fmt(f),
-            Self::Recorder(error) => error.fmt(f),
-            Self::Calibration(error) => error.fmt(f),
-            Self::Thread(error) => write!(f, "start a thread for the card: {error}"),
-            Self::Panicked(part, said) => write!(
-                f,
-                "the {part} panicked: {said}; the recording was ended, and `hairspring recover` puts its files in order"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for RecordError {}
-
-impl From<RecorderError> for RecordError {
-    fn from(error: RecorderError) -> Self {
-        Self::Recorder(error)
-    }
-}
-
 /// The progress of one card's recording.
 #[derive(Clone, Debug)]
 pub struct RecordProgress {
@@ -187,6 +138,8 @@ pub struct RecordProgress {
     pub description: SourceDescription,
     /// The present state of the recording.
     pub status: Status,
+    /// The number of the present segment, if it is a series.
+    pub segment: Option<u32>,
     /// The time since its first frame.
     pub elapsed: Nanos,
     /// How long it has been waiting for its first data; `None` once they have come.
@@ -204,8 +157,10 @@ pub struct RecordProgress {
 pub struct Recorded {
     /// What the stream was.
     pub description: SourceDescription,
-    /// The result of the recorder.
+    /// The result of the recorder; of a series, the sums over its segments.
     pub outcome: Outcome,
+    /// What became of the segments, if it is a series.
+    pub series: Option<SeriesSummary>,
     /// The granted buffer, and what was refused.
     pub granted: Granted,
     /// When its first frame was taken; `None` if no data came.
@@ -218,6 +173,8 @@ pub struct Recorded {
     pub recorder_cpu: Nanos,
     /// CPU time of the thread that served the source.
     pub source_cpu: Nanos,
+    /// The settings of the threads that were asked for, and whether they were granted.
+    pub grants: Vec<ThreadGrant>,
 }
 
 impl Recorded {
@@ -244,6 +201,8 @@ struct Board {
     /// The recorder is gone or done.
     done: AtomicBool,
     status: Mutex<Status>,
+    /// The number of the present segment and one more; 0 if it is no series.
+    segment: AtomicU64,
     /// Free space in the file systems of all targets, or [`NOT_SAID`].
     free_bytes: AtomicU64,
     ended: OnceLock<Instant>,
@@ -283,8 +242,10 @@ struct Ready {
     source: Box<dyn Source>,
     description: SourceDescription,
     producer: Producer,
-    recorder: Recorder,
+    recorder: Writer,
     granted: Granted,
+    /// How the buffer was placed.
+    placed: Vec<ThreadGrant>,
     tap: Option<Arc<Tap>>,
     clock_page: Option<ClockPage>,
     external: Option<ExternalTrigger>,
@@ -357,6 +318,7 @@ pub fn record(
                 mut producer,
                 mut recorder,
                 granted,
+                placed,
                 tap,
                 mut clock_page,
                 external,
@@ -367,11 +329,12 @@ pub fn record(
             let (to_recorder, notes) = notes;
             let shown = Shown { description, tap, external, board: Arc::clone(&board) };
             let (ours, theirs) = (Arc::clone(&board), board);
-            let (ending, now) = (&ending, &now);
+            let (ending, now, threads) = (&ending, &now, &config.threads);
             let serving = std::thread::Builder::new()
                 .name("source".to_owned())
                 .spawn_scoped(scope, move || {
                     let _leaves = Leaves { board: None, ending };
+                    let placed = threads.place_source();
                     let mut hand_on = |note| {
                         clock_page.iter_mut().for_each(|page| watched::note(page, &note));
                         match note {
@@ -384,14 +347,16 @@ pub fn record(
                             }
                         }
                     };
-                    serve(&mut *source, &mut producer, &ours, ending, now, watch, &mut hand_on)
+                    let cpu = serve(&mut *source, &mut producer, &ours, ending, now, watch, &mut hand_on);
+                    (cpu, placed.grants.clone())
                 })
                 .map_err(RecordError::Thread);
             let recording = std::thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, move || {
                 let _leaves = Leaves { board: Some(&theirs), ending };
+                let placed = threads.place_recorder();
                 let finished = drive(&mut recorder, &theirs, now, &notes);
                 let outcome = recorder.finish(now(), theirs.counters());
-                (outcome, finished, thread_cpu())
+                (outcome, finished, thread_cpu(), placed.grants.clone())
             });
             let (serving, recording) = match (serving, recording) {
                 (Ok(serving), Ok(recording)) => (serving, recording),
@@ -402,7 +367,7 @@ pub fn record(
                     return Err(stop_all(ending, RecordError::Thread(error)));
                 }
             };
-            running.push((shown, granted, serving, recording));
+            running.push((shown, granted, placed, serving, recording));
         }
         let mut panicked = None;
         loop {
@@ -437,31 +402,34 @@ pub fn record(
             std::thread::park_timeout(PROGRESS_EVERY.min(left.max(Duration::from_millis(1))));
         }
         let mut results = Vec::new();
-        for (Shown { description, board, .. }, granted, serving, recording) in running {
+        for (Shown { description, board, .. }, granted, buffer_grants, serving, recording) in running {
             let (serving, recording) = (serving.join(), recording.join());
-            let (source_cpu, (outcome, finished, recorder_cpu)) = match (serving, recording) {
-                (Ok(serving), Ok(recording)) => (serving, recording),
-                (Err(panic), _) => {
-                    panicked.get_or_insert(RecordError::Panicked("source", said(&*panic)));
-                    continue;
-                }
-                (_, Err(panic)) => {
-                    panicked.get_or_insert(RecordError::Panicked("recorder", said(&*panic)));
-                    continue;
-                }
-            };
+            let ((source_cpu, source_grants), ((outcome, series), finished, recorder_cpu, recorder_grants)) =
+                match (serving, recording) {
+                    (Ok(serving), Ok(recording)) => (serving, recording),
+                    (Err(panic), _) => {
+                        panicked.get_or_insert(RecordError::Panicked("source", said(&*panic)));
+                        continue;
+                    }
+                    (_, Err(panic)) => {
+                        panicked.get_or_insert(RecordError::Panicked("recorder", said(&*panic)));
+                        continue;
+                    }
+                };
             let ended = board.ended.get().copied().unwrap_or(finished);
             let began = board.began();
             let since = |moment: Instant| began.map_or(Nanos::ZERO, |began| moment - began.monotonic);
             results.push(Recorded {
                 description,
                 outcome,
+                series,
                 granted,
                 began,
                 elapsed: since(ended),
                 finished: since(finished),
                 recorder_cpu,
                 source_cpu,
+                grants: buffer_grants.into_iter().chain(source_grants).chain(recorder_grants).collect(),
             });
         }
         panicked.map_or(Ok(results), Err)
@@ -487,7 +455,9 @@ fn shown_progress(shown: &Shown, start: Instant, now: Instant) -> RecordProgress
     let began = board.began();
     let elapsed = began.map_or(Nanos::ZERO, |began| now - began.monotonic);
     let waits = began.is_none().then(|| now - start);
-    RecordProgress { description, status, elapsed, waits, wanted, tap, external }
+    // Relaxed: a figure for people.
+    let segment = board.segment.load(Ordering::Relaxed).checked_sub(1).and_then(|number| u32::try_from(number).ok());
+    RecordProgress { description, status, segment, elapsed, waits, wanted, tap, external }
 }
 
 /// Makes the ring and the recorder of a card.
@@ -505,38 +475,65 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     let gate = gate.transpose()?;
     let external = gate.as_ref().and_then(Gate::external);
     let least = Bytes(config.notify.0 * 2 + gate.as_ref().map_or(0, |gate| gate.must_hold().0));
+    let buffer = config.threads.place_buffer();
     let memory = Memory::mirrored(config.buffer, least, config.pages).map_err(RecordError::Memory)?;
     let granted = memory.granted().clone();
+    let placed = buffer.grants.clone();
+    drop(buffer);
     let (mut producer, consumer): (Producer, Consumer) =
         ring(Arc::new(memory), config.notify, config.on_overrun).map_err(RecordError::Ring)?;
     let (id, source) = (random_id(), input.source);
     let clock_page = watched::state(&mut producer, &description, id, &input.channels);
     let tap = consumer.tap().map(Arc::new);
     let folders = input.targets.iter().map(|base| hairspring_file::folder_of(base).to_owned()).collect();
-    let setup = Setup {
-        targets: input.targets,
-        id,
-        block: config.notify,
-        depth: config.depth,
-        placement: config.placement,
-        volume: config.volume,
-        sync_every: config.sync_every,
-        sync_bytes: SYNC_BYTES,
-        gate,
-        opened: Beginning::now(machine),
-        software: config.software.clone(),
-        channels: input.channels,
-        clock: ClockRecord::begin(machine, BootId::read()),
-        stopwatch: monotonic,
-    };
-    let recorder = Recorder::open(best(config.depth + 8, config.ways), consumer, description.clone(), setup)?;
     let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
     let notes = sync_channel(MOST_NOTES);
-    Ok(Ready { source, description, producer, recorder, granted, tap, clock_page, external, board, folders, notes })
+    let recorder = match config.series {
+        Some(_) if gate.is_some() => return Err(RecordError::TriggeredSeries),
+        Some(series) => {
+            segments::begin(&input.targets, &input.channels, consumer, &description, config, series, machine)?
+        }
+        None => {
+            let setup = Setup {
+                targets: input.targets,
+                id,
+                block: config.notify,
+                depth: config.depth,
+                placement: config.placement,
+                volume: config.volume,
+                sync_every: config.sync_every,
+                sync_bytes: SYNC_BYTES,
+                gate,
+                opened: Beginning::now(machine),
+                software: config.software.clone(),
+                channels: input.channels,
+                clock: ClockRecord::begin(machine, BootId::read()),
+                series: None,
+                resumed: None,
+                stopwatch: monotonic,
+            };
+            let store = best(config.depth + 8, config.ways);
+            Writer::One(Box::new(Recorder::open(store, consumer, description.clone(), setup)?))
+        }
+    };
+    Ok(Ready {
+        source,
+        description,
+        producer,
+        recorder,
+        granted,
+        placed,
+        tap,
+        clock_page,
+        external,
+        board,
+        folders,
+        notes,
+    })
 }
 
 /// Drives a recorder to its end. Returns when that was.
-fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant, notes: &Receiver<ClockNote>) -> Instant {
+fn drive(recorder: &mut Writer, board: &Board, now: &dyn Fn() -> Instant, notes: &Receiver<ClockNote>) -> Instant {
     let mut shown = Instant::BOOT;
     loop {
         let moment = now();
@@ -568,14 +565,16 @@ fn drive(recorder: &mut Recorder, board: &Board, now: &dyn Fn() -> Instant, note
 }
 
 /// Gives the recorder what the source's thread has learnt of time.
-fn hand_over(recorder: &mut Recorder, board: &Board, notes: &Receiver<ClockNote>) {
+fn hand_over(recorder: &mut Writer, board: &Board, notes: &Receiver<ClockNote>) {
     if let Some(beginning) = board.began().filter(|began| recorder.beginning() != Some(*began)) {
         recorder.begins(beginning);
     }
     notes.try_iter().for_each(|note| recorder.note(note));
 }
 
-fn status_of(recorder: &Recorder, board: &Board) -> Status {
+fn status_of(recorder: &Writer, board: &Board) -> Status {
+    // Relaxed: as below.
+    board.segment.store(recorder.segment().map_or(0, |number| u64::from(number) + 1), Ordering::Relaxed);
     // Relaxed: a figure for people.
     let free = Some(board.free_bytes.load(Ordering::Relaxed)).filter(|free| *free != NOT_SAID);
     recorder.status(board.counters(), free.map(Bytes))

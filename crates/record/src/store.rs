@@ -262,6 +262,12 @@ pub trait Store: Send {
     /// What the system said.
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError>;
 
+    /// Closes a file, whose id may be given again. A store that is dropped closes all its files.
+    ///
+    /// # Panics
+    /// If the file is not this store's. No operation on it may be under way.
+    fn close(&mut self, file: FileId);
+
     /// The present properties of a file. A file that was opened for direct I/O may fall back to the page cache later.
     fn facts(&self, file: FileId) -> FileFacts;
 

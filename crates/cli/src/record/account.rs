@@ -42,6 +42,7 @@ pub(crate) fn json(ledger: &Ledger, gaps: &[Gap], layout: Layout) -> Value {
         "lost_bytes": ledger.lost_bytes,
         "lost_samples": layout.samples_of(missing(gaps)).0,
         "left_out_bytes": ledger.left_out_bytes,
+        "dropped_bytes": ledger.dropped_bytes,
         "unaccounted_bytes": i64::try_from(ledger.unaccounted_bytes()).unwrap_or(i64::MAX),
         "gaps": gaps.iter().map(gap).collect::<Vec<_>>(),
     })

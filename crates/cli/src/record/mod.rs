@@ -4,6 +4,7 @@ pub(crate) mod account;
 pub(crate) mod clock;
 pub(crate) mod export;
 pub(crate) mod join;
+pub(crate) mod keep;
 pub(crate) mod maxrate;
 pub(crate) mod plan;
 pub(crate) mod play;
@@ -34,6 +35,7 @@ pub(crate) const GROUP: Group = Group {
         export::PAGE,
         recover::PAGE,
         join::PAGE,
+        keep::PAGE,
     ],
 };
 
@@ -69,8 +71,10 @@ pub(crate) enum Command {
     ///
     /// Keeps all data that a checksum proves, and turns the rest into declared gaps.
     Recover(recover::Arguments),
-    /// Join the parts of a striped recording into one
+    /// Join the parts of a striped recording, or the segments of a series, into one recording
     Join(join::Arguments),
+    /// Keep segments of a series from being deleted, or release them
+    Keep(keep::Arguments),
 }
 
 impl Command {
@@ -81,6 +85,7 @@ impl Command {
             Self::Verify(arguments) => verify::run(arguments),
             Self::Recover(arguments) => recover::run(arguments),
             Self::Join(arguments) => join::run(arguments),
+            Self::Keep(arguments) => keep::run(arguments),
             Self::Export(arguments) => export::run(arguments),
             Self::Plan(arguments) => plan::run(arguments),
             Self::Maxrate(arguments) => maxrate::run(arguments),

@@ -24,7 +24,7 @@ const BAR: usize = 24;
 /// The arguments of every command that reads a whole recording.
 #[derive(Args, Debug)]
 pub(crate) struct ReadArguments {
-    /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
+    /// Recording, with or without an ending, or a series of segments. Name the parts of a stripe that were moved as well
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recording: Vec<PathBuf>,
     /// Show no progress

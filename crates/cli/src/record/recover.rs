@@ -1,8 +1,11 @@
 //! `hairspring recover`: repairs a recording after a crash, a power cut or damage.
 
+use std::path::Path;
+
 use clap::Args;
 use hairspring_record::recording::Recording;
 use hairspring_record::recover::{Lost, RecoverOptions, Recovered, recover};
+use hairspring_record::series::recover::recover_series;
 use hairspring_ring::{Bytes, Layout};
 use serde_json::{Value, json};
 
@@ -41,9 +44,19 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if let [path] = &arguments.read.recording[..]
+        && let Some(exit) = series(arguments, path)?
+    {
+        return Ok(exit);
+    }
     let mut store = recording::store();
     let before = recording::open(&mut *store, &arguments.read.recording)?;
-    let options = RecoverOptions { all: arguments.all, dry_run: arguments.dry_run, cut_journal: arguments.cut_journal };
+    let options = RecoverOptions {
+        all: arguments.all,
+        dry_run: arguments.dry_run,
+        cut_journal: arguments.cut_journal,
+        next: None,
+    };
     let mut reading = Reading::new(arguments.read.quiet);
     let recovered = recover(&mut *store, &arguments.read.recording, options, &mut |progress| reading.show(progress));
     reading.end();
@@ -53,6 +66,53 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Plain::Json => json(&before, &recovered, arguments.dry_run),
     })?;
     Ok(recovered.verdict.into())
+}
+
+/// Recovers a series; `None` if there is none of this name.
+fn series(arguments: &Arguments, path: &Path) -> Result<Option<Exit>, Failure> {
+    let options = RecoverOptions {
+        all: arguments.all,
+        dry_run: arguments.dry_run,
+        cut_journal: arguments.cut_journal,
+        next: None,
+    };
+    let mut reading = Reading::new(arguments.read.quiet);
+    let found = recover_series(Box::new(recording::store), path, options, &mut |progress| reading.show(progress));
+    reading.end();
+    let Some(found) = found.map_err(|error| recording::refused(&error))? else { return Ok(None) };
+    let why = match (found.changed.is_empty(), arguments.dry_run) {
+        (true, _) => "the series was in order already",
+        (false, false) => "the series is in order now",
+        (false, true) => "the verdict after recovery; nothing was changed",
+    };
+    output::print(&match arguments.read.format {
+        Plain::Text => {
+            let mut listing = Listing::new(output::style(false).width);
+            listing.heading(&format!("{}: {why}", found.verdict.name()));
+            listing.fact("segments", &crate::listing::grouped(found.kept as u64));
+            listing.facts(if arguments.dry_run { "would change" } else { "changed" }, &found.changed);
+            listing.finish()
+        }
+        Plain::Json => {
+            let value = json!({
+                "schema": "hairspring.recovered/1",
+                "verdict": found.verdict.name(),
+                "reason": why,
+                "dry_run": arguments.dry_run,
+                "kept_segments": found.kept,
+                "changed": found.changed,
+                "segments": found.segments.iter().map(|(number, one)| json!({
+                    "number": number,
+                    "verdict": one.verdict.name(),
+                    "stored_bytes": one.ledger.stored_bytes,
+                    "lost_bytes": one.ledger.lost_bytes,
+                    "changed": one.changed,
+                })).collect::<Vec<Value>>(),
+            });
+            format!("{value:#}\n")
+        }
+    })?;
+    Ok(Some(found.verdict.into()))
 }
 
 fn reason(recovered: &Recovered, dry_run: bool) -> &'static str {

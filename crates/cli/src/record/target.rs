@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hairspring_record::recording::Files;
+use hairspring_record::series::{collection_of, index_of};
 
 use crate::exit::Failure;
 
@@ -31,25 +32,29 @@ pub(crate) fn check_name(to: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks that a recording can be created there. Does not check the permission to write, which the first write shows.
-pub(crate) fn check(target: &Path) -> Result<(), Failure> {
+/// Checks that the folder is there.
+pub(crate) fn check_folder(target: &Path) -> Result<(), Failure> {
     let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match std::fs::metadata(folder) {
-        Ok(found) if found.is_dir() => {}
-        Ok(_) => return Err(Failure::bad_request(format!("{} is not a folder: choose another", folder.display()))),
-        Err(error) => {
-            return Err(Failure::bad_request(match error.kind() {
-                std::io::ErrorKind::NotFound => format!(
-                    "the folder {0} does not exist: create it (mkdir -p {0}), or choose another",
-                    folder.display()
-                ),
-                _ => format!("cannot read the folder {}: {error}; choose another", folder.display()),
-            }));
-        }
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(Failure::bad_request(format!("{} is not a folder: choose another", folder.display()))),
+        Err(error) => Err(Failure::bad_request(match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                format!("the folder {0} does not exist: create it (mkdir -p {0}), or choose another", folder.display())
+            }
+            _ => format!("cannot read the folder {}: {error}; choose another", folder.display()),
+        })),
     }
+}
+
+/// Checks that a recording can be created there. Does not check the permission to write, which the first write shows.
+pub(crate) fn check(target: &Path) -> Result<(), Failure> {
+    check_folder(target)?;
     let Files { data, meta, journal } = Files::of(target);
+    // A series of this name would hide the recording.
+    let (index, collection) = (index_of(target), collection_of(target));
     // Counts a dangling link as existing.
-    match [data, meta, journal].into_iter().find(|file| std::fs::symlink_metadata(file).is_ok()) {
+    match [data, meta, journal, index, collection].into_iter().find(|file| std::fs::symlink_metadata(file).is_ok()) {
         None => Ok(()),
         Some(file) => Err(Failure::bad_request(format!(
             "{} exists already, and recordings are never overwritten: choose another name",

@@ -3,7 +3,7 @@
 //! Each part of the recorder counts the entry that it sees happen. No entry is computed from the others, so the equation
 //!
 //! ```text
-//! produced = stored + in flight + in the ring + in the FIFO + lost + left out
+//! produced = stored + in flight + in the ring + in the FIFO + lost + left out + dropped
 //! ```
 //!
 //! can fail, and a recording is `complete` only if it holds at the end with nothing left under way.
@@ -32,6 +32,14 @@ pub struct Ledger {
     /// The part of the left out bytes that is before the first frame of a segment.
     #[serde(default)]
     pub earlier_bytes: u64,
+    /// Stored once, and deleted since because a series keeps only so much. They are not lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde demands a reference")]
+fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 impl Ledger {
@@ -44,6 +52,7 @@ impl Ledger {
             self.in_fifo_bytes,
             self.lost_bytes,
             self.left_out_bytes,
+            self.dropped_bytes,
         ];
         i128::from(self.produced_bytes) - accounted.into_iter().map(i128::from).sum::<i128>()
     }

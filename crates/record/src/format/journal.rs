@@ -217,6 +217,17 @@ pub enum Record {
     Series(InSeries),
     /// How long a gap can be; the gap is in the journal, too.
     Bounds(GapBounds),
+    /// The segment ends before this frame, with which the next segment of its series begins. What the source produced from there on is not
+    /// of this segment.
+    Cut {
+        /// The global index of the first frame of the next segment.
+        frame: Frames,
+    },
+    /// The source of a segment counted from 0 at this frame, because the series was resumed. The times of the start are those of this frame.
+    Epoch {
+        /// The global index of the source's frame 0.
+        first: Frames,
+    },
     /// The last record of a recording that ended in order or was mended.
     End {
         /// The verdict.

@@ -78,12 +78,12 @@ impl Recorder {
                 started: self.setup.opened.realtime,
             };
             self.members[number].append(&record);
-            for record in self.clock.records() {
-                self.members[number].append(&record);
-            }
             let meta = sigmf::render(&self.about(number), None, &[]);
             let path = files_of(self.members[number].base())[1].clone();
             self.store.put(&path, &meta)?;
+        }
+        if self.setup.series.as_ref().is_none_or(|of| of.first.is_some()) && self.setup.resumed.is_none() {
+            self.enter_place();
         }
         for number in 0..count {
             let folder = self.members[number].folder().to_owned();
@@ -105,10 +105,10 @@ impl Recorder {
             block: Bytes(self.block),
             members: self.members.iter().map(|member| member.base().to_owned()).collect(),
             member,
-            on_overrun: self.consumer.on_overrun(),
+            on_overrun: self.inlet.on_overrun(),
             clocked: self.description.clocked,
             software: self.setup.software.clone(),
-            series: None,
+            series: self.setup.series.clone(),
             channels: self.setup.channels.clone(),
             clock: self.clock.clone(),
         }
@@ -156,9 +156,9 @@ impl Recorder {
         self.stored_position = end;
         self.lose_stored(Some((begin, end)), now);
         while let Some((end, _)) = self.taken.pop_front() {
-            self.consumer.release(end);
+            self.inlet.release(end);
         }
-        self.consumer.skip_to(self.position);
+        self.inlet.skip_to(self.position);
     }
 
     /// Enters a block that had a place in the stored stream as lost.
@@ -182,7 +182,7 @@ impl Recorder {
     }
 
     /// Cuts the files of all members to their lengths. Blocks.
-    pub(super) fn cut(&mut self) {
+    pub(super) fn cut_files(&mut self) {
         for (number, member) in self.members.iter_mut().enumerate() {
             let length = self.settled.needed_length(number);
             if let Err(error) = member.cut(number, length, &mut *self.store) {
@@ -193,8 +193,9 @@ impl Recorder {
 
     /// The verdict as of now, and its reason.
     pub(super) fn verdict(&self, counters: SourceCounters) -> (RecordingVerdict, String) {
+        let counters = self.sealed.unwrap_or(counters);
         let ledger = self.ledger(counters);
-        let end = self.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let end = self.inlet.closed().map_or(End::Failed(0), |closed| closed.0);
         let lost = ledger.lost_bytes > 0;
         let mut reasons = self.troubles.clone();
         if let Some(gap) = self.gaps.first() {
@@ -203,6 +204,13 @@ impl Recorder {
             let gaps = if count == 1 { "1 gap".to_owned() } else { format!("{count} gaps") };
             reasons.push(format!("{frames} frames are missing in {gaps}, the first at frame {first}: {}", gap.cause));
         }
+        if let Some(bounds) = self.resumed {
+            let most = if bounds.most.0 == u64::MAX { "any number of".to_owned() } else { bounds.most.to_string() };
+            reasons.push(format!(
+                "it was resumed: {} to {most} frames are missing from frame {} on",
+                bounds.least.0, bounds.first.0
+            ));
+        }
         match end {
             End::Overrun => reasons.push("the source was stopped at its first loss".to_owned()),
             End::Failed(0) => reasons.push("the source vanished".to_owned()),
@@ -210,7 +218,7 @@ impl Recorder {
             End::Finished | End::Stopped => {}
         }
         reasons.extend(self.off_line());
-        reasons.extend(counters.ignored.remarks());
+        reasons.extend(self.ignored(counters).remarks());
         reasons.extend(self.missed().remarks());
         let because = reasons.join("; ");
         if !ledger.holds() {
@@ -235,7 +243,9 @@ impl Recorder {
             reasons.push("`hairspring recover` puts the files in order".to_owned());
         }
         let because = reasons.join("; ");
-        let failed = self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
+        // Where it is not known whether frames are missing, the recording does not claim that it is whole.
+        let unsure = self.resumed.is_some_and(|bounds| bounds.most.0 > 0);
+        let failed = unsure || self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
         if lost || failed || uncertain > 0 || !in_order {
             (RecordingVerdict::Incomplete, because)
         } else if end == End::Stopped && !shots_done {
@@ -244,6 +254,9 @@ impl Recorder {
             (RecordingVerdict::Stopped, format!("ended by its user, {how}{more}"))
         } else if !because.is_empty() {
             (RecordingVerdict::Complete, format!("everything is there, though {because}"))
+        } else if self.sealed.is_some() {
+            let frame = self.frame.0;
+            (RecordingVerdict::Complete, format!("everything is there; the next segment begins with frame {frame}"))
         } else {
             (RecordingVerdict::Complete, "everything that the source produced is there".to_owned())
         }
@@ -267,6 +280,7 @@ impl Recorder {
     /// member cannot be put in place, the verdict is lowered and the metadata of all members are written again.
     pub fn finish(self, now: Instant, counters: SourceCounters) -> Outcome {
         let mut this = self;
+        let counters = this.sealed.unwrap_or(counters);
         let (mut verdict, mut reason) = this.verdict(counters);
         if let Err(failure) = this.describe_all(verdict, &reason, now, counters) {
             verdict = verdict.max(RecordingVerdict::Incomplete);
@@ -274,9 +288,10 @@ impl Recorder {
             // Only the first failure is reported.
             drop(this.describe_all(verdict, &reason, now, counters));
         }
-        let end = this.consumer.closed().map_or(End::Failed(0), |closed| closed.0);
+        let end = this.inlet.closed().map_or(End::Failed(0), |closed| closed.0);
         let (ledger, fallbacks, direct) = (this.ledger(counters), this.fallbacks(), this.direct());
         let missed = this.missed();
+        let ignored = this.ignored(counters);
         let files: Vec<_> = this.members.iter().flat_map(|member| files_of(member.base())).collect();
         Outcome {
             verdict,
@@ -287,10 +302,10 @@ impl Recorder {
             skips: this.skips,
             triggers: this.triggers,
             missed,
-            ignored: counters.ignored,
+            ignored,
             worst_stall: this.worst_stall,
-            high_water: this.consumer.fill().high_water,
-            buffer: this.consumer.fill().capacity,
+            high_water: this.inlet.fill().high_water,
+            buffer: this.inlet.fill().capacity,
             fallbacks,
             direct,
             checksum_time: this.checksum_time,
@@ -317,16 +332,16 @@ impl Recorder {
                 state: sigmf::State::Ended(verdict),
                 ledger,
                 gaps: self.gaps.clone(),
-                bounds: Vec::new(),
+                bounds: self.resumed.into_iter().collect(),
                 skips: self.skips.clone(),
                 triggers: self.triggers.clone(),
                 fallbacks: fallbacks.iter().cloned().map(Into::into).collect(),
                 direct_io_proven: direct == Direct::Proven,
                 worst_stall: self.worst_stall,
-                buffer_high_water: self.consumer.fill().high_water,
-                buffer: self.consumer.fill().capacity,
+                buffer_high_water: self.inlet.fill().high_water,
+                buffer: self.inlet.fill().capacity,
                 elapsed: self.beginning.map_or(Nanos::ZERO, |began| now - began.monotonic),
-                ignored: counters.ignored,
+                ignored: self.ignored(counters),
                 missed,
             };
             let meta = sigmf::render(&self.about(number), Some(&closing), &self.segments(number));
@@ -370,7 +385,7 @@ impl Recorder {
     }
 }
 
-fn no_descriptor(error: &std::io::Error) -> StoreError {
+pub(super) fn no_descriptor(error: &std::io::Error) -> StoreError {
     StoreError {
         attempted: "get a descriptor for".to_owned(),
         path: "the recorder's notifier".into(),

@@ -81,13 +81,15 @@ impl Recorder {
 
     /// Takes whole blocks in place.
     fn feed_slices(&mut self, now: Instant) {
-        while self.journals_have_room() && self.failed.is_none() {
+        while self.journals_have_room() && self.failed.is_none() && !self.is_full() {
             // Read the end before the head. In the other order the last bytes could be missed.
-            let closed = self.consumer.closed();
-            let available = self.consumer.available();
+            let closed = self.inlet.closed();
+            let available = self.inlet.available();
             // The ring's list of gaps is bounded, and while it is full no data come in. So gaps are entered as soon as they are
             // seen, ahead of their block, which might otherwise never become whole.
-            if let Some((at, gap)) = self.consumer.gap_before(self.consumer.next() + available) {
+            // Those after a cut are left to the next segment.
+            let seen = available.min(self.bytes_before_cut());
+            if let Some((at, gap)) = self.inlet.gap_before(self.inlet.next() + seen) {
                 self.pass_to(at);
                 self.enter_source_gap(gap);
                 continue;
@@ -101,14 +103,14 @@ impl Recorder {
             }
             let length = available.min(self.block);
             let Some(slot) = self.slot_for(length) else { return };
-            let start = self.consumer.next();
+            let start = self.inlet.next();
             self.pass_to(start + length);
             let before = (self.setup.stopwatch)();
-            let crc = crc32c::crc32c(self.consumer.view(start, length as usize));
+            let crc = self.inlet.crc(start, length as usize);
             self.checksum_time += (self.setup.stopwatch)() - before;
-            self.consumer.take(length);
+            self.inlet.take(length);
             self.taken.push_back((start + length, false));
-            let piece = Piece { memory: self.ring, at: self.consumer.offset(start), length: length as usize };
+            let piece = Piece { memory: self.ring, at: self.inlet.offset(start), length: length as usize };
             self.write_block(slot, piece, crc, Some(start + length), None, now);
         }
     }
@@ -127,16 +129,16 @@ impl Recorder {
     pub(super) fn ahead_bytes(&self) -> u64 {
         match &self.staging {
             Some(staging) => staging.waiting_bytes(),
-            None => self.position - self.consumer.next(),
+            None => self.position - self.inlet.next(),
         }
     }
 
     /// Copies the data to be kept into blocks.
     fn feed_copies(&mut self, now: Instant) {
-        while self.journals_have_room() && self.failed.is_none() {
-            let closed = self.consumer.closed();
-            let head = self.consumer.head();
-            if let Some((_, gap)) = self.consumer.gap_before(self.position) {
+        while self.journals_have_room() && self.failed.is_none() && !self.is_full() {
+            let closed = self.inlet.closed();
+            let head = self.inlet.head();
+            if let Some((_, gap)) = self.inlet.gap_before(self.position) {
                 self.enter_source_gap(gap);
                 continue;
             }
@@ -150,7 +152,7 @@ impl Recorder {
                 }
                 continue;
             }
-            let gap_at = self.consumer.next_gap_at().filter(|at| *at <= head);
+            let gap_at = self.inlet.next_gap_at().filter(|at| *at <= head);
             let limit = gap_at.unwrap_or(head);
             // Also if the gap comes after the newest byte, because no data come in before all gaps there are taken.
             let ends_here = gap_at.is_some() || closed.is_some();
@@ -177,7 +179,7 @@ impl Recorder {
         let mut left_out = Frames(0);
         let mut triggered = None;
         let most = (limit - expected) as usize;
-        self.consumer.take_held(most, |begin, bytes| {
+        self.inlet.take_held(most, |begin, bytes| {
             tail = begin;
             if begin != expected {
                 return 0;
@@ -259,13 +261,13 @@ impl Recorder {
 
     /// Takes the remaining gaps and the last block, after all data were taken.
     fn end_of_stream(&mut self, now: Instant) {
-        while let Some((_, gap)) = self.consumer.gap_before(self.position) {
+        while let Some((_, gap)) = self.inlet.gap_before(self.position) {
             self.enter_source_gap(gap);
         }
         if self.staging.as_ref().is_some_and(|staging| staging.filled > 0) && !self.send_copies(now) {
             return;
         }
-        if let Some((_, _, Some(gap))) = self.consumer.closed() {
+        if let Some((_, _, Some(gap))) = self.inlet.closed() {
             self.enter_source_gap(gap);
         }
         let position = self.end_of_stored();
@@ -278,13 +280,13 @@ impl Recorder {
         if !self.failure_is_settled || !self.journals_have_room() {
             return;
         }
-        let closed = self.consumer.closed();
-        let head = self.consumer.head();
+        let closed = self.inlet.closed();
+        let head = self.inlet.head();
         // One gap at a time, because the journal's buffer is finite.
-        let limit = self.consumer.next_gap_at().map_or(head, |at| at.min(head));
+        let limit = self.inlet.next_gap_at().map_or(head, |at| at.min(head));
         self.lose(limit, GapCause::WriteFailed, now);
-        self.consumer.skip_to(limit);
-        if closed.is_some() && limit == head && self.consumer.next_gap_at().is_none() {
+        self.inlet.skip_to(limit);
+        if closed.is_some() && limit == head && self.inlet.next_gap_at().is_none() {
             if let Some((_, _, Some(gap))) = closed {
                 self.enter_source_gap(gap);
             }

@@ -201,6 +201,8 @@ impl Member {
         let data = volume.map_or(AHEAD_BYTES, |volume| volume.div_ceil(block) * block);
         let journal = (data / block + 1) * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES;
         self.allocated = data;
+        // Nothing is reserved beyond a volume that is known.
+        self.allocation_refused = volume.is_some();
         [
             (Purpose::AllocateJournal(number).token(), Op::Allocate(self.journal, 0, journal)),
             (Purpose::AllocateData(number).token(), Op::Allocate(self.data, 0, data)),

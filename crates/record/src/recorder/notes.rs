@@ -1,8 +1,9 @@
 //! What the recorder learns of time while it runs.
 
 use super::Recorder;
-use crate::clock::ClockNote;
+use crate::clock::{ClockNote, Mark};
 use crate::journal::Record;
+use hairspring_ring::units::Frames;
 
 impl Recorder {
     /// Enters a finding about time into the journals; the metadata get it at the end. Ignored after the end.
@@ -13,6 +14,8 @@ impl Recorder {
                 self.enter_note(&Record::Pair(pair));
             }
             ClockNote::Mark(mark) => {
+                // The source counts from its own start.
+                let mark = Mark { frame: Frames(mark.frame.0 + self.place.origin.0), ..mark };
                 self.clock.mark(mark);
                 self.enter_note(&Record::Mark(mark));
             }

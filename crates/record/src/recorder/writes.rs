@@ -168,6 +168,7 @@ impl Recorder {
         }
         self.writes[slot] = None;
         self.worst_stall = self.worst_stall.max(now - write.submitted);
+        let origin_bytes = self.timeline.layout().bytes_of(self.place.origin).0;
         let member = &mut self.members[write.member];
         member.in_flight_bytes -= write.length;
         let sequence = member.append(&Record::Block {
@@ -175,7 +176,7 @@ impl Recorder {
             file_offset: write.file_offset,
             length: write.length as u32,
             crc: write.crc,
-            produced_bytes: counters.produced_bytes,
+            produced_bytes: counters.produced_bytes + origin_bytes,
             at: now,
         });
         self.settled.entered(write.index, sequence);
@@ -196,7 +197,7 @@ impl Recorder {
                 release = self.taken.pop_front().map(|(position, _)| position);
             }
             if let Some(position) = release {
-                self.consumer.release(position);
+                self.inlet.release(position);
             }
         }
     }

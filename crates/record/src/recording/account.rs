@@ -27,6 +27,8 @@ pub(super) struct Account {
     pub(super) begun: Option<Beginning>,
     pub(super) series: Option<InSeries>,
     pub(super) bounds: Vec<GapBounds>,
+    pub(super) cut: Option<Frames>,
+    pub(super) epoch: Option<Frames>,
     pub(super) clock: ClockRecord,
     pub(super) faults: Faults,
 }
@@ -58,6 +60,8 @@ struct Found {
     begun: Option<Beginning>,
     series: Option<InSeries>,
     bounds: Vec<GapBounds>,
+    cut: Option<Frames>,
+    epoch: Option<Frames>,
     clock: ClockRecord,
     pairs: Vec<ClockPair>,
     marks: Vec<Mark>,
@@ -88,7 +92,7 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         let mine = blocks.iter().filter(|block| block.member == member.number && block.durable);
         member.durable_bytes = mine.map(|block| u64::from(block.length)).sum();
     }
-    let produced = blocks.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+    let produced = produced_until(layout, &blocks, found.cut);
     let holes = holes(layout, &blocks, produced, &timeline, &gaps, &skips, ended);
     Account {
         blocks,
@@ -101,6 +105,8 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         ended,
         begun: found.begun,
         series: found.series,
+        cut: found.cut,
+        epoch: found.epoch,
         bounds: in_order(found.bounds, |one| (one.first, one.least, one.most)),
         clock,
         faults,
@@ -202,6 +208,8 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
             }
             Record::Series(place) => found.series = Some(place),
             Record::Bounds(bounds) => found.bounds.push(bounds),
+            Record::Cut { frame } => found.cut = Some(frame),
+            Record::Epoch { first } => found.epoch = Some(first),
             Record::Clock { boot_id, reference } => {
                 found.clock.boot_id = (boot_id != [0; 16]).then_some(BootId(boot_id));
                 found.clock.reference = reference;
@@ -295,6 +303,13 @@ fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -
     let mut blocks: Vec<Block> = kept.into_iter().map(|(_, block)| block).collect();
     blocks.sort_by_key(|block| block.index);
     blocks
+}
+
+/// What the source had produced when the last block was written, up to the cut. Blocks state it, the damaged ones as well.
+pub(super) fn produced_until(layout: Layout, blocks: &[Block], cut: Option<Frames>) -> u64 {
+    let produced = blocks.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+    // Everything before a cut was given to the recorder of its segment.
+    cut.map_or(produced, |frame| layout.bytes_of(frame).0)
 }
 
 /// The pieces of the stored stream that no block holds, cut at gaps and skips.

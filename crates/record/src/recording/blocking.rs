@@ -14,19 +14,33 @@ use hairspring_ring::units::Bytes;
 /// Bytes moved at once; a multiple of every alignment that disks require.
 pub(crate) const PIECE: Bytes = Bytes::mib(1);
 
+/// The buffer for small files; it also suits every alignment.
+const SMALL: Bytes = Bytes::kib(64);
+
 /// A store and a buffer attached to it.
 pub(crate) struct BlockingStore<'a> {
     pub(crate) store: &'a mut dyn Store,
     scratch: Scratch,
     memory: MemoryId,
     notifier: Notifier,
+    /// The size of the buffer.
+    size: Bytes,
     completions: Vec<Completion>,
 }
 
 impl<'a> BlockingStore<'a> {
     pub(crate) fn new(store: &'a mut dyn Store) -> Result<Self, RecordingError> {
-        let (scratch, memory, notifier) = buffer(store, PIECE)?;
-        Ok(Self { store, scratch, memory, notifier, completions: Vec::new() })
+        Self::with(store, PIECE)
+    }
+
+    /// With a small buffer, for small files.
+    pub(crate) fn small(store: &'a mut dyn Store) -> Result<Self, RecordingError> {
+        Self::with(store, SMALL)
+    }
+
+    fn with(store: &'a mut dyn Store, size: Bytes) -> Result<Self, RecordingError> {
+        let (scratch, memory, notifier) = buffer(store, size)?;
+        Ok(Self { store, scratch, memory, notifier, size, completions: Vec::new() })
     }
 
     /// Reads a whole file of at most `most` bytes.
@@ -39,18 +53,19 @@ impl<'a> BlockingStore<'a> {
         let mut content = Vec::new();
         while (content.len() as u64) < size {
             // Whole pieces, because of the alignment. The end of the file cuts the last one short.
-            let at = content.len() as u64 / PIECE.0 * PIECE.0;
+            let at = content.len() as u64 / self.size.0 * self.size.0;
             let known = content.len() - at as usize;
-            let read = self.act(path, "read", Op::Read(file, at, self.piece(PIECE)))? as usize;
+            let read = self.act(path, "read", Op::Read(file, at, self.piece(self.size)))? as usize;
             if read <= known {
                 break;
             }
             content.extend_from_slice(&self.scratch.bytes(0, read)[known..]);
         }
+        self.store.close(file);
         Ok(content)
     }
 
-    /// Reads a piece of a file that was opened for mending, at most [`PIECE`]; fewer bytes at its end.
+    /// Reads a piece of a file that was opened for mending, at most the buffer; fewer bytes at its end.
     pub(crate) fn read_at(
         &mut self,
         path: &Path,
@@ -90,7 +105,7 @@ impl<'a> BlockingStore<'a> {
 
     /// Writes a few bytes.
     pub(crate) fn write(&mut self, path: &Path, file: FileId, mut at: u64, bytes: &[u8]) -> Result<(), RecordingError> {
-        for part in bytes.chunks(PIECE.0 as usize) {
+        for part in bytes.chunks(self.size.0 as usize) {
             self.scratch.bytes(0, part.len()).copy_from_slice(part);
             self.write_buffered(path, file, at, part.len() as u64)?;
             at += part.len() as u64;

@@ -24,6 +24,11 @@ const MOST_JOURNAL: Bytes = Bytes::gib(4);
 const FOREIGN_BLOCK: Bytes = Bytes::mib(4);
 
 pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording, RecordingError> {
+    if let [path, ..] = paths
+        && let Some(series) = crate::series::open::find(store, path)?
+    {
+        return series.open(store);
+    }
     let mut disk = BlockingStore::new(store)?;
     let mut bases: Vec<PathBuf> = paths.iter().map(|path| Files::base_of(path)).collect();
     bases.dedup();
@@ -85,6 +90,8 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         clock,
         series,
         bounds,
+        cut,
+        epoch,
         mut faults,
     } = account(about.layout, about.block, &mut members);
     // Metadata that were written before frame 0 came do not state its time.
@@ -98,6 +105,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
     {
         of.first = Some(found.first);
         of.epoch = found.epoch;
+        of.epoch_first = epoch.unwrap_or(of.epoch_first);
         of.previous = (found.previous != RecordingId::default()).then_some(found.previous);
     }
     // Journals have checksums, and go on after the first metadata.
@@ -118,6 +126,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         timeline,
         gaps,
         bounds,
+        cut,
         skips,
         triggers,
         failures,
@@ -126,6 +135,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         faults: faults.0,
         foreign: false,
         sha512: None,
+        last_members: 0,
     })
 }
 
@@ -209,7 +219,11 @@ fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, Reco
         Err(error) => return Err(error),
     };
     let data_bytes = match disk.store.open(&files.data, Open::ReadData) {
-        Ok(file) => disk.store.facts(file).size,
+        Ok(file) => {
+            let size = disk.store.facts(file).size;
+            disk.store.close(file);
+            size
+        }
         Err(error) if error.errno.0 == libc::ENOENT => 0,
         Err(error) => return Err(error.into()),
     };
@@ -296,6 +310,7 @@ fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, Recor
         timeline,
         gaps: Vec::new(),
         bounds: Vec::new(),
+        cut: None,
         skips: Vec::new(),
         triggers: Vec::new(),
         failures: Vec::new(),
@@ -304,6 +319,7 @@ fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, Recor
         faults,
         foreign: true,
         sha512: foreign.sha512,
+        last_members: 0,
     })
 }
 

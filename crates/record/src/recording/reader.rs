@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::path::PathBuf;
 
 use hairspring_machine::Instant;
 
@@ -19,6 +20,9 @@ const DEPTH: usize = 8;
 /// Memory for all reads together, so fewer large blocks are read at once.
 const BUFFER: Bytes = Bytes::mib(128);
 
+/// The most data files that are open at once. A long series has more.
+const MOST_OPEN: usize = 64;
+
 /// A read under way or done. The buffer is larger than the block if the block's place is not aligned.
 #[derive(Debug)]
 struct Slot {
@@ -31,8 +35,12 @@ struct Slot {
 /// Reads blocks in the order given, several at a time.
 pub struct BlockReader<'a> {
     store: &'a mut dyn Store,
-    /// By member: its data file, and its alignment.
+    /// By member: its path, where its blocks are to be read.
+    paths: Vec<Option<PathBuf>>,
+    /// By member: its data file, and its alignment, while it is open.
     files: Vec<Option<(FileId, u64)>>,
+    /// The open ones, in the order in which they were opened.
+    open: VecDeque<usize>,
     blocks: VecDeque<Block>,
     scratch: Scratch,
     memory: MemoryId,
@@ -64,16 +72,27 @@ impl<'a> BlockReader<'a> {
     /// # Errors
     /// A file cannot be opened, or there is no memory.
     pub fn of(store: &'a mut dyn Store, recording: &Recording, blocks: Vec<Block>) -> Result<Self, RecordingError> {
-        let mut files = vec![None; recording.about().members.len()];
-        let mut coarsest = 1;
-        for member in recording.members() {
-            if !blocks.iter().any(|block| block.member == member.number) {
-                continue;
+        let count = recording.about().members.len();
+        let (mut files, mut paths, mut open) = (vec![None; count], vec![None; count], VecDeque::new());
+        let mut wanted = vec![false; count];
+        for block in &blocks {
+            if let Some(wanted) = wanted.get_mut(block.member) {
+                *wanted = true;
             }
-            let file = store.open(&Files::of(&member.base).data, Open::ReadData)?;
+        }
+        let mut coarsest = 1;
+        for member in recording.members().iter().filter(|member| wanted[member.number]) {
+            let path = Files::of(&member.base).data;
+            let file = store.open(&path, Open::ReadData)?;
             let facts = store.facts(file);
             coarsest = coarsest.max(facts.alignment).max(facts.memory_alignment);
-            files[member.number] = Some((file, facts.alignment));
+            paths[member.number] = Some(path);
+            if open.len() < MOST_OPEN {
+                files[member.number] = Some((file, facts.alignment));
+                open.push_back(member.number);
+            } else {
+                store.close(file);
+            }
         }
         // Never longer than its file, because `Recording` leaves out such blocks.
         let longest = blocks.iter().map(|block| u64::from(block.length)).max().unwrap_or(1);
@@ -83,7 +102,9 @@ impl<'a> BlockReader<'a> {
         let (scratch, memory, notifier) = buffer(store, Bytes(slot.0 * depth as u64))?;
         Ok(Self {
             store,
+            paths,
             files,
+            open,
             blocks: blocks.into(),
             scratch,
             memory,
@@ -123,22 +144,43 @@ impl<'a> BlockReader<'a> {
             }
             let Some(block) = self.blocks.pop_front() else { break };
             let mut slot = Slot { block, at: 0, ended: None };
-            if let Some((file, alignment)) = self.files.get(block.member).copied().flatten() {
+            let file = self.file(block.member);
+            if let Ok((file, alignment)) = file {
                 slot.at = block.file_offset / alignment * alignment;
                 let end = block.file_offset + u64::from(block.length);
                 let length = (end.next_multiple_of(alignment) - slot.at) as usize;
                 let piece = Piece { memory: self.memory, at: number * self.slot_bytes, length };
                 let read = BlockRead { file, at: slot.at, alignment, piece, needed: end - slot.at };
                 self.reads.begin(self.store, Token(number as u64), read);
-            } else {
-                // A block of a missing member is not read.
-                slot.ended = Some(Err(Unproven::Read(Errno(libc::ENOENT))));
+            } else if let Err(errno) = file {
+                slot.ended = Some(Err(Unproven::Read(errno)));
             }
             self.slots[number] = Some(slot);
             self.order.push_back(number);
         }
         self.store.flush();
         self.reap();
+    }
+
+    /// The data file of a member and its alignment; opens it again if it was closed. That of a missing member does not exist.
+    fn file(&mut self, member: usize) -> Result<(FileId, u64), Errno> {
+        if let Some(known) = self.files.get(member).copied().flatten() {
+            return Ok(known);
+        }
+        let path = self.paths.get(member).and_then(Option::as_ref).ok_or(Errno(libc::ENOENT))?;
+        let file = self.store.open(path, Open::ReadData).map_err(|error| error.errno)?;
+        let found = (file, self.store.facts(file).alignment);
+        self.files[member] = Some(found);
+        self.open.push_back(member);
+        let in_use = |member: usize| self.slots.iter().flatten().any(|slot| slot.block.member == member);
+        if self.open.len() > MOST_OPEN
+            && let Some(place) = self.open.iter().position(|other| *other != member && !in_use(*other))
+            && let Some(oldest) = self.open.remove(place)
+            && let Some((file, _)) = self.files[oldest].take()
+        {
+            self.store.close(file);
+        }
+        Ok(found)
     }
 
     fn reap(&mut self) {

@@ -29,7 +29,8 @@ struct Entry {
 
 #[derive(Debug)]
 pub(super) struct Files {
-    entries: Vec<Entry>,
+    /// By id; closed ones are given again.
+    entries: Vec<Option<Entry>>,
     may_be_direct: bool,
     /// Why files opened for direct I/O do without it, and whether there are such files.
     indirect: Vec<String>,
@@ -66,9 +67,12 @@ impl Files {
                 self.note_indirect(path, &why);
             }
         }
-        let id = FileId(u32::try_from(self.entries.len()).unwrap_or(u32::MAX));
-        self.entries.push(entry);
-        Ok(id)
+        let place = self.entries.iter().position(Option::is_none).unwrap_or(self.entries.len());
+        if place == self.entries.len() {
+            self.entries.push(None);
+        }
+        self.entries[place] = Some(entry);
+        Ok(FileId(u32::try_from(place).unwrap_or(u32::MAX)))
     }
 
     /// # Panics
@@ -78,7 +82,14 @@ impl Files {
     }
 
     fn entry(&self, id: FileId) -> &Entry {
-        self.entries.get(id.0 as usize).expect("a file that this store has opened")
+        self.entries.get(id.0 as usize).and_then(Option::as_ref).expect("a file that this store has opened")
+    }
+
+    /// # Panics
+    /// If the file is not this store's.
+    pub(super) fn close(&mut self, id: FileId) {
+        let _ = self.entry(id);
+        self.entries[id.0 as usize] = None;
     }
 
     pub(super) fn facts(&self, id: FileId) -> FileFacts {
@@ -113,8 +124,9 @@ impl Files {
         }
         let path = entry.path.clone();
         self.note_indirect(&path, "direct I/O was accepted when the file was opened and refused at a transfer");
-        let entry = &mut self.entries[id.0 as usize];
-        (entry.direct, entry.alignment, entry.memory_alignment) = (Direct::No, 1, 1);
+        if let Some(entry) = &mut self.entries[id.0 as usize] {
+            (entry.direct, entry.alignment, entry.memory_alignment) = (Direct::No, 1, 1);
+        }
         true
     }
 
@@ -161,8 +173,9 @@ impl Files {
     /// As a file system that accepts direct I/O, states no alignment, and refuses most transfers.
     #[cfg(test)]
     pub(super) fn claim_any_alignment(&mut self, id: FileId) {
-        let entry = &mut self.entries[id.0 as usize];
-        (entry.alignment, entry.memory_alignment) = (1, 1);
+        if let Some(entry) = &mut self.entries[id.0 as usize] {
+            (entry.alignment, entry.memory_alignment) = (1, 1);
+        }
     }
 }
 

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use hairspring_ring::Consumer;
 use hairspring_ring::memory::Memory;
 
 use super::{MemoryId, Store};
@@ -33,10 +32,11 @@ impl From<LentMemory> for Arc<Memory> {
 }
 
 /// Attaches a ring's memory to the store that writes it to the disk.
-pub(crate) fn attach(ring: &Consumer, store: &mut dyn Store) -> MemoryId {
-    // SAFETY: the recorder alone has the id; it writes only pieces between the tail and `next`, which it releases when
-    // their writes are complete. Until then nobody has a mutable reference to them, by the protocol of the cursors.
-    let memory = unsafe { LentMemory::new(Arc::clone(ring.memory())) };
+pub(crate) fn attach(ring: &Arc<Memory>, store: &mut dyn Store) -> MemoryId {
+    // SAFETY: the recorder alone has the id; it writes only pieces between the tail and `next` that it took itself, and they are
+    // released when their writes are complete. Until then nobody has a mutable reference to them, by the protocol of the cursors. The
+    // recorders of other segments write other pieces of the same ring through their own stores: each piece is taken once.
+    let memory = unsafe { LentMemory::new(Arc::clone(ring)) };
     store.attach(memory)
 }
 

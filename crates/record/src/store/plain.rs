@@ -94,6 +94,10 @@ impl Store for PlainStore {
         self.files.open(path, how)
     }
 
+    fn close(&mut self, file: FileId) {
+        self.files.close(file);
+    }
+
     fn facts(&self, file: FileId) -> FileFacts {
         self.files.facts(file)
     }

@@ -72,6 +72,7 @@ impl ScriptedDisk {
             depth: depth.max(1),
             memories: Memories::default(),
             queued: Vec::new(),
+            opened: Vec::new(),
         }
     }
 
@@ -94,6 +95,26 @@ impl ScriptedDisk {
     /// every step.
     pub fn operations(&self) -> u64 {
         self.lock().operations()
+    }
+
+    /// How many files are open in stores on this disk.
+    pub fn open_files(&self) -> usize {
+        self.lock().open_files()
+    }
+
+    /// How many files have a name.
+    pub fn names(&self) -> usize {
+        self.lock().names()
+    }
+
+    /// How many files have contents that may still be needed: a name, a durable name, or an open file.
+    pub fn inodes(&self) -> usize {
+        self.lock().inodes()
+    }
+
+    /// The present length of a file.
+    pub fn length(&self, path: &Path) -> Option<u64> {
+        self.lock().length(path)
     }
 
     /// Stops the disk for ever, as [`What::Crash`] does.
@@ -130,6 +151,13 @@ pub struct ScriptedStore {
     depth: usize,
     memories: Memories,
     queued: Vec<(Token, Op)>,
+    opened: Vec<FileId>,
+}
+
+impl Drop for ScriptedStore {
+    fn drop(&mut self) {
+        self.disk.lock().leave(self.number, &self.opened);
+    }
 }
 
 impl Store for ScriptedStore {
@@ -138,7 +166,14 @@ impl Store for ScriptedStore {
     }
 
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
-        self.disk.lock().open(path, how)
+        let file = self.disk.lock().open(path, how)?;
+        self.opened.push(file);
+        Ok(file)
+    }
+
+    fn close(&mut self, file: FileId) {
+        self.opened.retain(|known| *known != file);
+        self.disk.lock().close(file);
     }
 
     fn facts(&self, file: FileId) -> FileFacts {

@@ -62,6 +62,13 @@ pub fn join(
             return Err(RecordingError::Limit(format!("the recording is not in order ({first}): recover it first")));
         }
     }
+    let block = recording.about().block.0;
+    if recording.blocks().iter().any(|one| one.index.checked_mul(block) != Some(one.position)) {
+        return Err(RecordingError::Limit(
+            "the series was resumed, so it has a shorter block in its middle: join its segments up to there, and those from there on"
+                .to_owned(),
+        ));
+    }
     let files = Files::of(base);
     let mut disk = BlockingStore::new(to)?;
     let data = disk.store.open(&files.data, Open::CreateJournal)?;
@@ -116,7 +123,12 @@ fn copy(
     let plan = Plan::new(recording, &bad);
     let recovered = !plan.lost_nothing() || recording.ended().is_none_or(|ended| ended.recovered);
     let base = Files::base_of(&files.data);
-    let about = About { members: vec![base], member: 0, ..recording.about().clone() };
+    let of = recording.about();
+    // What was joined of segments is a recording by its own. Data of a source that was started again cannot be computed from its frames.
+    let is_later = of.series.as_ref().is_some_and(|of| of.epoch_first.0 > 0);
+    let series = of.series.clone().filter(|_| !recording.is_series());
+    let pattern = of.pattern.clone().filter(|_| !recording.is_series() || !is_later);
+    let about = About { members: vec![base], member: 0, series, pattern, ..of.clone() };
     let records = records(recording, &plan, &about, &blocks, recovered);
     disk.sync(&files.data, data)?;
     disk.write(&files.journal, journal, 0, &encoded(&records))?;

@@ -52,6 +52,8 @@ pub struct RecoverOptions {
     pub dry_run: bool,
     /// Gives up the records after damage in the middle of a journal, if they cannot be trusted.
     pub cut_journal: bool,
+    /// The first frame of the next segment, if the recording is a segment of a series.
+    pub next: Option<Frames>,
 }
 
 /// The loss by the crash or the damage, beyond the declared gaps.
@@ -97,7 +99,10 @@ pub fn recover(
     options: RecoverOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Recovered, RecordingError> {
-    let recording = Recording::open_in(store, paths)?.whole()?;
+    let mut recording = Recording::open_in(store, paths)?.whole()?;
+    if let Some(next) = options.next {
+        recording.ends_before(next);
+    }
     if recording.is_foreign() {
         return Err(RecordingError::Limit("another program wrote this recording: it has no journal".to_owned()));
     }
@@ -224,7 +229,10 @@ fn planned(
 /// The newest blocks of each member that a sync covers: what a disk has lost that confirmed a sync and did not make it.
 fn newest_durable(recording: &Recording) -> Vec<u64> {
     let mut newest = Vec::new();
-    for member in recording.members() {
+    // Of a series the last segment: the others had ended in order before it was begun.
+    let members = recording.members();
+    let looked_at = if recording.is_series() { recording.last_members() } else { members.len() };
+    for member in &members[members.len() - looked_at.min(members.len())..] {
         let durable = recording.blocks().iter().rev().filter(|block| block.durable && block.member == member.number);
         newest.extend(durable.take(NEWEST).map(|block| block.index));
     }

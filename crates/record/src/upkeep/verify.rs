@@ -12,7 +12,7 @@ use sha2::{Digest, Sha512};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::{Block, BlockReader, Recording, RecordingError, Unproven};
 use crate::store::Store;
-use hairspring_ring::units::Bytes;
+use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::pattern::{Mismatch, Pattern};
 
 pub(crate) use agreement::disagreements;
@@ -210,8 +210,17 @@ fn compare(recording: &Recording, pattern: Pattern, block: &Block, bytes: &[u8])
         let length = run.length.map_or(0, |length| length.0 as usize);
         // A frame within a grain means that a gap lies elsewhere than it states, which is among the faults.
         let is_whole = run.first.0.is_multiple_of(layout.grain().frames);
-        is_whole.then(|| pattern.check(layout, run.first, bytes.get(start..start + length)?)).flatten()
+        // A source that was started again began its data anew.
+        let origin = recording.about().series.as_ref().map_or(Frames(0), |of| of.epoch_first);
+        let first = Frames(run.first.0.checked_sub(origin.0)?);
+        let found = is_whole.then(|| pattern.check(layout, first, bytes.get(start..start + length)?)).flatten()?;
+        Some(Mismatch { frame: Frames(found.frame.0 + origin.0), ..found })
     })
+}
+
+/// SHA-512 in hexadecimal digits.
+pub(crate) fn sha512(bytes: &[u8]) -> String {
+    hex(&Sha512::digest(bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -238,6 +238,8 @@ pub(crate) fn run(case: &Case) -> Run {
         software: "test".to_owned(),
         channels: Vec::new(),
         clock: hairspring_record::clock::ClockRecord::default(),
+        series: None,
+        resumed: None,
         stopwatch: || Instant::BOOT,
     };
     let Ok(mut recorder) = Recorder::open(Box::new(disk.store(case.depth + 8)), consumer, description, setup) else {

@@ -156,6 +156,8 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
         software: "test".to_owned(),
         channels: Vec::new(),
         clock: hairspring_record::clock::ClockRecord::default(),
+        series: None,
+        resumed: None,
         stopwatch: || Instant::BOOT,
     };
     let Ok(mut recorder) = Recorder::open(Box::new(disk.store(10)), consumer, description, setup) else {

@@ -7,6 +7,7 @@ mod lying;
 mod mended;
 mod oracle;
 mod recording;
+mod series;
 mod session;
 mod times;
 mod versions;

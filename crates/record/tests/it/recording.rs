@@ -112,6 +112,8 @@ pub(crate) fn open(
         software: "test".to_owned(),
         channels: channels(case.layout),
         clock: of_a_boot(),
+        series: None,
+        resumed: None,
         stopwatch: || Instant::BOOT,
     };
     let recorder = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup)?;

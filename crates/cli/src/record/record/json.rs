@@ -1,5 +1,6 @@
 //! The report of a recording as JSON: `hairspring.recording/1`.
 
+use hairspring_record::series::SeriesSummary;
 use hairspring_record::session::Recorded;
 use hairspring_record::store::{Direct, Fallback};
 use hairspring_ring::{ByteRate, Bytes};
@@ -57,11 +58,28 @@ fn card(card: &Recorded, request: &Request, number: usize) -> Value {
             "monotonic_ns": began.monotonic.as_monotonic().count(),
             "within_ns": began.within.count(),
         })),
+        "threads": super::threads::json(&card.grants),
+        "series": card.series.as_ref().map(series),
         "ignored_datagrams": counts(&outcome.ignored.named()),
         "missed_triggers": counts(&outcome.missed.named()),
     });
     append(&mut value, more);
     value
+}
+
+fn series(series: &SeriesSummary) -> Value {
+    json!({
+        "segments": series.segments,
+        "first_number": series.first_number,
+        "last_number": series.last_number,
+        "kept_segments": series.kept,
+        "dropped_segments": series.dropped_segments,
+        "dropped_bytes": series.dropped_bytes,
+        "overdue_cuts": series.overdue_cuts,
+        "cut_high_water_bytes": series.cut_high_water.0,
+        "stopped": series.stopped,
+        "troubles": series.troubles,
+    })
 }
 
 /// All cards together: sums where they make sense, otherwise the worst value.

@@ -7,8 +7,11 @@ pub(crate) mod json;
 pub(crate) mod levels;
 pub(crate) mod progress;
 mod request;
+mod segments;
 mod taps;
 pub(crate) mod text;
+mod threads;
+mod unit;
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -37,7 +40,9 @@ use channels::ChannelArguments;
 use external::External;
 use levels::Levels;
 use request::Request;
+use segments::SegmentArguments;
 use taps::Taps;
+use threads::ThreadArguments;
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -62,6 +67,14 @@ pub(crate) const PAGE: Page = Page {
         Example {
             does: "Let other programs look on while it records: scope --live adc, or hairspring.tap('adc') in Python",
             line: "hairspring record --card virtual:4ch,14bit,1MS/s --to run5 --for 2s --tap adc",
+        },
+        Example {
+            does: "Record in segments of a second, and keep the newest ten",
+            line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run7 --for 3s --segment 1s --keep 10",
+        },
+        Example {
+            does: "Print a systemd unit that records so for ever, and goes on after a restart",
+            line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run6 --segment 10min --keep-time 7d --unit",
         },
         Example {
             does: "Record what a sender streams by UDP, and give up if it sends nothing for half a minute",
@@ -140,6 +153,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     channels: ChannelArguments,
     #[command(flatten)]
+    segments: SegmentArguments,
+    #[command(flatten)]
+    threads: ThreadArguments,
+    #[command(flatten)]
     way: Way,
 }
 
@@ -169,6 +186,10 @@ impl From<OverrunName> for OnOverrun {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let request = Request::new(arguments)?;
+    if arguments.segments.unit {
+        output::print(&unit::text(arguments)?)?;
+        return Ok(Exit::Success);
+    }
     // Before any file is opened, so that the first Ctrl-C always ends the recording in order, and the second at once.
     let stop = interrupt::watch()?;
     let mut external = request.is_triggered_from_outside().then(External::listen).transpose()?;

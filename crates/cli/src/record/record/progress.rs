@@ -44,6 +44,9 @@ pub(crate) fn line(cards: &[RecordProgress], length: Option<Nanos>, wait: Option
         0 => "lost 0".to_owned(),
         lost => format!("LOST {} MB", megabytes(lost as f64)),
     });
+    if let Some(segment) = cards.iter().filter_map(|card| card.segment).max() {
+        parts.push(format!("segment {segment}"));
+    }
     if cards.iter().any(|card| card.status.shots > 0) {
         parts.push(format!("shots {}", cards.iter().map(|card| card.status.shots).sum::<u64>()));
     }

@@ -39,12 +39,20 @@ impl Request {
             return Err(Failure::bad_request(format!("--to names {twice} twice: a stripe needs different folders")));
         }
         for target in cards.iter().flat_map(|(_, _, targets)| targets.iter()) {
-            target::check(target)?;
+            if arguments.segments.may_exist() {
+                target::check_folder(target)?;
+            } else {
+                target::check(target)?;
+            }
         }
         let layouts: Vec<Layout> = cards.iter().map(|(card, ..)| card.layout()).collect();
         let channels = arguments.channels.read(&layouts)?;
         way::check(&arguments.way)?;
-        let config = config(arguments, &cards);
+        let config = RecordConfig {
+            series: arguments.segments.series()?,
+            threads: arguments.threads.threads()?,
+            ..config(arguments, &cards)
+        };
         let length = arguments.length.or_else(|| shown_length(&cards));
         Ok(Self { cards, channels, config, length })
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use hairspring_record::recording::Files;
+use hairspring_record::series::SeriesSummary;
 use hairspring_record::session::Recorded;
 use hairspring_record::store::{Direct, Fallback};
 use hairspring_ring::memory::Granted;
@@ -59,7 +60,7 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str, verbose: bool) {
         ),
     );
     listing.fact("rate", &rates(wanted(card), card.rate_reached()));
-    if !outcome.triggers.is_empty() || ledger.left_out_bytes > 0 {
+    if !outcome.triggers.is_empty() || ledger.left_out_bytes > ledger.earlier_bytes {
         let shots = outcome.triggers.len();
         let shots = if shots == 1 { "1 shot".to_owned() } else { format!("{shots} shots") };
         listing.fact("trigger", &format!("{shots}; {} between them left out", amount(ledger.left_out_bytes)));
@@ -92,7 +93,37 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str, verbose: bool) {
         listing.fact("processor", &told);
     }
     ways(listing, &outcome.fallbacks, outcome.direct, outcome.block, verbose);
+    super::threads::text(listing, &card.grants);
+    if let Some(series) = &card.series {
+        segments(listing, series, wanted(card));
+    }
     listing.facts("files", shortened(&outcome.files));
+}
+
+/// What became of the segments of a series.
+fn segments(listing: &mut Listing, series: &SeriesSummary, rate: Option<ByteRate>) {
+    let count = if series.segments == 1 { "1".to_owned() } else { grouped(series.segments.into()) };
+    let (first, last) = (series.first_number, series.last_number);
+    listing.fact(
+        "segments",
+        &format!("{count}, numbers {first:06} to {last:06}; {} are there now", grouped(series.kept as u64)),
+    );
+    if series.dropped_segments > 0 {
+        let (dropped, bytes) = (grouped(series.dropped_segments.into()), amount(series.dropped_bytes));
+        listing.fact("", &format!("{dropped} deleted, {bytes}, because no more were to be kept"));
+    }
+    if series.segments > 1 {
+        let span = rate.and_then(|rate| rate.time_for(series.cut_high_water));
+        let span = span.map_or_else(String::new, |time| format!(", {} of data", crate::listing::span(time)));
+        listing.fact("", &format!("{} in the buffer at most after a cut{span}", amount(series.cut_high_water.0)));
+    }
+    if series.overdue_cuts > 0 {
+        listing.fact(
+            "",
+            &format!("{} longer than asked for: the next files were not ready", grouped(series.overdue_cuts.into())),
+        );
+    }
+    listing.facts("troubles", &series.troubles);
 }
 
 /// A buffer's size and pages; "fallback" if other pages were asked for.

@@ -18,6 +18,8 @@
 //! 12 mark       frame:u64 earliest:i64 latest:i64 how:u8
 //! 13 series     series[16] number:u32 first:u64 previous[16] epoch:u16
 //! 14 bounds     first:u64 least:u64 most:u64
+//! 15 cut        frame:u64
+//! 16 epoch      first:u64
 //! ```
 //!
 //! A kind and its payload never change. A new meaning gets a new kind, which older readers skip.
@@ -107,6 +109,8 @@ impl Record {
             Self::Bounds(GapBounds { first, least, most }) => {
                 out.put([14]).number(first.0).number(least.0).number(most.0)
             }
+            Self::Cut { frame } => out.put([15]).number(frame.0),
+            Self::Epoch { first } => out.put([16]).number(first.0),
             Self::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
                 out.put([8]).put([number_of(verdict)]).put([u8::from(recovered)]);
                 out.number(produced_bytes).number(stored_bytes).number(lost_bytes).number(left_out_bytes)
@@ -179,6 +183,8 @@ impl Record {
                 least: Frames(input.number()),
                 most: Frames(input.number()),
             }),
+            16 => Self::Epoch { first: Frames(input.number()) },
+            15 => Self::Cut { frame: Frames(input.number()) },
             10 => {
                 let (boot_id, [known]) = (input.take(), input.take());
                 let (most_error, asked) = (input.span(), input.instant());
@@ -309,7 +315,7 @@ pub(super) mod tests {
         let numbers = any::<[u64; 4]>();
         let cause = prop::sample::select(GapCause::ALL.to_vec());
         let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
-        (0..14_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>())
+        (0..16_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>())
             .prop_map(|(kind, n, small, time, at, found, cause, verdict, id)| match kind {
                 0 => Record::Start {
                     id: RecordingId(id),
@@ -340,6 +346,8 @@ pub(super) mod tests {
                     block: n[0],
                     at,
                 },
+                14 => Record::Cut { frame: Frames(n[0]) },
+                15 => Record::Epoch { first: Frames(n[0]) },
                 8 => Record::Series(InSeries {
                     series: RecordingId(id),
                     number: small[0],

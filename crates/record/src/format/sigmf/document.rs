@@ -55,6 +55,8 @@ struct Global {
     recorder: String,
     #[serde(rename = "core:extensions", default)]
     extensions: Vec<Extension>,
+    #[serde(rename = "core:collection", default, skip_serializing_if = "Option::is_none")]
+    collection: Option<String>,
     #[serde(rename = "hairspring:state")]
     state: Option<String>,
     #[serde(rename = "hairspring:layout")]
@@ -222,6 +224,7 @@ pub fn render(about: &About, closing: Option<&Closing>, segments: &[StoredSegmen
                 version: EXTENSION_VERSION.to_owned(),
                 optional: true,
             }],
+            collection: about.series.as_ref().map(|of| of.name.clone()),
             state: Some(closing.map_or(RECORDING, |closing| closing.state.name()).to_owned()),
             layout: Some(Channels {
                 channels: about.layout.channels(),

@@ -104,6 +104,7 @@ fn any_closing() -> impl Strategy<Value = Closing> {
                 lost_bytes: n[6],
                 left_out_bytes: n[7],
                 earlier_bytes: n[7] / 2,
+                dropped_bytes: 0,
             },
             // One for a gap at a frame where there is no other gap.
             bounds: gaps

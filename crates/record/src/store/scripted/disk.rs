@@ -89,7 +89,11 @@ pub(super) struct State {
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
     inodes: Vec<Inode>,
-    open: Vec<OpenFile>,
+    /// Places of files that nothing refers to, and how many files there are when they are looked for again.
+    unused: Vec<usize>,
+    collect_at: usize,
+    /// By id; closed ones are given again.
+    open: Vec<Option<OpenFile>>,
     flights: Vec<Flight>,
     /// Completions by store.
     done: Vec<Vec<Completion>>,
@@ -110,6 +114,8 @@ impl State {
             durable_names: names.clone(),
             names,
             inodes: image.files.into_values().map(Inode::durable).collect(),
+            unused: Vec::new(),
+            collect_at: 64,
             open: Vec::new(),
             flights: Vec::new(),
             done: Vec::new(),
@@ -136,6 +142,44 @@ impl State {
 
     pub(super) fn operations(&self) -> u64 {
         self.operations
+    }
+
+    pub(super) fn open_files(&self) -> usize {
+        self.open.iter().flatten().count()
+    }
+
+    pub(super) fn names(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn inodes(&self) -> usize {
+        self.inodes.len()
+    }
+
+    pub(super) fn length(&self, path: &Path) -> Option<u64> {
+        self.names.get(path).map(|inode| self.inodes[*inode].volatile.length)
+    }
+
+    /// The place of a new file: that of one that nothing refers to any more, or a further one.
+    fn place_of(&mut self, inode: Inode) -> usize {
+        if self.inodes.len() >= self.collect_at {
+            let mut used = vec![false; self.inodes.len()];
+            let open = self.open.iter().flatten().map(|file| file.inode);
+            let named = self.names.values().chain(self.durable_names.values()).copied();
+            open.chain(named).for_each(|inode| used[inode] = true);
+            self.unused = (0..used.len()).filter(|inode| !used[*inode]).collect();
+            self.collect_at = (self.inodes.len() - self.unused.len()).max(32) * 2;
+        }
+        match self.unused.pop() {
+            Some(place) => {
+                self.inodes[place] = inode;
+                place
+            }
+            None => {
+                self.inodes.push(inode);
+                self.inodes.len() - 1
+            }
+        }
     }
 
     pub(super) fn is_crashed(&self) -> bool {
@@ -431,21 +475,40 @@ impl State {
             Some(inode) => *inode,
             None if !creates => return refused(libc::ENOENT),
             None => {
-                self.inodes.push(Inode::default());
+                let place = self.place_of(Inode::default());
                 if done != Done::Nothing {
-                    self.names.insert(path.to_owned(), self.inodes.len() - 1);
+                    self.names.insert(path.to_owned(), place);
                 }
-                self.inodes.len() - 1
+                place
             }
         };
         self.acted(stall, attempted, path)?;
         let alignment = if matches!(how, Open::CreateData | Open::ReadData) { self.script.alignment } else { 1 };
-        self.open.push(OpenFile { path: path.to_owned(), inode, alignment, writable: how != Open::ReadData });
-        Ok(FileId(u32::try_from(self.open.len() - 1).unwrap_or(u32::MAX)))
+        let place = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
+        if place == self.open.len() {
+            self.open.push(None);
+        }
+        self.open[place] = Some(OpenFile { path: path.to_owned(), inode, alignment, writable: how != Open::ReadData });
+        Ok(FileId(u32::try_from(place).unwrap_or(u32::MAX)))
+    }
+
+    pub(super) fn close(&mut self, id: FileId) {
+        let _ = self.file(id);
+        self.open[id.0 as usize] = None;
+    }
+
+    /// A store was dropped: closes its files, unless operations on them are under way.
+    pub(super) fn leave(&mut self, store: usize, opened: &[FileId]) {
+        if self.flights.iter().any(|flight| flight.store == store) {
+            return;
+        }
+        for file in opened {
+            self.open[file.0 as usize] = None;
+        }
     }
 
     fn file(&self, id: FileId) -> &OpenFile {
-        self.open.get(id.0 as usize).expect("a file that a store on this disk has opened")
+        self.open.get(id.0 as usize).and_then(Option::as_ref).expect("a file that a store on this disk has opened")
     }
 
     pub(super) fn facts(&self, id: FileId) -> FileFacts {
@@ -475,8 +538,8 @@ impl State {
             if done == Done::InMemory {
                 inode.change(Change::Write { at: 0, bytes: content.into() });
             }
-            self.inodes.push(inode);
-            self.names.insert(path.to_owned(), self.inodes.len() - 1);
+            let place = self.place_of(inode);
+            self.names.insert(path.to_owned(), place);
         }
         if done == Done::All {
             self.make_names_durable(hairspring_file::folder_of(path));

@@ -95,9 +95,13 @@ pub(crate) fn records(
         && let Some(first) = of.first
     {
         let (series, previous) = (of.id, of.previous.unwrap_or_default());
+        if of.epoch_first.0 > 0 {
+            records.push(Record::Epoch { first: of.epoch_first });
+        }
         records.push(Record::Series(InSeries { series, number: of.number, first, previous, epoch: of.epoch }));
     }
     records.extend(recording.bounds().iter().copied().map(Record::Bounds));
+    records.extend(recording.cut().map(|frame| Record::Cut { frame }));
     records.extend(about.clock.records());
     records.extend(plan.gaps.iter().map(|(position, gap)| Record::Gap { position: *position, gap: *gap }));
     records.extend(recording.skips().iter().map(|(position, skip)| Record::Skip { position: *position, skip: *skip }));

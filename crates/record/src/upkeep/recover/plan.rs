@@ -57,13 +57,17 @@ impl Plan {
             earlier_bytes: recording.earlier_bytes(),
             ..Ledger::default()
         };
+        let is_cut = recording.cut().is_some() && !good.is_empty();
         let verdict = match ended {
+            // A cut says what belongs to a segment, so one that has all of it is whole.
+            None if is_cut && lost_bytes == 0 => RecordingVerdict::Complete,
             None => RecordingVerdict::Incomplete,
             Some(ended) if newly_lost == 0 => ended.verdict,
             Some(ended) => ended.verdict.max(RecordingVerdict::Incomplete),
         };
         let lost = match ended {
             Some(ended) if !ended.recovered || newly_lost == 0 => Lost::Known(Bytes(newly_lost)),
+            None if is_cut => Lost::Known(Bytes(newly_lost)),
             None if recording.blocks().is_empty() => Lost::Unknown,
             _ => Lost::AtLeast(Bytes(newly_lost)),
         };

@@ -1,0 +1,169 @@
+//! Series on the real command: segments, retention, kills across cuts, resumption.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{CARD, Ended, PATIENCE, about, begin, number, recorded, refused, report, signal};
+use crate::{code, folder, hairspring, items, json, names, stderr, stdout};
+
+/// The segments that are there, by the names of their data files.
+fn segments(folder: &Path) -> Vec<String> {
+    names(folder).iter().filter_map(|name| Some(name.strip_suffix(".sigmf-data")?.to_owned())).collect()
+}
+
+#[test]
+fn a_series_is_recorded_in_segments_that_are_proven_joined_and_exported_as_one() {
+    let folder = folder();
+    let asked = ["--card", CARD, "--frames", "400_000", "--to", "x", "--segment", "100ms", "--notify", "32KiB"];
+    let report = recorded(folder.path(), &asked, 0);
+    assert_eq!((&report["verdict"], number(&report, "stored_bytes")), (&"complete".into(), 1_600_000));
+    let count = number(&report["series"], "segments");
+    assert!(count >= 2 && count == number(&report["series"], "kept_segments"), "{report:#}");
+    let parts = segments(folder.path());
+    assert_eq!(parts.len() as u64, count);
+    let mut frames = 0;
+    for part in &parts {
+        let verified = about(folder.path(), &["verify", part], 0);
+        assert_eq!(verified["verdict"], "complete", "{part}: {verified:#}");
+        frames += number(&verified, "proven_bytes") / 4;
+    }
+    assert_eq!(frames, 400_000, "no frame is lost or twice");
+    for name in ["x", "x.sigmf-collection", "x.hairspring-series"] {
+        let verified = about(folder.path(), &["verify", name], 0);
+        assert_eq!((&verified["verdict"], number(&verified, "proven_bytes")), (&"complete".into(), 1_600_000));
+        assert_eq!((&verified["generator"], &verified["mismatch"]), (&"noise".into(), &Value::Null));
+    }
+    let recovered = about(folder.path(), &["recover", "x"], 0);
+    assert_eq!(recovered["changed"], Value::Array(Vec::new()), "{recovered:#}");
+    about(folder.path(), &["join", "x", "--to", "y"], 0);
+    let joined = about(folder.path(), &["verify", "y"], 0);
+    assert_eq!((&joined["verdict"], number(&joined, "proven_bytes")), (&"complete".into(), 1_600_000));
+    let exported = about(folder.path(), &["export", "x", "--out", "x.npy"], 0);
+    assert_eq!(number(&exported, "frames"), 400_000);
+    refused(folder.path(), &["record", "--card", CARD, "--for", "1s", "--to", "x"], 2, "exists already");
+}
+
+#[test]
+fn retention_deletes_the_oldest_segments_and_never_a_pinned_one() {
+    let folder = folder();
+    let mut card = vec!["--card", CARD, "--for", "60s", "--to", "x", "--segment", "50ms", "--notify", "16KiB"];
+    card.extend(["--keep", "2"]);
+    // Anybody may pin, at any time: here before the segment exists.
+    std::fs::write(folder.path().join("x-000001.keep"), b"").expect("pinned");
+    let mut running = begin(folder.path(), &card);
+    let start = Instant::now();
+    let wait_for = |running: &mut Ended, name: &str| {
+        while !folder.path().join(name).exists() {
+            assert!(start.elapsed() < PATIENCE, "{name} does not come: {:?}", segments(folder.path()));
+            assert!(running.child().try_wait().expect("it can be asked").is_none(), "it ended too early");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let pinned = "x-000001";
+    wait_for(&mut running, "x-000009.sigmf-meta");
+    signal(running.child(), "INT");
+    let report = report(&running.output(), 0);
+    assert_eq!(report["verdict"], "stopped", "{report:#}");
+    assert!(number(&report, "dropped_bytes") > 0 && number(&report["series"], "dropped_segments") > 0, "{report:#}");
+    let left = segments(folder.path());
+    assert!(left.contains(&pinned.to_owned()) && left.len() == 3, "{left:?}");
+    assert_eq!(report["series"]["troubles"], Value::Array(Vec::new()));
+    let verified = about(folder.path(), &["verify", "x"], 0);
+    assert_eq!(number(&verified, "proven_bytes"), number(&report, "stored_bytes"), "{verified:#}");
+    about(folder.path(), &["keep", pinned, "--release"], 0);
+    assert!(!folder.path().join("x-000001.keep").exists());
+    about(folder.path(), &["keep", pinned], 0);
+    assert!(folder.path().join("x-000001.keep").exists());
+    refused(folder.path(), &["keep", "x"], 2, "no segment");
+}
+
+#[test]
+fn a_series_that_was_killed_at_a_cut_is_recovered_every_time() {
+    for round in 0..6_u64 {
+        let folder = folder();
+        let asked =
+            ["--card", CARD, "--for", "60s", "--to", "x", "--segment", "30ms", "--notify", "16KiB", "--keep", "3"];
+        let mut running = begin(folder.path(), &asked);
+        let start = Instant::now();
+        let wanted = format!("x-{:06}.sigmf-meta", 2 + round);
+        while !folder.path().join(&wanted).exists() {
+            assert!(start.elapsed() < PATIENCE, "it does not get on: {:?}", segments(folder.path()));
+            std::thread::sleep(Duration::from_micros(300 * round));
+        }
+        signal(running.child(), "KILL");
+        drop(running);
+        let output =
+            hairspring(&["recover", "x", "--format", "json"]).current_dir(folder.path()).output().expect("starts");
+        assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+        let again =
+            hairspring(&["recover", "x", "--format", "json"]).current_dir(folder.path()).output().expect("starts");
+        assert_eq!(json(&stdout(&again))["changed"], Value::Array(Vec::new()), "{}", stdout(&again));
+        let verified =
+            hairspring(&["verify", "x", "--format", "json"]).current_dir(folder.path()).output().expect("starts");
+        let verified = json(&stdout(&verified));
+        assert_eq!(
+            (&verified["mismatch"], &verified["faults"]),
+            (&Value::Null, &Value::Array(Vec::new())),
+            "{verified:#}"
+        );
+        assert_eq!(number(&verified, "damaged_blocks") + number(&verified, "missing_bytes"), 0, "{verified:#}");
+    }
+}
+
+#[test]
+fn a_series_that_was_killed_is_resumed_with_a_gap_that_the_clocks_bound() {
+    let folder = folder();
+    let asked = ["--card", CARD, "--to", "x", "--segment", "100ms", "--notify", "16KiB", "--resume"];
+    let mut running = begin(folder.path(), &[&asked[..], &["--for", "60s"]].concat());
+    let start = Instant::now();
+    while !folder.path().join("x-000003.sigmf-meta").exists() {
+        assert!(start.elapsed() < PATIENCE, "it does not get on: {:?}", segments(folder.path()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(running.child(), "KILL");
+    drop(running);
+    let report = recorded(folder.path(), &[&asked[..], &["--frames", "150_000"]].concat(), 4);
+    assert_eq!((&report["verdict"], number(&report, "stored_bytes")), (&"incomplete".into(), 600_000), "{report:#}");
+    let gaps: Vec<&Value> = items(&report, "gaps").collect();
+    assert_eq!((gaps.len(), &gaps[0]["cause"]), (1, &"resumed".into()), "{report:#}");
+    let (first, missing) = (number(gaps[0], "first_frame"), number(gaps[0], "frames"));
+    assert!(first > 0 && missing > 0, "{report:#}");
+    let resumed = format!("x-{:06}", number(&report["series"], "first_number"));
+    let meta = std::fs::read_to_string(folder.path().join(format!("{resumed}.sigmf-meta"))).expect("metadata");
+    let meta: Value = serde_json::from_str(&meta).expect("JSON");
+    let bounds = &meta["global"]["hairspring:result"]["gaps"][0]["bounds"];
+    let (least, most) = (bounds[0].as_u64().expect("a number"), bounds[1].as_u64().expect("a number"));
+    // A minute at most, at a million frames per second.
+    assert!(least == missing && most > least && most < 60_000_000, "{bounds}");
+    assert_eq!(meta["global"]["hairspring:series"]["epoch"], 1);
+    assert_eq!(number(&meta["global"]["hairspring:series"], "epoch_frame"), first + missing);
+    let whole = about(folder.path(), &["verify", "x"], 4);
+    assert_eq!(whole["faults"], Value::Array(Vec::new()), "{whole:#}");
+    assert_eq!(number(&whole, "unaccounted_bytes"), 0);
+    let alone = about(folder.path(), &["verify", &resumed], 4);
+    assert_eq!(
+        (&alone["mismatch"], &alone["generator"]),
+        (&Value::Null, &"noise".into()),
+        "its own data, from its frame 0 on"
+    );
+    // What it was recorded with does not fit.
+    let other = ["--card", "virtual:1ch,16bit,1MS/s", "--for", "1s", "--to", "x", "--segment", "100ms", "--resume"];
+    refused(folder.path(), &[&["record"][..], &other].concat(), 2, "another than that of this card");
+}
+
+#[test]
+fn a_unit_is_printed_and_the_report_says_what_the_threads_were_granted() {
+    let folder = folder();
+    let line = ["record", "--card", CARD, "--to", "x", "--segment", "10min", "--keep", "3", "--unit"];
+    let output = hairspring(&line).current_dir(folder.path()).output().expect("it starts");
+    let unit = stdout(&output);
+    assert!(code(&output) == 0 && unit.contains("--segment 10min --keep 3 --resume --quiet\n"), "{unit}");
+    assert!(names(folder.path()).is_empty(), "nothing is recorded");
+    let report = recorded(folder.path(), &["--card", CARD, "--frames", "50_000", "--to", "x", "--cpu", "0"], 0);
+    let threads: Vec<&Value> = items(&report, "threads").collect();
+    let told: Vec<_> = threads.iter().map(|one| (one["thread"].as_str(), one["setting"].as_str())).collect();
+    assert_eq!(told, [(Some("source"), Some("cpu")), (Some("recorder"), Some("cpu"))], "{report:#}");
+    refused(folder.path(), &["record", "--card", CARD, "--to", "y", "--node", "99"], 2, "no such node");
+}

@@ -1,0 +1,203 @@
+//! The recorder of a segment: where in the series its stream begins, and the cut with which the next segment takes over.
+//!
+//! ```text
+//!   frames of the series   0 ······ first ─── stored ─── cut = first of the next
+//!   this segment           left out  [  block  ][  block  ]
+//! ```
+//!
+//! Positions, blocks and files begin anew in each segment; frames are counted through. So the stored stream of a segment begins after a skip of
+//! all frames before it, and everything else is as in a recording alone.
+//!
+//! A cut lies between two blocks, and blocks are whole grains: nothing is lost or divided there.
+
+use hairspring_ring::gap::{Gap, GapCause, Skip};
+use hairspring_ring::units::Frames;
+use hairspring_source::{Ignored, SourceCounters};
+
+use super::{Phase, Recorder};
+use crate::beginning::Beginning;
+use crate::journal::{GapBounds, InSeries, Record, RecordingId};
+
+/// Where a stream begins, and what was accounted for before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// The first frame of this segment, stored or lost.
+    pub(super) first: Frames,
+    /// The frame that the source counts as 0.
+    pub(super) origin: Frames,
+    /// Bytes of the source's gaps in earlier segments.
+    pub(super) source_lost_bytes: u64,
+    /// Datagrams that were ignored during earlier segments.
+    pub(super) ignored: Ignored,
+}
+
+impl Recorder {
+    /// Enters what the journal says before the first block: the place in the series, what came before it, and what is known of time.
+    pub(super) fn enter_place(&mut self) {
+        if let Some(of) = self.setup.series.clone() {
+            let first = of.first.unwrap_or_default();
+            (self.place.first, self.place.origin, self.frame) = (first, of.epoch_first, first);
+            let (series, previous) = (of.id, of.previous.unwrap_or_default());
+            if of.epoch_first > Frames(0) {
+                self.record_all(&Record::Epoch { first: of.epoch_first });
+            }
+            self.record_all(&Record::Series(InSeries { series, number: of.number, first, previous, epoch: of.epoch }));
+            if first > Frames(0) {
+                let skip = Skip { first: Frames(0), frames: first };
+                self.timeline.skip(0, first);
+                self.record_all(&Record::Skip { position: 0, skip });
+                self.skips.push(skip);
+                self.left_out_bytes = self.timeline.layout().bytes_of(first).0;
+            }
+        }
+        for record in self.clock.records() {
+            self.record_all(&record);
+        }
+        if let Some(bounds) = self.resumed {
+            let found = self.setup.opened.monotonic;
+            let gap = Gap { first: bounds.first, frames: bounds.least, cause: GapCause::Resumed, found };
+            self.record_all(&Record::Bounds(bounds));
+            if gap.frames > Frames(0) {
+                self.lost_bytes += self.timeline.layout().bytes_of(gap.frames).0;
+                self.enter_gap(gap);
+            }
+        }
+    }
+
+    /// Enters where a resumed series begins again, once it is known when.
+    pub(super) fn settle_place(&mut self, beginning: Beginning) {
+        let Some(from) = self.setup.resumed.take() else { return };
+        let bounds = from.bounds(beginning, &self.clock);
+        self.resumed = Some(bounds);
+        if let Some(of) = &mut self.setup.series {
+            of.epoch_first = Frames(bounds.first.0 + bounds.least.0);
+        }
+        self.enter_place();
+    }
+
+    /// Whether it is known where the stream begins. A source that ended before it began lost nothing.
+    pub(super) fn has_place(&mut self) -> bool {
+        if self.setup.resumed.is_some() && self.inlet.closed().is_some() {
+            self.settle_place(self.setup.opened);
+        }
+        self.setup.resumed.is_none()
+    }
+
+    /// The gap with which a resumed series began again, and its epoch.
+    pub fn resumed(&self) -> Option<(u16, GapBounds)> {
+        Some((self.setup.series.as_ref()?.epoch, self.resumed?))
+    }
+
+    /// Bytes in the ring that still belong to this segment.
+    pub(super) fn bytes_before_cut(&self) -> u64 {
+        self.cut_after.map_or(u64::MAX, |blocks| blocks.saturating_sub(self.settled.len()).saturating_mul(self.block))
+    }
+
+    /// Whether all blocks before the cut are taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.cut_after.is_some_and(|blocks| self.settled.len() >= blocks)
+    }
+
+    /// How many blocks were taken so far.
+    pub fn blocks_taken(&self) -> u64 {
+        self.settled.len()
+    }
+
+    /// The first frame of this segment, stored or lost.
+    pub fn first_frame(&self) -> Frames {
+        self.place.first
+    }
+
+    /// The first frame that is not in this segment, as of now.
+    pub fn end_frame(&self) -> Frames {
+        self.frame
+    }
+
+    /// Stops taking data after so many blocks, or as soon as that is possible.
+    pub fn cut_after(&mut self, blocks: u64) {
+        // Gaps were entered as far as this already, so that the frames up to there are counted.
+        let ahead = self.ahead_bytes().div_ceil(self.block);
+        self.cut_after = Some(blocks.max(self.settled.len() + ahead).max(1));
+    }
+
+    /// Takes data without a cut again.
+    pub fn do_not_cut(&mut self) {
+        self.cut_after = None;
+    }
+
+    /// Whether [`cut`](Self::cut) would divide the stream now: all blocks before it are taken, and something follows.
+    pub fn is_at_cut(&mut self) -> bool {
+        let waits = self.inlet.available() > 0 || self.inlet.next_gap_at().is_some();
+        let is_whole = self.ahead_bytes() == 0;
+        self.phase == Phase::Streaming
+            && self.failed.is_none()
+            && self.is_full()
+            && is_whole
+            && waits
+            && !self.inlet.owes()
+    }
+
+    /// Whether all blocks before the cut are taken and the source has ended there.
+    pub fn ends_at_cut(&self) -> bool {
+        let waits = self.inlet.available() > 0 || self.inlet.next_gap_at().is_some();
+        self.is_full() && self.inlet.closed().is_some() && !waits
+    }
+
+    /// Ends this segment and gives the ring to the recorder of the next, which was made by [`Recorder::prepare`]. Returns whether that was
+    /// possible: [`is_at_cut`](Self::is_at_cut). This recorder is called further until it is done; it may move to another thread, and needs
+    /// no counts of the source any more.
+    pub fn cut(&mut self, next: &mut Self, counters: SourceCounters) -> bool {
+        if !self.is_at_cut() {
+            return false;
+        }
+        let Some(handed) = self.inlet.hand_on() else { return false };
+        let first = self.frame;
+        let position = self.end_of_stored();
+        self.flush_skip(position);
+        let bytes_of = |frames: Frames| self.timeline.layout().bytes_of(frames).0;
+        let lost_bytes = self.place.source_lost_bytes + self.source_lost_bytes;
+        let produced_bytes = bytes_of(first) - bytes_of(self.place.origin);
+        self.sealed = Some(SourceCounters { produced_bytes, lost_bytes, fifo_bytes: 0, ..counters });
+        if self.taken.is_empty() {
+            self.inlet.nothing_taken();
+        }
+        self.record_all(&Record::Cut { frame: first });
+        self.phase = Phase::Draining;
+        let place = Place { first, source_lost_bytes: lost_bytes, ignored: counters.ignored, ..self.place };
+        next.inlet.join(handed);
+        next.position = next.inlet.next();
+        next.place = place;
+        next.clock = self.clock.continued();
+        if let Some(of) = &mut next.setup.series {
+            (of.first, of.previous, of.epoch_first) = (Some(first), Some(self.setup.id), self.place.origin);
+        }
+        next.enter_place();
+        if let Some(beginning) = self.beginning {
+            next.begins(beginning);
+        }
+        true
+    }
+
+    /// Whether the stream has ended, or was cut.
+    pub fn is_ending(&self) -> bool {
+        self.inlet.closed().is_some()
+    }
+
+    /// How full the ring is.
+    pub fn fill(&self) -> hairspring_ring::Fill {
+        self.inlet.fill()
+    }
+
+    /// The id of the recording.
+    pub fn id(&self) -> RecordingId {
+        self.setup.id
+    }
+
+    /// Datagrams that were ignored during this segment.
+    pub(super) fn ignored(&self, counters: SourceCounters) -> Ignored {
+        let before = self.place.ignored.named().map(|(_, count)| count);
+        let mut counts = counters.ignored.named().map(|(_, count)| count);
+        counts.iter_mut().zip(before).for_each(|(count, before)| *count = count.saturating_sub(before));
+        Ignored::of(counts)
+    }
+}

@@ -1,0 +1,247 @@
+//! [`Hands`]: who makes the next segment and closes the last one, so that the recorder's thread need not wait for either.
+//!
+//! [`Inline`] does it where it is called, for tests in virtual time; [`session`](crate::session) does it on a thread.
+
+use hairspring_machine::{Instant, Nanos};
+
+use super::index::IndexRecord;
+use super::keeper::{Dropped, Keeper, StoreMaker};
+use super::segment_base;
+use crate::beginning::Beginning;
+use crate::channels::ChannelDescription;
+use crate::clock::ClockRecord;
+use crate::journal::{GapBounds, RecordingId};
+use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step};
+use crate::sigmf::SegmentOf;
+use hairspring_ring::units::{Bytes, Frames};
+use hairspring_source::{SourceCounters, SourceDescription};
+
+/// What becomes of a segment that was handed over.
+#[derive(Clone, Debug)]
+pub struct ClosedSegment {
+    /// Its number.
+    pub number: u32,
+    /// Its result.
+    pub outcome: Outcome,
+    /// What retention deleted so far, of this run.
+    pub dropped: Dropped,
+    /// How many closed segments are there now.
+    pub kept: usize,
+    /// Why the recording must stop, if it must.
+    pub stop: Option<String>,
+    /// What went wrong with the index, the collection or a deletion.
+    pub troubles: Vec<String>,
+}
+
+/// The segment that goes on after a cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextSegment {
+    /// Its number.
+    pub number: u32,
+    /// The id of its recording.
+    pub id: RecordingId,
+    /// Its first frame.
+    pub first: Frames,
+}
+
+/// Makes and closes segments. None of these calls waits, except [`Hands::finish`].
+pub trait Hands: Send {
+    /// Begins to make the segment with this number.
+    fn prepare(&mut self, number: u32);
+
+    /// Whether the segment that was asked for is ready.
+    fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>>;
+
+    /// Closes a segment: drives its recorder to its end, describes it, and applies the retention. `next` is the segment that goes on.
+    fn close(&mut self, number: u32, old: Box<Recorder>, next: Option<NextSegment>, counters: SourceCounters);
+
+    /// A segment that was closed meanwhile.
+    fn closed(&mut self, now: Instant) -> Option<ClosedSegment>;
+
+    /// Waits until the segment under way is closed; `None` if there is none. Blocks.
+    fn finish(&mut self, now: Instant) -> Option<ClosedSegment>;
+
+    /// Why retention wants the recording to stop, looked at now and then.
+    fn stop(&mut self) -> Option<String>;
+}
+
+/// What all segments of a series have in common.
+pub struct Template {
+    /// The stream.
+    pub description: SourceDescription,
+    /// The ring.
+    pub ring: RingLoan,
+    /// The series. Its number and frames are those of the first segment of this run.
+    pub of: SegmentOf,
+    /// Size of a write.
+    pub block: Bytes,
+    /// Writes under way at once.
+    pub depth: usize,
+    /// Where blocks go.
+    pub placement: BlockPlacement,
+    /// The volume of a segment, if it is known.
+    pub volume: Option<Bytes>,
+    /// Time between two syncs.
+    pub sync_every: Nanos,
+    /// Bytes after which the recorder syncs.
+    pub sync_bytes: Bytes,
+    /// The program that records.
+    pub software: String,
+    /// What the channels measure.
+    pub channels: Vec<ChannelDescription>,
+    /// Reads a clock.
+    pub stopwatch: fn() -> Instant,
+    /// Both clocks now.
+    pub beginning: fn() -> Beginning,
+    /// Makes an id.
+    pub id: fn() -> RecordingId,
+}
+
+impl Template {
+    /// The set-up of a segment with these targets.
+    pub fn setup(&self, number: u32, targets: &[std::path::PathBuf]) -> Setup {
+        Setup {
+            targets: targets.iter().map(|base| segment_base(base, number)).collect(),
+            id: (self.id)(),
+            block: self.block,
+            depth: self.depth,
+            placement: self.placement,
+            volume: self.volume,
+            sync_every: self.sync_every,
+            sync_bytes: self.sync_bytes,
+            gate: None,
+            opened: (self.beginning)(),
+            software: self.software.clone(),
+            channels: self.channels.clone(),
+            clock: ClockRecord::default(),
+            series: Some(SegmentOf { number, first: None, previous: None, ..self.of.clone() }),
+            resumed: None,
+            stopwatch: self.stopwatch,
+        }
+    }
+}
+
+/// Makes and closes segments, one thing after the other.
+pub struct Workshop {
+    template: Template,
+    keeper: Keeper,
+    /// Makes the stores of segments.
+    stores: StoreMaker,
+}
+
+impl Workshop {
+    /// A workshop for a series whose index is open.
+    pub fn new(template: Template, keeper: Keeper, stores: StoreMaker) -> Self {
+        Self { template, keeper, stores }
+    }
+
+    /// Makes the segment with this number. Blocks.
+    ///
+    /// # Errors
+    /// See [`Recorder::prepare`].
+    pub fn make(&mut self, number: u32) -> Result<Box<Recorder>, RecorderError> {
+        let setup = self.template.setup(number, self.keeper.bases());
+        let (ring, description) = (self.template.ring.clone(), self.template.description.clone());
+        Recorder::prepare((self.stores)(), ring, description, setup).map(Box::new)
+    }
+
+    /// Writes the metadata of a segment whose recorder is done, enters it into the index and applies the retention. Blocks.
+    pub fn close(
+        &mut self,
+        number: u32,
+        done: Box<Recorder>,
+        next: Option<NextSegment>,
+        now: Instant,
+        counters: SourceCounters,
+    ) -> ClosedSegment {
+        let (id, first, end) = (done.id(), done.first_frame(), done.end_frame());
+        let resumed = done.resumed();
+        let outcome = done.finish(now, counters);
+        let at = (self.template.beginning)().realtime;
+        if let Some((epoch, GapBounds { first, least, most })) = resumed {
+            let first = Frames(first.0 + least.0);
+            self.keeper.resumed(IndexRecord::Resumed { epoch, first, least, most, at });
+        }
+        if let Some(NextSegment { number, id, first }) = next {
+            self.keeper.opened(number, id, first, at);
+        }
+        let ledger = &outcome.ledger;
+        let (stored_bytes, lost_bytes) = (ledger.stored_bytes, ledger.lost_bytes);
+        self.keeper.closed(number, id, first, end, stored_bytes, lost_bytes, outcome.verdict, at);
+        let stop = self.sweep();
+        let (dropped, kept, troubles) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.troubles());
+        ClosedSegment { number, outcome, dropped, kept, stop, troubles }
+    }
+
+    /// Applies the retention. Returns why the recording must stop, if it must. Blocks.
+    pub fn sweep(&mut self) -> Option<String> {
+        let free = self.keeper.sweep((self.template.beginning)().realtime)?;
+        Some(format!("only {free} are free, less than asked for: free space, or allow to make room"))
+    }
+
+    /// The index and the collection.
+    pub fn files(&self) -> Vec<std::path::PathBuf> {
+        self.keeper.files()
+    }
+}
+
+/// A segment that is being closed.
+struct Closing {
+    number: u32,
+    old: Box<Recorder>,
+    next: Option<NextSegment>,
+    counters: SourceCounters,
+}
+
+/// Makes and closes segments where it is called.
+pub struct Inline {
+    workshop: Workshop,
+    ready: Option<Result<Box<Recorder>, RecorderError>>,
+    closing: Option<Closing>,
+}
+
+impl Inline {
+    /// With this workshop.
+    pub fn new(workshop: Workshop) -> Self {
+        Self { workshop, ready: None, closing: None }
+    }
+}
+
+impl Hands for Inline {
+    fn prepare(&mut self, number: u32) {
+        self.ready = Some(self.workshop.make(number));
+    }
+
+    fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>> {
+        self.ready.take()
+    }
+
+    fn close(&mut self, number: u32, old: Box<Recorder>, next: Option<NextSegment>, counters: SourceCounters) {
+        self.closing = Some(Closing { number, old, next, counters });
+    }
+
+    fn closed(&mut self, now: Instant) -> Option<ClosedSegment> {
+        let Closing { number, mut old, next, counters } = self.closing.take()?;
+        if old.step(now, counters) == Step::Done {
+            return Some(self.workshop.close(number, old, next, now, counters));
+        }
+        self.closing = Some(Closing { number, old, next, counters });
+        None
+    }
+
+    fn finish(&mut self, now: Instant) -> Option<ClosedSegment> {
+        self.closing.as_ref()?;
+        loop {
+            if let Some(closed) = self.closed(now) {
+                return Some(closed);
+            }
+            if let Some(Closing { old, .. }) = &mut self.closing {
+                old.wait(now + Nanos::from_secs(1));
+            }
+        }
+    }
+
+    fn stop(&mut self) -> Option<String> {
+        self.workshop.sweep()
+    }
+}

@@ -1,0 +1,166 @@
+//! Opens a series as one recording: its segments, one after the other.
+//!
+//! Readers see one stream of blocks. Frames are counted through the segments anyway; positions and numbers of blocks are counted on. What is
+//! between two segments because retention deleted it is a skip; a segment that is missing without that is a fault.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::index::{INDEX_RECORD_BYTES, SeriesIndex};
+use super::{base_of, collection_of, index_of, segment_base};
+use crate::recording::blocking::BlockingStore;
+use crate::recording::{Chain, Files, Recording, RecordingError};
+use crate::store::{Open, Store};
+use hairspring_ring::units::Bytes;
+
+/// Largest index that is read: some four million records.
+const MOST_INDEX: Bytes = Bytes::mib(256);
+/// Numbers without a segment after which no further ones are looked for behind the end of the index.
+const MOST_MISSING: u32 = 2;
+
+/// A segment that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSegment {
+    /// Its number.
+    pub number: u32,
+    /// Its base path in each directory that was named.
+    pub bases: Vec<PathBuf>,
+}
+
+/// A series whose index was read and whose segments were looked for.
+#[derive(Clone, Debug)]
+pub struct FoundSeries {
+    /// The base path of the series.
+    pub base: PathBuf,
+    /// What the index says.
+    pub index: SeriesIndex,
+    /// The segments that are there, by number. The last may be one that was made in advance and never used.
+    pub segments: Vec<FoundSegment>,
+    /// Segments that the index lists and that are not there.
+    pub missing: Vec<u32>,
+}
+
+/// Looks for a series under a name; `None` if there is none. A name is the base path of a series, its index, its collection, or one of
+/// several base paths in the directories of a stripe.
+///
+/// # Errors
+/// The index or a directory cannot be read.
+pub fn find(store: &mut dyn Store, path: &Path) -> Result<Option<FoundSeries>, RecordingError> {
+    let base = base_of(path);
+    let named_by_ending = base != path;
+    let has_index = exists(store, &index_of(&base))?;
+    if !has_index && !exists(store, &collection_of(&base))? {
+        return if named_by_ending { Err(RecordingError::NotFound(base)) } else { Ok(None) };
+    }
+    let index = match has_index {
+        true => read_index(&mut BlockingStore::small(store)?, &index_of(&base))?.unwrap_or_default(),
+        false => SeriesIndex::default(),
+    };
+    let mut numbers: BTreeMap<u32, bool> = index.segments.keys().map(|number| (*number, true)).collect();
+    // What was begun after the last record of the index.
+    let (mut next, mut missing) = (index.next, 0);
+    while missing < MOST_MISSING {
+        if exists(store, &Files::of(&segment_base(&base, next)).meta)? {
+            numbers.insert(next, false);
+            missing = 0;
+        } else {
+            missing += 1;
+        }
+        next += 1;
+    }
+    if numbers.is_empty() {
+        // Without a readable index the directory tells.
+        numbers = listed(&base).into_iter().map(|number| (number, false)).collect();
+    }
+    let (mut segments, mut absent) = (Vec::new(), Vec::new());
+    for number in numbers.into_keys() {
+        if index.dropped.contains_key(&number) {
+            continue;
+        }
+        let segment = segment_base(&base, number);
+        if exists(store, &Files::of(&segment).meta)? {
+            segments.push(FoundSegment { number, bases: vec![segment] });
+        } else {
+            absent.push(number);
+        }
+    }
+    Ok(Some(FoundSeries { base, index, segments, missing: absent }))
+}
+
+/// Reads an index; `None` if there is none.
+pub(super) fn read_index(disk: &mut BlockingStore<'_>, path: &Path) -> Result<Option<SeriesIndex>, RecordingError> {
+    match disk.read_whole(path, MOST_INDEX) {
+        Ok(bytes) if bytes.len() < INDEX_RECORD_BYTES => Ok(Some(SeriesIndex::default())),
+        Ok(bytes) => Ok(Some(SeriesIndex::read(&bytes))),
+        Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn exists(store: &mut dyn Store, path: &Path) -> Result<bool, RecordingError> {
+    match store.open(path, Open::Mend) {
+        Ok(file) => {
+            store.close(file);
+            Ok(true)
+        }
+        Err(error) if error.errno.0 == libc::ENOENT => Ok(false),
+        // A file that may not be written is there.
+        Err(error) if matches!(error.errno.0, libc::EACCES | libc::EROFS | libc::EPERM) => Ok(path.exists()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The numbers of the segments in a directory of this machine.
+fn listed(base: &Path) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(hairspring_file::folder_of(base)) else { return Vec::new() };
+    let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let metas = names.filter(|path| path.to_str().is_some_and(|text| text.ends_with(".sigmf-meta")));
+    let mut numbers: Vec<u32> = metas
+        .filter_map(|path| super::segment_of(&Files::base_of(&path)))
+        .filter(|(series, _)| series.file_name() == base.file_name())
+        .map(|(_, number)| number)
+        .collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+impl FoundSeries {
+    /// Opens each segment. One that was made in advance and never used is left out.
+    ///
+    /// # Errors
+    /// A segment cannot be opened.
+    pub fn open_all(&self, store: &mut dyn Store) -> Result<Vec<Recording>, RecordingError> {
+        let mut all = Vec::with_capacity(self.segments.len());
+        for segment in &self.segments {
+            let recording = Recording::open_in(store, &segment.bases)?;
+            let of = recording.about().series.as_ref();
+            let ours = of.is_some_and(|of| self.index.id.is_none_or(|id| id == of.id) && of.number == segment.number);
+            if !ours {
+                return Err(RecordingError::NotTogether(self.base.clone(), segment.bases[0].clone()));
+            }
+            if of.is_some_and(|of| of.first.is_some()) {
+                all.push(recording);
+            }
+        }
+        // A segment that was cut off ends where the next one begins.
+        for place in 1..all.len() {
+            if let Some(next) = all[place].about().series.as_ref().and_then(|of| of.first) {
+                all[place - 1].ends_before(next);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Opens the series as one recording.
+    ///
+    /// # Errors
+    /// There is no segment, one cannot be opened, or they do not fit together.
+    pub fn open(&self, store: &mut dyn Store) -> Result<Recording, RecordingError> {
+        let segments = self.open_all(store)?;
+        let missing = self.missing.iter().map(|number| {
+            let base = segment_base(&self.base, *number);
+            format!("{} is missing: the index lists it, and retention did not delete it", base.display())
+        });
+        Chain { base: &self.base, faults: missing.collect() }.join(segments)
+    }
+}

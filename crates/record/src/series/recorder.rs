@@ -1,0 +1,403 @@
+//! [`SeriesRecorder`]: drives the recorder of the present segment, and cuts when it is time.
+//!
+//! ```text
+//!            1 prepare        2 cut                3 close
+//!   next    ──────▸ ready ──────▸ present ... ──────▸ closing ──────▸ closed
+//! ```
+//!
+//! 1. As soon as a segment begins and the one before is closed, the files of the next one are made, by other [`Hands`].
+//! 2. When the present segment has its length, and the next is ready, the ring changes hands between two blocks. What is under way of the
+//!    old segment is still written from the ring.
+//! 3. The old segment goes to the other hands, which drive it to its end and describe it.
+//!
+//! At most three segments have files open: one that is closed, the present one, and the next. A state machine like [`Recorder`], with the
+//! same calls.
+
+use hairspring_machine::{Instant, Nanos};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::units::{Bytes, Frames};
+use hairspring_source::SourceCounters;
+
+use super::hands::{ClosedSegment, Hands, NextSegment};
+use crate::beginning::Beginning;
+use crate::clock::ClockNote;
+use crate::ledger::{Ledger, RecordingVerdict};
+use crate::recorder::{Outcome, Recorder, Status, Step};
+use crate::store::Direct;
+
+/// How often the hands are asked while they have something to do.
+const ASK_EVERY: Nanos = Nanos::from_millis(5);
+/// How often it is asked whether the recording must stop for space.
+const SPACE_EVERY: Nanos = Nanos::from_secs(1);
+/// The most gaps in the result of a series; the segments have all.
+const MOST_GAPS: usize = 10_000;
+/// The most troubles in the result.
+const MOST_TROUBLES: usize = 16;
+
+/// How long a segment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentLength {
+    /// So many blocks.
+    Blocks(u64),
+    /// At least so long, by this computer's clock; for a source without a rate.
+    Time(Nanos),
+}
+
+impl SegmentLength {
+    /// The whole blocks that are nearest to an amount of bytes; at least one.
+    pub fn of_bytes(bytes: Bytes, block: Bytes) -> Self {
+        Self::Blocks((bytes.0.saturating_add(block.0 / 2) / block.0.max(1)).max(1))
+    }
+}
+
+/// What a series did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesSummary {
+    /// Segments of this run, the last included.
+    pub segments: u32,
+    /// Closed segments that are there now, earlier runs included.
+    pub kept: usize,
+    /// Segments and bytes of this run that retention deleted.
+    pub dropped_segments: u32,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Cuts that came later than asked, because the next segment was not ready or the one before was not closed.
+    pub overdue_cuts: u32,
+    /// The most bytes in the ring from a cut until the old segment was written.
+    pub cut_high_water: Bytes,
+    /// The number of the first segment of this run, and of the last.
+    pub first_number: u32,
+    /// The last.
+    pub last_number: u32,
+    /// Why the recording ended before its time, if it did.
+    pub stopped: Option<String>,
+    /// What went wrong beside the recording: with the index, the collection, a deletion.
+    pub troubles: Vec<String>,
+}
+
+/// The sums over closed segments.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    stored_bytes: u64,
+    durable_bytes: u64,
+    lost_bytes: u64,
+    /// Left out by choice, not because of its place in the series.
+    left_out_bytes: u64,
+    gaps: Vec<hairspring_ring::Gap>,
+    all_gaps: u64,
+    worst_stall: Nanos,
+    checksum_time: Nanos,
+    verdict: Option<(RecordingVerdict, String)>,
+    is_direct: Option<Direct>,
+}
+
+/// What the segments of a run add up to.
+struct Sums {
+    layout: Layout,
+    /// The first frame of this run.
+    first: Frames,
+    /// Of the segment that is being closed, which counts as under way until it is: stored, lost, left out.
+    closing_bytes: Option<[u64; 3]>,
+    totals: Totals,
+    summary: SeriesSummary,
+}
+
+impl Sums {
+    /// Enters a segment that was closed.
+    fn enter(&mut self, closed: ClosedSegment) {
+        self.closing_bytes = None;
+        let ClosedSegment { number, outcome, dropped, kept, stop, troubles } = closed;
+        let totals = &mut self.totals;
+        let ledger = &outcome.ledger;
+        totals.stored_bytes += ledger.stored_bytes;
+        totals.durable_bytes += ledger.durable_bytes;
+        totals.lost_bytes += ledger.lost_bytes;
+        totals.left_out_bytes += ledger.left_out_bytes - ledger.earlier_bytes;
+        totals.all_gaps += outcome.gaps.len() as u64;
+        let room = MOST_GAPS.saturating_sub(totals.gaps.len());
+        totals.gaps.extend(outcome.gaps.iter().take(room));
+        totals.worst_stall = totals.worst_stall.max(outcome.worst_stall);
+        totals.checksum_time += outcome.checksum_time;
+        totals.is_direct = Some(match (totals.is_direct, outcome.direct) {
+            (Some(Direct::No), _) | (_, Direct::No) => Direct::No,
+            (Some(Direct::Claimed), _) | (_, Direct::Claimed) => Direct::Claimed,
+            _ => Direct::Proven,
+        });
+        if totals.verdict.as_ref().is_none_or(|worst| outcome.verdict > worst.0) {
+            totals.verdict = Some((outcome.verdict, format!("segment {number}: {}", outcome.reason)));
+        }
+        self.summary.segments += 1;
+        self.summary.kept = kept;
+        (self.summary.dropped_segments, self.summary.dropped_bytes) = (dropped.segments, dropped.bytes);
+        for trouble in troubles {
+            if self.summary.troubles.len() < MOST_TROUBLES && !self.summary.troubles.contains(&trouble) {
+                self.summary.troubles.push(trouble);
+            }
+        }
+        if let Some(why) = stop {
+            self.stop(why);
+        }
+    }
+
+    fn stop(&mut self, why: String) {
+        self.summary.stopped.get_or_insert(why);
+    }
+
+    /// The account of the run, from that of the present segment, which may be closed by now.
+    fn ledger(&self, current: Ledger, is_closed: bool) -> Ledger {
+        let [closing, closing_lost, closing_left_out] = self.closing_bytes.unwrap_or_default();
+        let (totals, dropped_bytes) = (&self.totals, self.summary.dropped_bytes);
+        let earlier_bytes = self.layout.bytes_of(self.first).0;
+        let own =
+            if is_closed { Ledger { produced_bytes: current.produced_bytes, ..Ledger::default() } } else { current };
+        Ledger {
+            stored_bytes: (totals.stored_bytes + own.stored_bytes).saturating_sub(dropped_bytes),
+            durable_bytes: (totals.durable_bytes + own.durable_bytes).saturating_sub(dropped_bytes),
+            in_flight_bytes: closing + own.in_flight_bytes,
+            lost_bytes: totals.lost_bytes + closing_lost + own.lost_bytes,
+            left_out_bytes: earlier_bytes + totals.left_out_bytes + closing_left_out + own.left_out_bytes
+                - own.earlier_bytes,
+            earlier_bytes,
+            dropped_bytes,
+            ..own
+        }
+    }
+}
+
+/// Records a series.
+pub struct SeriesRecorder {
+    current: Box<Recorder>,
+    next: Option<Box<Recorder>>,
+    hands: Box<dyn Hands>,
+    length: SegmentLength,
+    number: u32,
+    /// Whether the next segment is being made.
+    asked: bool,
+    /// Why it could not be made, and when it is tried again.
+    refused: Option<(String, Instant)>,
+    /// When the present segment began.
+    since: Option<Instant>,
+    /// Whether the present cut is overdue.
+    overdue: bool,
+    asked_space: Instant,
+    sums: Sums,
+}
+
+impl SeriesRecorder {
+    /// Goes on from the recorder of the first segment of this run, with this number.
+    pub fn new(
+        first: Box<Recorder>,
+        number: u32,
+        hands: Box<dyn Hands>,
+        length: SegmentLength,
+        layout: Layout,
+    ) -> Self {
+        let summary = SeriesSummary { first_number: number, last_number: number, ..SeriesSummary::default() };
+        let first_frame = first.first_frame();
+        let sums = Sums { layout, first: first_frame, closing_bytes: None, totals: Totals::default(), summary };
+        Self {
+            current: first,
+            next: None,
+            hands,
+            length,
+            number,
+            asked: false,
+            refused: None,
+            since: None,
+            overdue: false,
+            asked_space: Instant::BOOT,
+            sums,
+        }
+    }
+
+    /// Like [`Recorder::begins`].
+    pub fn begins(&mut self, beginning: Beginning) {
+        self.current.begins(beginning);
+        if self.number == self.sums.summary.first_number {
+            self.sums.first = self.current.first_frame();
+        }
+    }
+
+    /// Like [`Recorder::beginning`].
+    pub fn beginning(&self) -> Option<Beginning> {
+        self.current.beginning()
+    }
+
+    /// Like [`Recorder::note`].
+    pub fn note(&mut self, note: ClockNote) {
+        self.current.note(note);
+    }
+
+    /// Like [`Recorder::step`].
+    pub fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
+        self.ask(now);
+        let since = *self.since.get_or_insert(now);
+        let is_stopped = self.sums.summary.stopped.is_some();
+        let may_ask = self.refused.as_ref().is_none_or(|(_, again)| now >= *again);
+        if !self.asked && may_ask && self.next.is_none() && self.sums.closing_bytes.is_none() && !is_stopped {
+            self.asked = true;
+            self.hands.prepare(self.number + 1);
+        }
+        self.arm(now - since);
+        let mut step = self.current.step(now, counters);
+        if self.current.ends_at_cut() {
+            self.current.do_not_cut();
+            step = self.current.step(now, counters);
+        }
+        if self.cut(now, counters) {
+            self.arm(Nanos::ZERO);
+            step = self.current.step(now, counters);
+        }
+        let sums = &mut self.sums;
+        if sums.closing_bytes.is_some() {
+            sums.summary.cut_high_water.0 = sums.summary.cut_high_water.0.max(self.current.fill().now.0);
+        }
+        match step {
+            Step::Wait(_) if sums.summary.stopped.is_some() && !self.current.is_ending() => Step::StopSource,
+            Step::Wait(until) if self.asked || sums.closing_bytes.is_some() => Step::Wait(until.min(now + ASK_EVERY)),
+            step => step,
+        }
+    }
+
+    /// Takes what the hands have done meanwhile.
+    fn ask(&mut self, now: Instant) {
+        match self.hands.prepared() {
+            Some(Ok(next)) => (self.next, self.asked, self.refused) = (Some(next), false, None),
+            // The present segment goes on to its end; there may be room by then.
+            Some(Err(error)) => (self.asked, self.refused) = (false, Some((error.to_string(), now + SPACE_EVERY))),
+            None => {}
+        }
+        if let Some(closed) = self.hands.closed(now) {
+            self.sums.enter(closed);
+        }
+        if now - self.asked_space >= SPACE_EVERY {
+            self.asked_space = now;
+            if let Some(why) = self.hands.stop() {
+                self.sums.stop(why);
+            }
+        }
+    }
+
+    /// Says to the present recorder where it ends, if the next one can take over.
+    fn arm(&mut self, open_for: Nanos) {
+        let due = match self.length {
+            SegmentLength::Blocks(blocks) => Some(blocks),
+            SegmentLength::Time(time) if open_for >= time => Some(1),
+            SegmentLength::Time(_) => None,
+        };
+        let sums = &mut self.sums;
+        let may = self.next.is_some() && sums.closing_bytes.is_none() && sums.summary.stopped.is_none();
+        match due {
+            Some(blocks) if may => self.current.cut_after(blocks),
+            due => {
+                let late = due.is_some_and(|blocks| self.current.blocks_taken() >= blocks);
+                if let (true, Some((why, _))) = (late, &self.refused) {
+                    sums.stop(format!("the next segment could not be made: {why}"));
+                }
+                if late && !std::mem::replace(&mut self.overdue, true) {
+                    sums.summary.overdue_cuts += 1;
+                }
+                self.current.do_not_cut();
+            }
+        }
+    }
+
+    /// Cuts, if it is time.
+    fn cut(&mut self, now: Instant, counters: SourceCounters) -> bool {
+        if !self.current.is_at_cut() {
+            return false;
+        }
+        let Some(mut next) = self.next.take() else { return false };
+        if !self.current.cut(&mut next, counters) {
+            self.next = Some(next);
+            return false;
+        }
+        let ledger = self.current.ledger(counters);
+        let (stored, left_out) =
+            (ledger.stored_bytes + ledger.in_flight_bytes, ledger.left_out_bytes - ledger.earlier_bytes);
+        self.sums.closing_bytes = Some([stored, ledger.lost_bytes, left_out]);
+        let old = std::mem::replace(&mut self.current, next);
+        let (id, first) = (self.current.id(), self.current.first_frame());
+        let following = NextSegment { number: self.number + 1, id, first };
+        self.hands.close(self.number, old, Some(following), counters);
+        self.number += 1;
+        self.sums.summary.last_number = self.number;
+        (self.since, self.overdue) = (Some(now), false);
+        true
+    }
+
+    /// Like [`Recorder::wait`].
+    pub fn wait(&mut self, until: Instant) {
+        self.current.wait(until);
+    }
+
+    /// The account of this run. Frames before its first one count as left out.
+    pub fn ledger(&self, counters: SourceCounters) -> Ledger {
+        self.sums.ledger(self.current.ledger(counters), false)
+    }
+
+    /// Like [`Recorder::status`], for the whole run.
+    pub fn status(&self, counters: SourceCounters, free: Option<Bytes>) -> Status {
+        let (status, totals) = (self.current.status(counters, free), &self.sums.totals);
+        Status {
+            ledger: self.ledger(counters),
+            worst_stall: status.worst_stall.max(totals.worst_stall),
+            gaps: status.gaps + totals.all_gaps,
+            ..status
+        }
+    }
+
+    /// The number of the present segment.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Removes the files of all segments, before anything was recorded. Blocks.
+    pub fn abandon(self) {
+        self.next.into_iter().chain([self.current]).for_each(|recorder| recorder.abandon());
+    }
+
+    /// Closes the last segment, after [`Step::Done`], and removes the one that was made in advance. Blocks.
+    ///
+    /// # Panics
+    /// If the hands panicked, with their message.
+    pub fn finish(self, now: Instant, counters: SourceCounters) -> (Outcome, SeriesSummary) {
+        let Self { current, next, mut hands, number, asked, mut sums, .. } = self;
+        if let Some(closed) = hands.finish(now) {
+            sums.enter(closed);
+        }
+        let own = current.ledger(counters);
+        hands.close(number, current, None, counters);
+        let closed = hands.finish(now).unwrap_or_else(|| unreachable!("a segment that was given to the hands"));
+        let made = if asked { hands.prepared().and_then(Result::ok) } else { None };
+        next.into_iter().chain(made).for_each(|unused| unused.abandon());
+        let last = closed.outcome.clone();
+        sums.enter(closed);
+        let ledger = sums.ledger(own, true);
+        let (verdict, reason) = judged(&last, &sums, &ledger);
+        let Sums { totals, summary, .. } = sums;
+        let Totals { gaps, worst_stall, checksum_time, is_direct, .. } = totals;
+        let direct = is_direct.unwrap_or(last.direct);
+        let outcome = Outcome { verdict, reason, ledger, gaps, worst_stall, checksum_time, direct, ..last };
+        (outcome, summary)
+    }
+}
+
+/// The verdict on the whole run, and its reason.
+fn judged(last: &Outcome, sums: &Sums, ledger: &Ledger) -> (RecordingVerdict, String) {
+    let worst = sums.totals.verdict.as_ref().filter(|worst| worst.0 > last.verdict);
+    let (mut verdict, mut reason) = worst.cloned().unwrap_or_else(|| (last.verdict, last.reason.clone()));
+    // A segment that was cut is complete; what the user ended is the run.
+    if verdict <= RecordingVerdict::Stopped {
+        (verdict, reason) = (last.verdict, last.reason.clone());
+    }
+    if !ledger.holds() {
+        let difference = ledger.unaccounted_bytes();
+        (verdict, reason) =
+            (RecordingVerdict::Unaccounted, format!("{difference} bytes of the series are unaccounted for; {reason}"));
+    }
+    if let Some(why) = &sums.summary.stopped {
+        reason = if verdict == RecordingVerdict::Stopped { why.clone() } else { format!("{why}; {reason}") };
+    }
+    (verdict, reason)
+}

@@ -1,0 +1,128 @@
+//! [`Retention`]: how much of a series is kept. It deletes whole closed segments, the oldest first.
+//!
+//! A pinned segment is passed over, and counts in no bound. Free space is another matter: below the limit the recording stops in order,
+//! and only a user who says so lets it delete its own past instead.
+
+use hairspring_machine::Nanos;
+use hairspring_ring::units::Bytes;
+
+/// What is kept; without any bound everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// The most closed segments.
+    pub segments: Option<u32>,
+    /// How long a closed segment is kept after its end.
+    pub time: Option<Nanos>,
+    /// The most bytes in closed segments.
+    pub bytes: Option<Bytes>,
+    /// The least free space in the file system of each target.
+    pub free: Option<Bytes>,
+    /// Whether segments are deleted where the free space is less. Otherwise the recording stops.
+    pub makes_room: bool,
+}
+
+/// A closed segment that may be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its number.
+    pub number: u32,
+    /// Bytes in its files.
+    pub stored_bytes: u64,
+    /// When it ended (`CLOCK_REALTIME`).
+    pub ended: Nanos,
+}
+
+/// What must be done now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing.
+    Nothing,
+    /// Delete the segment with this number, and ask again.
+    Delete(u32),
+    /// End the recording: so many bytes are free.
+    Stop(Bytes),
+}
+
+impl Retention {
+    /// How much more than the limit is made free at once, as a part of the limit.
+    const MORE: u64 = 10;
+
+    /// Decides. `candidates` are the closed segments that are not pinned, the oldest first; `making_room` says that segments are being deleted
+    /// for space already, which goes on until there is a tenth more than the limit.
+    pub fn due(&self, candidates: &[Candidate], now: Nanos, free: Option<Bytes>, making_room: bool) -> Due {
+        let oldest = candidates.first();
+        let delete = oldest.map(|oldest| Due::Delete(oldest.number));
+        let too_many = self.segments.is_some_and(|most| candidates.len() as u64 > u64::from(most));
+        let bytes = candidates.iter().fold(0_u64, |sum, one| sum.saturating_add(one.stored_bytes));
+        let too_much = self.bytes.is_some_and(|most| bytes > most.0);
+        let too_old = self.time.zip(oldest).is_some_and(|(keep, oldest)| now - oldest.ended > keep);
+        if let (Some(delete), true) = (delete, too_many || too_much || too_old) {
+            return delete;
+        }
+        let (Some(least), Some(free)) = (self.free, free) else { return Due::Nothing };
+        let wanted = if making_room { Bytes(least.0.saturating_add(least.0 / Self::MORE)) } else { least };
+        if free >= wanted {
+            return Due::Nothing;
+        }
+        match delete.filter(|_| self.makes_room) {
+            Some(delete) => delete,
+            None if free < least => Due::Stop(free),
+            None => Due::Nothing,
+        }
+    }
+
+    /// Whether anything is bounded.
+    pub fn is_set(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Nanos = Nanos::from_secs(1000);
+
+    fn segments(ends: &[i64]) -> Vec<Candidate> {
+        let one = |(number, end): (u32, &i64)| Candidate { number, stored_bytes: 10, ended: Nanos::from_secs(*end) };
+        (0..).zip(ends).map(one).collect()
+    }
+
+    #[track_caller]
+    fn due(retention: Retention, ends: &[i64], free: u64, making_room: bool, expected: Due) {
+        assert_eq!(
+            retention.due(&segments(ends), NOW, Some(Bytes(free)), making_room),
+            expected,
+            "{retention:?} {free}"
+        );
+    }
+
+    #[test]
+    fn any_bound_that_is_reached_deletes_the_oldest() {
+        let none = Retention::default();
+        due(none, &[1, 2, 3], 0, false, Due::Nothing);
+        let two = Retention { segments: Some(2), ..none };
+        due(two, &[1, 2, 3], 0, false, Due::Delete(0));
+        due(two, &[1, 2], 0, false, Due::Nothing);
+        due(Retention { segments: Some(0), ..none }, &[], 0, false, Due::Nothing);
+        let bytes = Retention { bytes: Some(Bytes(25)), ..none };
+        due(bytes, &[1, 2, 3], 0, false, Due::Delete(0));
+        due(bytes, &[1, 2], 0, false, Due::Nothing);
+        let time = Retention { time: Some(Nanos::from_secs(100)), ..none };
+        due(time, &[899, 990], 0, false, Due::Delete(0));
+        due(time, &[900, 990], 0, false, Due::Nothing);
+    }
+
+    #[test]
+    fn a_full_disk_stops_the_recording_and_deletes_only_where_that_was_allowed() {
+        let free = Retention { free: Some(Bytes(100)), ..Retention::default() };
+        due(free, &[1, 2], 100, false, Due::Nothing);
+        due(free, &[1, 2], 99, false, Due::Stop(Bytes(99)));
+        let room = Retention { makes_room: true, ..free };
+        due(room, &[1, 2], 99, false, Due::Delete(0));
+        due(room, &[1, 2], 109, true, Due::Delete(0));
+        due(room, &[1, 2], 110, true, Due::Nothing);
+        due(room, &[1, 2], 105, false, Due::Nothing);
+        due(room, &[], 99, true, Due::Stop(Bytes(99)));
+    }
+}

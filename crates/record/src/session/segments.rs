@@ -1,0 +1,358 @@
+//! The segments of a series on real disks: made and closed by a thread of their own.
+
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use hairspring_machine::{Host, Instant};
+use hairspring_ring::Consumer;
+use hairspring_ring::units::{Bytes, Frames};
+use hairspring_source::{SourceCounters, SourceDescription};
+
+use super::writer::Writer;
+use super::{RecordConfig, RecordError, SYNC_BYTES, monotonic, random_id};
+use crate::beginning::Beginning;
+use crate::channels::ChannelDescription;
+use crate::clock::{BootId, ClockRecord};
+use crate::recorder::{Recorder, RecorderError, ResumeFrom, RingLoan, Step};
+use crate::recover::RecoverOptions;
+use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Workshop};
+use crate::series::index::SeriesIndex;
+use crate::series::keeper::Keeper;
+use crate::series::recover::{InOrder, put_in_order};
+use crate::series::{Retention, SegmentLength, SeriesRecorder};
+use crate::sigmf::SegmentOf;
+use crate::store::best;
+use crate::store::plain::PlainStore;
+use hairspring_machine::Nanos;
+
+/// How often the retention is applied between two segments.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Reads under way at once while a series is put in order.
+const READ_DEPTH: usize = 8;
+/// Operations under way of a store for one small file.
+const SMALL_DEPTH: usize = 2;
+
+/// How a recording is divided, and how much of it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesConfig {
+    /// How long a segment is; rounded to whole blocks.
+    pub length: AskedLength,
+    /// What is kept.
+    pub retention: Retention,
+    /// Goes on with the series of this name, after its last segment was recovered. If there is none, a new one begins.
+    pub resume: bool,
+}
+
+/// The length of a segment as a user asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedLength {
+    /// So long: by the source's own rate, or by this computer's clock if it has none.
+    Time(Nanos),
+    /// So many bytes of samples.
+    Bytes(Bytes),
+}
+
+impl AskedLength {
+    /// In blocks, where that is possible.
+    pub fn in_blocks(self, description: &SourceDescription, block: Bytes) -> SegmentLength {
+        match (self, description.rate) {
+            (Self::Bytes(bytes), _) => SegmentLength::of_bytes(bytes, block),
+            (Self::Time(time), Some(rate)) => {
+                SegmentLength::of_bytes(description.layout.bytes_of(rate.frames_after(time)), block)
+            }
+            (Self::Time(time), None) => SegmentLength::Time(time),
+        }
+    }
+}
+
+/// Makes the recorder of the first segment, and the thread that makes the others.
+pub(super) fn begin(
+    bases: &[PathBuf],
+    channels: &[ChannelDescription],
+    consumer: Consumer,
+    description: &SourceDescription,
+    config: &RecordConfig,
+    series: SeriesConfig,
+    machine: &Host,
+) -> Result<Writer, RecordError> {
+    let bases = bases.to_vec();
+    let before = if series.resume { resumed(&bases, description, config)? } else { None };
+    let name = bases.first().and_then(|base| base.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+    let new = SegmentOf {
+        id: random_id(),
+        name,
+        number: 0,
+        first: Some(Frames(0)),
+        previous: None,
+        epoch: 0,
+        epoch_first: Frames(0),
+    };
+    let of = before.as_ref().map_or(new, |before| before.of.clone());
+    let number = of.number;
+    let mut template = Template {
+        description: description.clone(),
+        ring: RingLoan::of(&consumer),
+        of: of.clone(),
+        block: config.notify,
+        depth: config.depth,
+        placement: config.placement,
+        volume: None,
+        sync_every: config.sync_every,
+        sync_bytes: SYNC_BYTES,
+        software: config.software.clone(),
+        channels: channels.to_vec(),
+        stopwatch: monotonic,
+        beginning: || Beginning::now(&Host),
+        id: random_id,
+    };
+    let opened = Beginning::now(machine);
+    let ways = config.ways;
+    let small = Box::new(move || Box::new(PlainStore::new(SMALL_DEPTH, ways)) as Box<dyn crate::store::Store>);
+    let (index, from, block) =
+        before.map_or((None, None, None), |before| (Some(before.index), before.from, before.block));
+    let is_new = index.is_none();
+    let keeper = match index {
+        Some(index) => Keeper::resume(bases.clone(), index, series.retention, small),
+        None => Keeper::begin(bases.clone(), of.id, series.retention, opened.realtime, small),
+    };
+    let mut keeper = keeper.map_err(|error| RecordError::Series(error.to_string()))?;
+    let files = keeper.files();
+    let first_frame = of.first.unwrap_or_default();
+    let (depth, ways) = (config.depth + 8, config.ways);
+    let mut setup = template.setup(number, &bases);
+    setup.series = Some(of);
+    setup.resumed = from;
+    setup.clock = ClockRecord::begin(machine, BootId::read());
+    let made = Recorder::open(best(depth, ways), consumer, description.clone(), setup);
+    let first = match made {
+        Ok(first) => Box::new(first),
+        Err(error) => {
+            if is_new {
+                remove(&files);
+            }
+            return Err(error.into());
+        }
+    };
+    if let Some(block) = block.filter(|block| *block != first.block()) {
+        let made = first.block();
+        first.abandon();
+        return Err(RecordError::Series(format!(
+            "its blocks have {block}, and now they would have {made}: record with --notify {block}"
+        )));
+    }
+    let length = series.length.in_blocks(description, first.block());
+    if let SegmentLength::Blocks(blocks) = length {
+        template.volume = Some(Bytes(blocks * first.block().0));
+    }
+    keeper.opened(number, first.id(), first_frame, opened.realtime);
+    let workshop = Workshop::new(template, keeper, Box::new(move || best(depth, ways)));
+    let hands = ThreadHands::start(workshop).map_err(RecordError::Thread)?;
+    let recorder = SeriesRecorder::new(first, number, Box::new(hands), length, description.layout);
+    Ok(Writer::Series(Box::new(recorder), files, is_new))
+}
+
+/// A series that goes on.
+struct Before {
+    index: SeriesIndex,
+    /// The place of the next segment.
+    of: SegmentOf,
+    from: Option<ResumeFrom>,
+    block: Option<Bytes>,
+}
+
+/// Puts a series in order, so that it can go on; `None` if there is none of this name.
+fn resumed(
+    bases: &[PathBuf],
+    description: &SourceDescription,
+    config: &RecordConfig,
+) -> Result<Option<Before>, RecordError> {
+    let refused = |why: String| RecordError::Series(why);
+    let ways = config.ways;
+    let stores = Box::new(move || best(READ_DEPTH, ways));
+    let base = bases.first().map_or(Path::new(""), PathBuf::as_path);
+    let found = put_in_order(stores, base, RecoverOptions::default(), &mut |_| {})
+        .map_err(|error| refused(error.to_string()))?;
+    let Some(InOrder { index, bases: theirs, last, .. }) = found else { return Ok(None) };
+    let names = |bases: &[PathBuf]| bases.iter().map(|base| std::path::absolute(base).ok()).collect::<Vec<_>>();
+    if names(&theirs) != names(bases) && theirs.len() != bases.len() {
+        return Err(refused(format!(
+            "it is in {} folders, and {} are named: name the same",
+            theirs.len(),
+            bases.len()
+        )));
+    }
+    let next = index.next;
+    let mut of = SegmentOf {
+        id: index.id.unwrap_or_else(random_id),
+        name: base.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        number: next,
+        first: Some(Frames(0)),
+        previous: None,
+        epoch: index.epoch,
+        epoch_first: Frames(0),
+    };
+    let Some(last) = last else { return Ok(Some(Before { index, of, from: None, block: None })) };
+    let about = last.about();
+    if (about.layout, about.rate) != (description.layout, description.rate) {
+        return Err(refused(
+            "its layout or rate is another than that of this card: record under another name".to_owned(),
+        ));
+    }
+    let produced = last.ended().map_or(0, |ended| ended.produced_bytes);
+    let end = about.layout.frames_in(Bytes(produced));
+    of.first = Some(end);
+    of.previous = Some(about.id);
+    of.epoch = index.epoch + 1;
+    of.epoch_first = end;
+    let from = ResumeFrom::of(about, end);
+    Ok(Some(Before { index, of, from: Some(from), block: Some(about.block) }))
+}
+
+fn remove(files: &[PathBuf]) {
+    for file in files {
+        // They were made a moment ago; one that stays is reported when the name is used again.
+        drop(std::fs::remove_file(file as &Path));
+    }
+}
+
+enum Job {
+    Make(u32),
+    Close(u32, Box<Recorder>, Option<NextSegment>, SourceCounters),
+}
+
+enum Done {
+    Made(Result<Box<Recorder>, RecorderError>),
+    Closed(Box<ClosedSegment>),
+}
+
+/// A thread that makes and closes segments.
+pub(super) struct ThreadHands {
+    jobs: Option<Sender<Job>>,
+    done: Receiver<Done>,
+    made: Option<Result<Box<Recorder>, RecorderError>>,
+    closed: Option<ClosedSegment>,
+    /// Jobs whose result has not come.
+    under_way: usize,
+    stop: Arc<Mutex<Option<String>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ThreadHands {
+    fn start(workshop: Workshop) -> std::io::Result<Self> {
+        let (jobs, work) = channel();
+        let (results, done) = channel();
+        let stop = Arc::new(Mutex::new(None));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::Builder::new()
+            .name("segments".to_owned())
+            .spawn(move || work_on(workshop, &work, &results, &told))?;
+        Ok(Self { jobs: Some(jobs), done, made: None, closed: None, under_way: 0, stop, thread: Some(thread) })
+    }
+
+    fn give(&mut self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            self.under_way += usize::from(jobs.send(job).is_ok());
+        }
+    }
+
+    fn take(&mut self, done: Done) {
+        self.under_way -= 1;
+        match done {
+            Done::Made(made) => self.made = Some(made),
+            Done::Closed(closed) => self.closed = Some(*closed),
+        }
+    }
+
+    /// Takes what is done. A panic of the thread goes on in the caller's.
+    fn look(&mut self) {
+        loop {
+            match self.done.try_recv() {
+                Ok(done) => self.take(done),
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => return self.propagate(),
+            }
+        }
+    }
+
+    fn propagate(&mut self) {
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// The thread: one job after the other, and the retention in between.
+fn work_on(mut workshop: Workshop, jobs: &Receiver<Job>, done: &Sender<Done>, stop: &Mutex<Option<String>>) {
+    loop {
+        let result = match jobs.recv_timeout(SWEEP_EVERY) {
+            Ok(Job::Make(number)) => Done::Made(workshop.make(number)),
+            Ok(Job::Close(number, mut old, next, counters)) => {
+                while let Step::Wait(until) = old.step(monotonic(), counters) {
+                    old.wait(until);
+                }
+                Done::Closed(Box::new(workshop.close(number, old, next, monotonic(), counters)))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(why) = workshop.sweep() {
+                    stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+                }
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
+        if done.send(result).is_err() {
+            return;
+        }
+    }
+}
+
+impl Hands for ThreadHands {
+    fn prepare(&mut self, number: u32) {
+        self.give(Job::Make(number));
+    }
+
+    fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>> {
+        self.look();
+        self.made.take()
+    }
+
+    fn close(&mut self, number: u32, old: Box<Recorder>, next: Option<NextSegment>, counters: SourceCounters) {
+        self.give(Job::Close(number, old, next, counters));
+    }
+
+    fn closed(&mut self, _now: Instant) -> Option<ClosedSegment> {
+        self.look();
+        self.closed.take()
+    }
+
+    fn finish(&mut self, _now: Instant) -> Option<ClosedSegment> {
+        while self.under_way > 0 {
+            match self.done.recv() {
+                Ok(done) => self.take(done),
+                Err(_) => {
+                    self.propagate();
+                    break;
+                }
+            }
+        }
+        self.closed.take()
+    }
+
+    fn stop(&mut self) -> Option<String> {
+        self.stop.try_lock().ok()?.clone()
+    }
+}
+
+impl Drop for ThreadHands {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            // Its panic was passed on by now, or another panic is on its way.
+            drop(thread.join());
+        }
+    }
+}

@@ -1,0 +1,477 @@
+//! Series on the scripted disk: cuts, retention, and crashes at every step of both.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use hairspring_machine::{Instant, Nanos};
+use hairspring_record::beginning::Beginning;
+use hairspring_record::clock::ClockRecord;
+use hairspring_record::join;
+use hairspring_record::journal::RecordingId;
+use hairspring_record::ledger::RecordingVerdict;
+use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, RingLoan, Step};
+use hairspring_record::recording::Recording;
+use hairspring_record::recover::RecoverOptions;
+use hairspring_record::series::hands::{Inline, Template, Workshop};
+use hairspring_record::series::keeper::{Keeper, StoreMaker};
+use hairspring_record::series::recover::{SeriesRecovered, index_at, recover_series};
+use hairspring_record::series::{
+    Retention, SegmentLength, SeriesRecorder, SeriesSummary, collection_of, index_of, pin_of, segment_base,
+};
+use hairspring_record::sigmf::SegmentOf;
+use hairspring_record::store::Store;
+use hairspring_record::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
+use hairspring_record::verify::{Verified, VerifyOptions, verify};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::memory::{Memory, Pages};
+use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
+use hairspring_ring::{OnOverrun, ring};
+use hairspring_source::Source;
+use hairspring_source::pattern::Pattern;
+use hairspring_source::virtual_card::{Settings, VirtualCard};
+
+use crate::recording::serve;
+
+const PATTERN: Pattern = Pattern::Noise { seed: 7 };
+const SERIES: RecordingId = RecordingId([8; 16]);
+const BLOCK: u64 = 24 * 1024;
+/// Steps after which a recording that does not end has hung.
+const MOST_STEPS: u32 = 400_000;
+
+#[derive(Clone, Debug)]
+struct Case {
+    frames: u64,
+    /// Blocks of a segment.
+    blocks: u64,
+    members: usize,
+    on_overrun: OnOverrun,
+    retention: Retention,
+    script: DiskScript,
+}
+
+impl Default for Case {
+    fn default() -> Self {
+        Self {
+            frames: 40_000,
+            blocks: 3,
+            members: 1,
+            on_overrun: OnOverrun::Gap,
+            retention: Retention::default(),
+            script: DiskScript { pace: Pace::Leaping, most_latency: Nanos::from_micros(300), ..DiskScript::default() },
+        }
+    }
+}
+
+fn layout() -> Layout {
+    Layout::analogue(3, 16).expect("exists")
+}
+
+fn bases(members: usize) -> Vec<PathBuf> {
+    ["a/x", "b/x", "c/x"][..members].iter().map(PathBuf::from).collect()
+}
+
+fn stores(disk: &ScriptedDisk) -> StoreMaker {
+    let disk = disk.clone();
+    Box::new(move || Box::new(disk.store(64)) as Box<dyn Store>)
+}
+
+fn next_id() -> RecordingId {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(100);
+    let mut id = [0; 16];
+    // Relaxed: a counter.
+    id[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+    RecordingId(id)
+}
+
+fn opened() -> Beginning {
+    Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Instant::BOOT, within: Nanos::ZERO }
+}
+
+/// What a run left.
+struct Run {
+    disk: ScriptedDisk,
+    /// `None` if nothing could be begun.
+    ended: Option<(Outcome, SeriesSummary)>,
+    /// What was durable when the disk was gone, or was deleted by then.
+    durable: u64,
+}
+
+/// Runs a case to its end. `look` sees the disk after each step.
+fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> Run {
+    let disk = ScriptedDisk::with(case.script.clone(), image);
+    let size = Bytes(256 * 1024);
+    let memory = Memory::mirrored(size, size, Pages::Small).expect("memory");
+    let (mut producer, consumer) = ring(Arc::new(memory), Bytes(BLOCK), case.on_overrun).expect("a ring");
+    let mut card = VirtualCard::new(Settings {
+        layout: layout(),
+        rate: SampleRate::hz(1_000_000).expect("possible"),
+        pattern: PATTERN,
+        fifo: Bytes::kib(48),
+        jitter: Nanos::ZERO,
+        hiccups: Vec::new(),
+        bus: None,
+        frames: Some(Frames(case.frames)),
+    });
+    let of = SegmentOf {
+        id: SERIES,
+        name: "x".to_owned(),
+        number: 0,
+        first: Some(Frames(0)),
+        previous: None,
+        epoch: 0,
+        epoch_first: Frames(0),
+    };
+    let template = Template {
+        description: card.describe(),
+        ring: RingLoan::of(&consumer),
+        of: of.clone(),
+        block: Bytes(BLOCK),
+        depth: 4,
+        placement: BlockPlacement::LeastLoaded,
+        volume: None,
+        sync_every: Nanos::from_millis(5),
+        sync_bytes: Bytes::mib(1),
+        software: "test".to_owned(),
+        channels: Vec::new(),
+        stopwatch: || Instant::BOOT,
+        beginning: opened,
+        id: next_id,
+    };
+    let bases = bases(case.members);
+    let nothing = |disk: ScriptedDisk| Run { disk, ended: None, durable: 0 };
+    let keeper = Keeper::begin(bases.clone(), SERIES, case.retention, Nanos::ZERO, stores(&disk));
+    let Ok(mut keeper) = keeper else { return nothing(disk) };
+    let mut setup = template.setup(0, &bases);
+    setup.series = Some(of);
+    let mut clock = ClockRecord::default();
+    clock.boot_id = Some(hairspring_record::clock::BootId([4; 16]));
+    setup.clock = clock;
+    let first = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup);
+    let Ok(first) = first else { return nothing(disk) };
+    keeper.opened(0, first.id(), Frames(0), Nanos::ZERO);
+    let hands = Inline::new(Workshop::new(template, keeper, stores(&disk)));
+    let length = SegmentLength::Blocks(case.blocks);
+    let mut recorder = SeriesRecorder::new(Box::new(first), 0, Box::new(hands), length, layout());
+    let mut now = disk.now();
+    card.start(now);
+    recorder.begins(opened());
+    let (mut ended, mut stopping, mut durable, mut crashed) = (false, false, 0, false);
+    for _ in 0..MOST_STEPS {
+        if !ended {
+            ended = serve(&mut card, &mut producer, now, stopping);
+        }
+        let step = recorder.step(now, card.counters());
+        let ledger = recorder.ledger(card.counters());
+        assert!(ledger.holds(), "{} bytes are unaccounted for: {ledger:?}", ledger.unaccounted_bytes());
+        if !disk.is_crashed() {
+            durable = ledger.durable_bytes + ledger.dropped_bytes;
+        } else if !std::mem::replace(&mut crashed, true) {
+            durable = durable.min(ledger.durable_bytes + ledger.dropped_bytes);
+        }
+        look(&disk, recorder.number());
+        let mut wake = now;
+        match step {
+            Step::Done => {
+                let outcome = recorder.finish(now, card.counters());
+                return Run { disk, ended: Some(outcome), durable };
+            }
+            Step::StopSource => stopping = true,
+            Step::Wait(until) => wake = until,
+        }
+        now = disk.next_due().unwrap_or(wake).max(now).min(now + Nanos::from_micros(200)) + Nanos::from_micros(1);
+        now = now.max(disk.now());
+        disk.advance(now);
+    }
+    panic!("the series does not end: {:?}", recorder.ledger(card.counters()));
+}
+
+fn disk_of(image: &Image) -> ScriptedDisk {
+    ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone())
+}
+
+/// Verifies a series as one recording.
+#[track_caller]
+fn verified(disk: &ScriptedDisk, path: &str) -> (Recording, Verified) {
+    let mut store = disk.store(8);
+    let recording = Recording::open_in(&mut store, &[path.into()]).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let options = VerifyOptions { counters: true, sha512: false };
+    let verified = verify(&mut store, &recording, options, &mut |_| {}).expect("verified");
+    (recording, verified)
+}
+
+/// The frames of the segments that are there, by number: first and end.
+fn places(disk: &ScriptedDisk, numbers: std::ops::RangeInclusive<u32>) -> Vec<(u32, u64, u64)> {
+    let one = |number| {
+        let base = segment_base(Path::new("a/x"), number);
+        let mut store = disk.store(8);
+        let recording = Recording::open_in(&mut store, &[base]).ok()?;
+        let first = recording.about().series.clone()?.first?.0;
+        let produced = recording.ended()?.produced_bytes;
+        Some((number, first, layout().frames_in(Bytes(produced)).0))
+    };
+    numbers.filter_map(one).collect()
+}
+
+#[test]
+fn a_series_is_cut_between_blocks_and_no_frame_is_lost() {
+    for members in 1..=3 {
+        let case = Case { members, ..Case::default() };
+        let Run { disk, ended, .. } = run(&case, Image::default(), |_, _| {});
+        let (outcome, summary) = ended.expect("recorded");
+        assert_eq!((outcome.verdict, outcome.ledger.lost_bytes), (RecordingVerdict::Complete, 0), "{}", outcome.reason);
+        assert_eq!(summary.troubles, Vec::<String>::new());
+        // 240,000 bytes in blocks of 24,576: three segments of three blocks, and the rest.
+        assert_eq!((summary.segments, summary.kept, summary.last_number), (4, 4, 3), "{summary:?}");
+        let found = places(&disk, 0..=9);
+        let expected = [(0, 0, 12_288), (1, 12_288, 24_576), (2, 24_576, 36_864), (3, 36_864, 40_000)];
+        assert_eq!(found, expected);
+        let image = disk.image_after_power_cut(1);
+        let disk = disk_of(&image);
+        for (number, ..) in found {
+            let base = segment_base(Path::new("a/x"), number);
+            let (_, alone) = verified(&disk, base.to_str().expect("text"));
+            assert_eq!((alone.verdict, &alone.faults[..]), (RecordingVerdict::Complete, &[] as &[String]), "{number}");
+        }
+        for name in ["a/x", "a/x.hairspring-series", "a/x.sigmf-collection"] {
+            let (recording, whole) = verified(&disk, name);
+            assert_eq!((whole.verdict, &whole.faults[..]), (RecordingVerdict::Complete, &[] as &[String]), "{name}");
+            assert_eq!((whole.bytes.0, whole.mismatch, recording.is_series()), (240_000, None, true));
+            assert!(recording.gaps().is_empty() && recording.skips().is_empty());
+        }
+        let collection = String::from_utf8(image.read("a/x.sigmf-collection").expect("a collection")).expect("text");
+        assert_eq!(collection.matches("\"hash\"").count(), 4, "{collection}");
+        let meta = String::from_utf8(image.read("a/x-000002.sigmf-meta").expect("metadata")).expect("text");
+        assert!(meta.contains("\"core:collection\": \"x\""), "{meta}");
+    }
+}
+
+#[test]
+fn a_series_is_joined_into_one_recording() {
+    let Run { disk, .. } = run(&Case { members: 2, ..Case::default() }, Image::default(), |_, _| {});
+    let (recording, _) = verified(&disk, "a/x");
+    let (mut from, mut to) = (disk.store(8), disk.store(8));
+    let options = join::JoinOptions::default();
+    let joined = join::join(&mut from, &recording, &mut to, Path::new("j/y"), options, &mut |_| {}).expect("joined");
+    assert_eq!((joined.verdict, joined.ledger.stored_bytes), (RecordingVerdict::Complete, 240_000));
+    let (recording, whole) = verified(&disk, "j/y");
+    assert_eq!((whole.verdict, &whole.faults[..]), (RecordingVerdict::Complete, &[] as &[String]));
+    assert_eq!((whole.bytes.0, whole.mismatch, recording.is_series()), (240_000, None, false));
+}
+
+#[test]
+fn gaps_at_and_around_cuts_are_in_one_segment_each_and_every_frame_has_its_number() {
+    // A disk of half the rate: the ring overflows again and again.
+    let mut segments = 0;
+    for seed in 0..12 {
+        let script = DiskScript { seed, rate: ByteRate::new(3e6), ..Case::default().script };
+        let case = Case { frames: 150_000, script, blocks: 1 + seed % 4, ..Case::default() };
+        let Run { disk, ended, .. } = run(&case, Image::default(), |_, _| {});
+        let (outcome, summary) = ended.expect("recorded");
+        assert_eq!(outcome.verdict, RecordingVerdict::Incomplete, "{}", outcome.reason);
+        assert!(outcome.ledger.lost_bytes > 0 && outcome.ledger.holds() && summary.segments >= 2, "{summary:?}");
+        segments += summary.segments;
+        let lost: u64 = outcome.gaps.iter().map(|gap| layout().bytes_of(gap.frames).0).sum();
+        assert_eq!(lost, outcome.ledger.lost_bytes);
+        let places = places(&disk, 0..=summary.last_number);
+        assert!(
+            places.windows(2).all(|pair| pair[0].2 == pair[1].1),
+            "each begins where the last one ended: {places:?}"
+        );
+        let (recording, whole) = verified(&disk, "a/x");
+        assert_eq!((whole.mismatch, &whole.faults[..], whole.damaged), (None, &[] as &[String], 0), "seed {seed}");
+        assert_eq!(whole.ledger.lost_bytes, outcome.ledger.lost_bytes);
+        assert!(whole.ledger.holds(), "{:?}", whole.ledger);
+        let found: u64 = recording.gaps().iter().map(|(_, gap)| gap.frames.0).sum();
+        assert_eq!(layout().bytes_of(Frames(found)).0, lost);
+    }
+    assert!(segments >= 2 * 12, "{segments} segments");
+}
+
+#[test]
+fn retention_keeps_the_newest_and_counts_what_it_deleted() {
+    let retention = Retention { segments: Some(2), ..Retention::default() };
+    let case = Case { frames: 120_000, retention, ..Case::default() };
+    let mut image = Image::default();
+    // Somebody pinned a segment before it was deleted, and has files of similar names.
+    image.put(pin_of(&segment_base(Path::new("a/x"), 2)), b"");
+    image.put("a/x-000099.sigmf-data", b"mine");
+    image.put("a/x-notes.txt", b"mine, too");
+    let Run { disk, ended, .. } = run(&case, image, |_, _| {});
+    let (outcome, summary) = ended.expect("recorded");
+    assert_eq!(outcome.verdict, RecordingVerdict::Complete, "{}", outcome.reason);
+    // Ten segments: the pinned one, the two newest, and seven that were deleted.
+    assert_eq!((summary.segments, summary.kept, summary.dropped_segments), (10, 3, 7), "{summary:?}");
+    let ledger = outcome.ledger;
+    assert!(ledger.holds() && ledger.dropped_bytes == 7 * 3 * BLOCK, "{ledger:?}");
+    assert_eq!(ledger.lost_bytes, 0, "what was deleted is not lost");
+    let image = disk.image_after_power_cut(0);
+    let names: Vec<String> = image.paths().map(|path| path.display().to_string()).collect();
+    let data: Vec<&String> = names.iter().filter(|name| name.ends_with("data")).collect();
+    assert_eq!(
+        data,
+        ["a/x-000002.sigmf-data", "a/x-000008.sigmf-data", "a/x-000009.sigmf-data", "a/x-000099.sigmf-data"]
+    );
+    assert_eq!(image.read("a/x-000099.sigmf-data").as_deref(), Some(&b"mine"[..]));
+    assert!(image.read("a/x-notes.txt").is_some());
+    let (recording, whole) = verified(&disk_of(&image), "a/x");
+    assert_eq!((whole.verdict, &whole.faults[..]), (RecordingVerdict::Complete, &[] as &[String]));
+    assert_eq!(whole.bytes.0, ledger.stored_bytes);
+    assert!(whole.ledger.holds() && whole.mismatch.is_none());
+    assert_eq!(recording.skips().len(), 2, "before the pinned one, and behind it");
+}
+
+#[test]
+fn another_recordings_files_are_not_deleted_though_they_have_the_segments_name() {
+    let retention = Retention { segments: Some(1), ..Retention::default() };
+    let case = Case { frames: 60_000, retention, ..Case::default() };
+    let swapped = std::cell::Cell::new(false);
+    // While segment 2 is recorded, somebody puts another recording in the place of segment 1.
+    let Run { disk, ended, .. } = run(&case, Image::default(), |disk, number| {
+        if number == 2 && !swapped.get() {
+            let mut store = disk.store(8);
+            let journal = Path::new("a/x-000001.hairspring-journal");
+            let other = hairspring_record::journal::Record::Start {
+                id: RecordingId([77; 16]),
+                block_bytes: 4096,
+                grain_bytes: 2,
+                grain_frames: 1,
+                member: 0,
+                members: 1,
+                started: Nanos::ZERO,
+            };
+            swapped.set(store.put(journal, &other.encode(0)).is_ok());
+        }
+    });
+    let (outcome, summary) = ended.expect("recorded");
+    assert!(swapped.get() && outcome.verdict == RecordingVerdict::Complete, "{}", outcome.reason);
+    assert!(summary.troubles.iter().any(|trouble| trouble.contains("x-000001 belongs to another")), "{summary:?}");
+    assert!(disk.image_after_kill(0).read("a/x-000001.sigmf-data").is_some(), "it is as it was");
+}
+
+#[test]
+fn a_disk_that_is_full_between_two_segments_ends_the_series_in_order() {
+    let script = DiskScript { capacity: Some(Bytes(3_400_000_000)), ..Case::default().script };
+    let retention = Retention { free: Some(Bytes(2_000_000_000)), ..Retention::default() };
+    let case = Case { frames: 4_000_000, blocks: 100, retention, script, ..Case::default() };
+    let Run { disk, ended, .. } = run(&case, Image::default(), |_, _| {});
+    let (outcome, summary) = ended.expect("recorded");
+    assert!(summary.stopped.as_ref().is_some_and(|why| why.contains("free")), "{summary:?}");
+    assert_eq!(outcome.verdict, RecordingVerdict::Stopped, "{}", outcome.reason);
+    assert!(outcome.ledger.holds() && outcome.ledger.lost_bytes == 0, "{:?}", outcome.ledger);
+    let (_, whole) = verified(&disk, "a/x");
+    assert_eq!((&whole.faults[..], whole.bytes.0), (&[] as &[String], outcome.ledger.stored_bytes));
+}
+
+/// Recovers what a crash left; checks that a second run has nothing to do, and that everything that is there is what was produced.
+#[track_caller]
+fn recovered(image: &Image, least: u64) -> Option<SeriesRecovered> {
+    let disk = disk_of(image);
+    let mut ignore = |_| {};
+    let options = RecoverOptions::default();
+    let first = recover_series(stores(&disk), Path::new("a/x"), options, &mut ignore)
+        .unwrap_or_else(|error| panic!("not recovered: {error}"));
+    let Some(first) = first else {
+        assert_eq!(least, 0, "there is no series, though {least} bytes were durable");
+        return None;
+    };
+    let again =
+        recover_series(stores(&disk), Path::new("a/x"), options, &mut ignore).expect("again").expect("a series");
+    assert_eq!(again.changed, Vec::<String>::new(), "what is mended needs no mending: first {:?}", first.changed);
+    if first.kept == 0 {
+        assert_eq!(least, 0);
+        return Some(first);
+    }
+    let (recording, whole) = verified(&disk, "a/x");
+    let dropped = index_at(&mut stores(&disk), Path::new("a/x")).expect("read").expect("an index").dropped_bytes;
+    // Each segment begins where the one before ended, also one that was cut and not closed.
+    assert!(recording.skips().iter().all(|(position, _)| *position == 0), "{:?}", recording.skips());
+    assert_eq!((&whole.faults[..], whole.damaged, whole.missing.0), (&[] as &[String], 0, 0), "{:?}", first.changed);
+    assert_eq!(whole.mismatch, None);
+    assert!(whole.ledger.holds(), "{:?}", whole.ledger);
+    let kept = whole.bytes.0 + dropped;
+    assert!(kept >= least, "{kept} bytes are left or were deleted of {least}: {:?}", first.changed);
+    Some(first)
+}
+
+/// Crashes at each `nth` operation of a case, and recovers what a kill and a power cut leave.
+fn crashes(case: &Case, every: u64) -> (u64, u64) {
+    let operations = run(case, Image::default(), |_, _| {}).disk.operations();
+    let (mut crashed, mut complete) = (0, 0);
+    let mut at = 1 + case.script.seed % every;
+    while at <= operations {
+        let mut case = case.clone();
+        case.script.faults = vec![Fault::crash_at(at)];
+        let Run { disk, durable, .. } = run(&case, Image::default(), |_, _| {});
+        for image in [disk.image_after_kill(at), disk.image_after_power_cut(at)] {
+            let found = recovered(&image, durable);
+            complete += u64::from(found.is_some_and(|found| found.verdict == RecordingVerdict::Complete));
+        }
+        crashed += 1;
+        at += every;
+    }
+    (crashed, complete)
+}
+
+#[test]
+fn a_crash_at_every_step_of_cuts_and_deletions_is_recovered() {
+    // Each operation of a short one, and some of a striped one and of one with gaps.
+    let retention = Retention { segments: Some(1), ..Retention::default() };
+    let short = Case { frames: 30_000, blocks: 2, retention, ..Case::default() };
+    let (crashed, _) = crashes(&short, 1);
+    assert!(crashed > 100, "{crashed} operations");
+    let striped = Case { frames: 40_000, members: 2, retention, ..Case::default() };
+    crashes(&striped, 13);
+    let script = DiskScript { seed: 3, rate: ByteRate::new(3e6), ..Case::default().script };
+    crashes(&Case { frames: 60_000, blocks: 2, retention, script, ..Case::default() }, 11);
+}
+
+#[test]
+fn an_index_that_is_lost_or_damaged_is_written_anew() {
+    let Run { disk, .. } = run(&Case::default(), Image::default(), |_, _| {});
+    let whole = disk.image_after_kill(0);
+    for damage in 0..3 {
+        let mut image = Image::default();
+        for path in whole.paths() {
+            let is_index = path == index_of(Path::new("a/x"));
+            let is_collection = path == collection_of(Path::new("a/x"));
+            let bytes = whole.read(path).expect("a file");
+            match damage {
+                0 if is_index => image.put(path, &bytes[..130]),
+                1 if is_collection => {}
+                2 if is_index => image.put(path, b"junk"),
+                _ => image.put(path, &bytes),
+            }
+        }
+        if damage == 2 {
+            // The scripted disk has no directories to look into.
+            continue;
+        }
+        let found = recovered(&image, 240_000).expect("a series");
+        assert!(!found.changed.is_empty() && found.kept == 4, "{damage}: {found:?}");
+    }
+}
+
+#[test]
+fn a_simulated_year_needs_no_more_memory_or_files_than_a_day() {
+    let many = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse::<u64>().ok()).unwrap_or(1);
+    let segments = 300 * many;
+    let retention = Retention { segments: Some(5), ..Retention::default() };
+    let frames = segments * BLOCK / 6;
+    let case = Case { frames, blocks: 1, retention, ..Case::default() };
+    let (mut most_open, mut most_files, mut most_index) = (0, 0, 0);
+    let Run { disk, ended, .. } = run(&case, Image::default(), |disk, _| {
+        most_open = most_open.max(disk.open_files());
+        most_files = most_files.max(disk.names());
+        most_index = most_index.max(disk.length(&index_of(Path::new("a/x"))).unwrap_or(0));
+    });
+    let (outcome, summary) = ended.expect("recorded");
+    assert!(u64::from(summary.segments) >= segments - 1, "{summary:?}");
+    assert!(outcome.ledger.holds() && outcome.ledger.lost_bytes == 0, "{:?}", outcome.ledger);
+    // Three segments of two files each are open at most, and one small file.
+    assert!(most_open <= 8, "{most_open} open files");
+    // Five closed segments, one that is being deleted, three under way; index and collection.
+    assert!(most_files <= 3 * 9 + 2, "{most_files} files");
+    assert!(most_index <= 64 * (1024 + 64), "{most_index} bytes of index");
+    assert!(disk.inodes() <= 128, "{} inodes", disk.inodes());
+}
