@@ -1,4 +1,4 @@
-//! `cargo xtask install`: command, library, header, pkg-config file, manual pages, completions, Tcl package, under one prefix.
+//! `cargo xtask install`: command, library, header, files for pkg-config and CMake, manual pages, completions, Tcl package, under one prefix.
 //!
 //! The task first builds everything in release mode. It replaces existing files atomically, so that a running program keeps the
 //! old one. `DESTDIR` in the environment precedes every path that is written to, but no path inside a file; packagers need that.
@@ -30,6 +30,23 @@ pub(crate) struct Parts {
     pub(crate) prefix: PathBuf,
     /// The folder before the prefix while installing.
     pub(crate) destination: Option<PathBuf>,
+    pub(crate) layout: Layout,
+}
+
+/// Folders below the prefix, and how programs find the library.
+pub(crate) struct Layout {
+    /// Libraries, pkg-config and CMake files.
+    pub(crate) libraries: String,
+    /// The folder that holds the folder of the Tcl package.
+    pub(crate) tcl: String,
+    /// Whether programs search the library beside themselves; not if the loader knows its folder.
+    pub(crate) searches_beside: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout { libraries: "lib".to_owned(), tcl: "lib".to_owned(), searches_beside: true }
+    }
 }
 
 /// The installed files, and the parts that were left out.
@@ -48,6 +65,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         archive,
         prefix,
         destination: std::env::var_os("DESTDIR").filter(|folder| !folder.is_empty()).map(PathBuf::from),
+        layout: Layout::default(),
     };
     let installed = lay_out(workspace, &parts)?;
     for file in &installed.files {
@@ -86,15 +104,20 @@ pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed,
     if let Some(command) = &parts.command {
         site.copy(command, "bin/hairspring", 0o755)?;
     }
-    site.copy(&parts.archive, "lib/libhairspring.a", 0o644)?;
-    let folder = site.folder("lib")?;
+    let libraries = parts.layout.libraries.as_str();
+    site.copy(&parts.archive, &format!("{libraries}/libhairspring.a"), 0o644)?;
+    let folder = site.folder(libraries)?;
     let linked = library::link_shared(workspace, &parts.archive, &folder)?;
     site.installed.files.extend(linked);
     site.copy(&workspace.root.join(library::HEADER), "include/hairspring.h", 0o644)?;
     site.copy(&workspace.root.join(library::EXEC_HEADER), "include/hairspring_exec.h", 0o644)?;
     site.copy(&workspace.root.join(library::TAP_HEADER), "include/hairspring_tap.h", 0o644)?;
     let description = site.filled_in("crates/c/hairspring.pc.in")?;
-    site.write(description.as_bytes(), "lib/pkgconfig/hairspring.pc", 0o644)?;
+    site.write(description.as_bytes(), &format!("{libraries}/pkgconfig/hairspring.pc"), 0o644)?;
+    for name in ["hairspringConfig.cmake", "hairspringConfigVersion.cmake"] {
+        let text = site.filled_in(&format!("crates/c/cmake/{name}.in"))?;
+        site.write(text.as_bytes(), &format!("{libraries}/cmake/hairspring/{name}"), 0o644)?;
+    }
     for (from, to) in [
         ("docs/completions/hairspring.bash", "share/bash-completion/completions/hairspring"),
         ("docs/completions/_hairspring", "share/zsh/site-functions/_hairspring"),
@@ -157,16 +180,31 @@ impl Site<'_> {
     fn filled_in(&self, from: &str) -> Result<String, String> {
         let text =
             fs::read_to_string(self.workspace.root.join(from)).map_err(|error| format!("read {from}: {error}"))?;
-        let prefix = self.parts.prefix.to_string_lossy();
-        Ok(text.replace("@PREFIX@", &prefix).replace("@VERSION@", library::version()))
+        let (prefix, libraries) = (self.parts.prefix.to_string_lossy(), self.parts.layout.libraries.as_str());
+        // From the folder of the CMake files, which lies two below the libraries, up to the prefix.
+        let up = vec![".."; libraries.split('/').count() + 2].join("/");
+        let filled = [
+            ("@PREFIX@", &*prefix),
+            ("@VERSION@", library::version()),
+            ("@LIBRARIES@", libraries),
+            ("@UP@", &up),
+            ("@SONAME@", &library::soname()),
+        ];
+        Ok(filled.into_iter().fold(text, |text, (name, value)| text.replace(name, value)))
     }
 
     /// A C compiler that finds the header and library here and makes programs that find the library under the prefix.
     fn compiler(&self, from_there: &str) -> Command {
         let mut compiler = library::compiler();
         compiler.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror"]);
-        compiler.arg(format!("-I{}", self.path("include").display())).arg(format!("-L{}", self.path("lib").display()));
-        compiler.arg(format!("-Wl,-rpath,$ORIGIN/{from_there}"));
+        let layout = &self.parts.layout;
+        compiler.arg(format!("-I{}", self.path("include").display()));
+        compiler.arg(format!("-L{}", self.path(&layout.libraries).display()));
+        // No path of this build in the file.
+        compiler.arg(format!("-ffile-prefix-map={}=.", self.workspace.root.display()));
+        if layout.searches_beside {
+            compiler.arg(format!("-Wl,-rpath,$ORIGIN/{from_there}"));
+        }
         compiler
     }
 
@@ -191,7 +229,7 @@ impl Site<'_> {
             self.installed.left_out.push(format!("the Tcl package: pkg-config knows no tcl; {remedy}"));
             return Ok(());
         };
-        let below = format!("lib/hairspring{}", library::version());
+        let below = format!("{}/hairspring{}", self.parts.layout.tcl, library::version());
         let package = self.folder(&below)?.join("libtclhairspring.so");
         let mut compiler = self.compiler("..");
         compiler.args(["-shared", "-fPIC", "-o"]).arg(&package);

@@ -4,6 +4,7 @@
 //! combined with another list. So the C compiler links the whole static library once more and exports the symbols of
 //! `crates/c/hairspring.map`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +23,7 @@ pub(crate) const EXEC_HEADER: &str = "crates/c/include/hairspring_exec.h";
 pub(crate) const TAP_HEADER: &str = "crates/c/include/hairspring_tap.h";
 
 /// Version of the interface in the SONAME: it changes whenever programs must be recompiled.
-const INTERFACE: u32 = 0;
+pub(crate) const INTERFACE: u32 = 0;
 
 /// The name that programs link to, and the file's name.
 pub(crate) fn soname() -> String {
@@ -73,4 +74,23 @@ pub(crate) fn run(command: &mut Command) -> Result<String, String> {
         return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
     }
     Err(format!("run {}: {}\n{}", said.join(" "), ended.status, String::from_utf8_lossy(&ended.stderr).trim()))
+}
+
+/// The functions that a header declares.
+pub(crate) fn declared(header: &str) -> BTreeSet<String> {
+    let code = header.lines().filter(|line| !line.starts_with("//") && !line.starts_with([' ', '#', '}']));
+    let calls = code.filter_map(|line| line.split_once('('));
+    calls.filter_map(|(before, _)| before.rsplit([' ', '*']).next()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_functions_of_a_header_are_found() {
+        let header = "// hs_not(this)\n#define HS_X(y) y\nconst char *hs_one(int x);\nint hs_two(const struct a *a,\n           int b);\n\
+                      int64_t hs_three(void);\n    int field;\n";
+        assert_eq!(declared(header).into_iter().collect::<Vec<_>>(), ["hs_one", "hs_three", "hs_two"]);
+    }
 }

@@ -8,6 +8,7 @@
 mod apt;
 mod book;
 mod child;
+mod components;
 mod deb;
 mod flags;
 mod r#gen;
@@ -17,9 +18,11 @@ mod library;
 mod lint;
 mod peers;
 mod prove;
+mod reproducible;
 mod shapes;
 mod tally;
 mod test;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -49,7 +52,7 @@ enum Task {
     Gen(r#gen::Arguments),
     /// Install the command, the libraries, header, manual page, completions and the Tcl package
     Install(install::Arguments),
-    /// Make a Debian package of what `install` installs, under the target directory
+    /// Make Debian packages of what `install` installs, under the target directory
     Deb,
     /// Test the drivers with the kernel's real ones, in a virtual machine
     Lab(lab::Arguments),

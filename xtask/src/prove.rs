@@ -58,12 +58,13 @@ struct Group {
     in_whole_run: bool,
 }
 
-const GROUPS: [Group; 6] = [
+const GROUPS: [Group; 7] = [
     Group { name: "general", proofs: PROOFS, in_whole_run: true },
     Group { name: "laws", proofs: laws::PROOFS, in_whole_run: true },
     Group { name: "culprits", proofs: CULPRITS, in_whole_run: true },
     Group { name: "settings", proofs: SETTINGS, in_whole_run: true },
     Group { name: "comparisons", proofs: COMPARISONS, in_whole_run: false },
+    Group { name: "distribution", proofs: DISTRIBUTION, in_whole_run: false },
     Group { name: "mutants", proofs: mutants::PROOFS, in_whole_run: false },
 ];
 
@@ -154,6 +155,22 @@ const SETTINGS: &[Proof] = &[
         claim: "`hairspring doctor` finds unasked that idle states limit event to action, and makes it at least three times as fast, within 3 minutes.",
         command: &["doctor"],
         limit_s: 240,
+    },
+];
+
+/// What strangers install. Each builds everything anew with link-time optimisation, so only when they are named.
+const DISTRIBUTION: &[Proof] = &[
+    Proof {
+        name: "crates",
+        claim: "Each crate that can be published compiles out of its own package.",
+        command: &["crates"],
+        limit_s: 3600,
+    },
+    Proof {
+        name: "packages",
+        claim: "The Debian packages have no error of lintian and are installed, used and purged in a clean system without a trace; the source distribution                 for Python builds from what it holds, in an environment that has nothing else, and imports no extra.",
+        command: &["packages"],
+        limit_s: 3600,
     },
 ];
 

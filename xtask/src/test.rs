@@ -16,6 +16,7 @@ mod book;
 mod cargo_tests;
 mod clients;
 mod crates;
+pub(crate) mod debian;
 mod examples;
 mod html;
 pub(crate) mod needs;

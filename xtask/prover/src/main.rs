@@ -16,6 +16,7 @@ mod cargo_test;
 mod conclusions;
 mod crashes;
 mod cross_check;
+mod distribution;
 mod executive;
 mod exposures;
 mod fingerprint;
@@ -215,6 +216,10 @@ enum Proof {
     },
     /// Each way to install works as README.md says
     Installs,
+    /// Each crate compiles out of its package
+    Crates,
+    /// Debian packages and the source distribution are installed, used and removed
+    Packages,
     /// What the metadata of recordings on the scripted disk say is true after every end
     Crashes {
         /// How many recordings
@@ -358,6 +363,8 @@ fn main() -> ExitCode {
         Proof::Lab => lab::prove(),
         Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Installs => installs::prove(),
+        Proof::Crates => distribution::prove_crates(),
+        Proof::Packages => distribution::prove_packages(),
         Proof::Tests { times, set, arguments } => {
             let arguments: Vec<&str> = arguments.split_whitespace().chain(["--", "--nocapture"]).collect();
             let set = set.iter().filter_map(|variable| variable.split_once('='));

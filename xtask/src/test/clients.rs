@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::Context;
-use crate::install::{self, Installed, Parts};
+use crate::install::{self, Installed, Layout, Parts};
 use crate::tally::Tally;
-use crate::{deb, library, shapes};
+use crate::{library, shapes};
 
 /// Time limit of one program; valgrind makes it about twenty times slower.
 const ONE_PROGRAM: Duration = Duration::from_secs(60);
@@ -112,7 +112,7 @@ pub(super) fn install(context: &Context, name: &str) -> Tally {
             site.case(label, site.callers(label, program, last));
         }
         site.case("DESTDIR", site.destination());
-        site.case("Debian package", site.debian());
+        site.case("pkg-config and CMake in a foreign project", site.foreign());
     })
 }
 
@@ -134,6 +134,7 @@ fn within(context: &Context, name: &str, with_command: bool, checks: impl FnOnce
         archive: workspace.release_binary("libhairspring.a"),
         prefix: prefix.clone(),
         destination: None,
+        layout: Layout::default(),
     };
     match install::lay_out(workspace, &parts) {
         Ok(installed) => {
@@ -275,7 +276,7 @@ impl Site<'_> {
         let shared = self.prefix.join("lib/libhairspring.so");
         let mut declared = BTreeSet::new();
         for header in ["include/hairspring.h", "include/hairspring_exec.h", "include/hairspring_tap.h"] {
-            declared.append(&mut self::declared(
+            declared.append(&mut library::declared(
                 &fs::read_to_string(self.prefix.join(header)).map_err(|error| error.to_string())?,
             ));
         }
@@ -352,6 +353,7 @@ impl Site<'_> {
             archive: self.prefix.join("lib/libhairspring.a"),
             prefix: "/opt/hairspring".into(),
             destination: Some(destination.clone()),
+            layout: Layout::default(),
         };
         let installed = install::lay_out(self.context.workspace, &parts)?;
         let inside = destination.join("opt/hairspring");
@@ -366,23 +368,31 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Checks that a Debian package holds the same files, and that its command runs.
-    fn debian(&self) -> Result<(), String> {
-        let (workspace, folder) = (self.context.workspace, self.folder.join("debian"));
-        let archive = self.prefix.join("lib/libhairspring.a");
-        let package = deb::pack(workspace, workspace.release_binary("hairspring"), archive, &folder)?;
-        let unpacked = folder.join("unpacked");
-        library::run(Command::new("dpkg").arg("-x").arg(&package).arg(&unpacked))?;
-        let inside = unpacked.join(deb::PREFIX.trim_start_matches('/'));
-        for file in &self.installed.files {
-            let below = file.strip_prefix(&self.prefix).map_err(|error| error.to_string())?;
-            if !inside.join(below).exists() {
-                return Err(format!("{} is not in the package", below.display()));
+    /// A project with a build system of its own finds the library by CMake, after the whole installation was moved, and by pkg-config.
+    fn foreign(&self) -> Result<(), String> {
+        let (root, moved, build) =
+            (&self.context.workspace.root, self.folder.join("moved"), self.folder.join("foreign"));
+        library::run(Command::new("cp").arg("-a").arg(&self.prefix).arg(&moved))?;
+        let mut configure = Command::new("cmake");
+        configure.arg("-S").arg(root.join("crates/c/tests/foreign")).arg("-B").arg(&build);
+        configure.arg(format!("-DCMAKE_PREFIX_PATH={}", moved.display()));
+        configure.arg(format!("-DEXAMPLE={}", root.join("crates/c/examples/delay.c").display()));
+        configure.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
+        self.run("cmake", &mut configure)?;
+        self.run("cmake --build", Command::new("cmake").arg("--build").arg(&build))?;
+        for (program, needed) in [("hairspring", Some(&moved)), ("static", None), ("HAIRSPRING", Some(&self.prefix))] {
+            let program = build.join(program);
+            let said = self.run(&format!("foreign {}", program.display()), &mut Command::new(&program))?;
+            number(&said, "late_ns")?;
+            let loaded = library::run(Command::new("ldd").arg(&program))?;
+            let found = loaded.lines().find(|line| line.contains("libhairspring.so"));
+            let is_there =
+                |prefix: &&PathBuf| found.is_some_and(|line| line.contains(&*prefix.join("lib").to_string_lossy()));
+            if !needed.as_ref().map_or(found.is_none(), is_there) {
+                return Err(format!("{} has the wrong library: {found:?}", program.display()));
             }
         }
-        let said = library::run(Command::new(inside.join("bin/hairspring")).arg("--version"))?;
-        let described = library::run(Command::new("dpkg-deb").arg("--field").arg(&package).arg("Version"))?;
-        if said.contains(described.trim()) { Ok(()) } else { Err(format!("version {described} of {said}")) }
+        Ok(())
     }
 }
 
@@ -392,23 +402,9 @@ fn number(said: &str, key: &str) -> Result<u64, String> {
     value.and_then(|value| value.parse().ok()).ok_or_else(|| format!("it printed no line {key} with a number:\n{said}"))
 }
 
-/// The functions that a header declares.
-fn declared(header: &str) -> BTreeSet<String> {
-    let code = header.lines().filter(|line| !line.starts_with("//") && !line.starts_with([' ', '#', '}']));
-    let calls = code.filter_map(|line| line.split_once('('));
-    calls.filter_map(|(before, _)| before.rsplit([' ', '*']).next()).map(str::to_owned).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_functions_of_a_header_are_found() {
-        let header = "// hs_not(this)\n#define HS_X(y) y\nconst char *hs_one(int x);\nint hs_two(const struct a *a,\n           int b);\n\
-                      int64_t hs_three(void);\n    int field;\n";
-        assert_eq!(declared(header).into_iter().collect::<Vec<_>>(), ["hs_one", "hs_three", "hs_two"]);
-    }
 
     #[test]
     fn a_number_is_read_from_its_line() {

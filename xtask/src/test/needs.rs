@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::{aarch64, windows};
+use super::{aarch64, debian, windows};
 use crate::lab::kind::Kind;
 use crate::lab::supplies;
 use crate::workspace::Workspace;
@@ -35,6 +35,8 @@ pub(crate) enum Need {
     Packaged(&'static str, &'static str),
     /// Tcl, with the files to compile an extension.
     Tcl,
+    /// The archive of a minimal Debian, in which root can install packages.
+    CleanDebian,
 }
 
 /// Writes the C header. Debian keeps a recent one for its web browsers.
@@ -105,6 +107,13 @@ impl Need {
                 let (what, installable) = (missing.what, missing.installable);
                 Some(Missing { what, remedy: remedy.to_owned(), installable })
             }
+            Need::CleanDebian if !is_root() => Some(Missing {
+                what: "installing packages in a clean system needs root".to_owned(),
+                remedy: "run this step as root".to_owned(),
+                installable: false,
+            }),
+            Need::CleanDebian => (!debian::base(workspace).is_file())
+                .then(|| not_installed("a minimal Debian for clean installations", "mmdebstrap")),
             Need::Program(name) | Need::Packaged(name, _) if in_path(name).is_some() => None,
             Need::Program(name) => Some(not_installed(name, name)),
             Need::Packaged(name, package) => Some(not_installed(name, package)),

@@ -22,6 +22,12 @@ pub(super) fn with_package(workspace: &Workspace) -> PathBuf {
     workspace.scratch("package").join("bin/python")
 }
 
+/// The wheel that this step has built.
+pub(super) fn built_wheel(workspace: &Workspace) -> Option<PathBuf> {
+    let files = fs::read_dir(workspace.scratch("wheel")).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(|path| path.extension().is_some_and(|ending| ending == "whl")).max()
+}
+
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
     if let Err(why) = install(context, name) {

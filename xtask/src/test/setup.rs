@@ -14,7 +14,7 @@ use std::process::Command;
 
 use super::needs::{self, FOR_SINGLE_TESTS, Need};
 use super::steps::{Run, STEPS, Step};
-use super::{Context, aarch64, windows};
+use super::{Context, aarch64, debian, windows};
 use crate::apt::{Apt, Must};
 use crate::lab::kind::Kind;
 use crate::lab::supplies;
@@ -57,6 +57,8 @@ fn install_all(context: &Context, name: &str) -> Tally {
             Need::Lab => supplies::install(context.workspace, Kind::Pc, &mut |command| must(context, command)),
             Need::Program(name) | Need::Packaged(_, name) => from_debian(context, &[name]),
             Need::Tcl => from_debian(context, &needs::TCL_PACKAGES),
+            Need::CleanDebian => from_debian(context, &["mmdebstrap"])
+                .and_then(|()| must(context, &mut debian::make_base(context.workspace)?).map(drop)),
         };
         let still = outcome.err().or_else(|| need.missing(context.workspace).map(|missing| missing.to_string()));
         if let Some(why) = still {

@@ -4,7 +4,9 @@
 //! their own step: their dependencies are heavy, and unified features would change the builds of the other steps.
 
 use super::needs::Need;
-use super::{Context, aarch64, book, cargo_tests, clients, crates, examples, html, python, readme, shapes, windows};
+use super::{
+    Context, aarch64, book, cargo_tests, clients, crates, debian, examples, html, python, readme, shapes, windows,
+};
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -30,7 +32,7 @@ pub(crate) const COMMAND: &str = "command";
 
 /// Whether the step runs the built command.
 pub(crate) fn runs_command(step: &str) -> bool {
-    matches!(step, "gen" | "html" | "book" | "install")
+    matches!(step, "gen" | "html" | "book" | "install" | "debian")
 }
 
 pub(crate) const STEPS: &[Step] = &[
@@ -186,8 +188,8 @@ pub(crate) const STEPS: &[Step] = &[
     },
     Step {
         name: "install",
-        about: "the installation is complete, and works in its place",
-        needs: &[Need::Tcl],
+        about: "the installation is complete, and works in its place and for a foreign project",
+        needs: &[Need::Tcl, Need::Program("cmake")],
         limit_s: 600,
         run: Run::Call(clients::install),
     },
@@ -221,5 +223,18 @@ pub(crate) const STEPS: &[Step] = &[
             arguments: &["clippy", "-p", "peers", "--all-targets", "--", "-D", "warnings"],
             environment: &[],
         },
+    },
+    Step {
+        name: "debian",
+        about: "the Debian packages: lintian, and installed, used and purged in a clean system",
+        needs: &[
+            Need::Tcl,
+            Need::Python,
+            Need::Packaged("dpkg-shlibdeps", "dpkg-dev"),
+            Need::Program("lintian"),
+            Need::CleanDebian,
+        ],
+        limit_s: 420,
+        run: Run::Call(debian::check),
     },
 ];

@@ -1,0 +1,110 @@
+//! Proofs about what strangers get: crates, Debian packages, the source distribution for Python.
+//!
+//! Each is a list of shell commands with the figures that they print as lines `figure NAME: VALUE`. `$T` is an empty folder on the disk of the
+//! target directory. A command that cannot be tried here prints `not run: WHY` and ends with 77.
+
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::{Map, Value, json};
+
+use super::{NOT_RUN, Verdict};
+
+/// A step: what it is called, and the words for `sh -eu`.
+type Step = (&'static str, &'static str);
+
+/// Each crate is compiled out of its package, in the order of their dependencies.
+const CRATES: &[Step] = &[(
+    "cargo package",
+    "list=$(cargo metadata --no-deps --format-version 1 | python3 -c 'import json, sys\n\
+     for p in json.load(sys.stdin)[\"packages\"]:\n    if p[\"publish\"] is None: print(\"-p\", p[\"name\"])')\n\
+     cargo package --locked --allow-dirty --target-dir $T/target $list\n\
+     echo figure crates: $(ls $T/target/package/*.crate | wc -l)",
+)];
+
+/// The whole life of the Debian packages, and a wheel and the source distribution in environments of their own.
+const PACKAGES: &[Step] = &[
+    ("Debian packages", "cargo xtask test --only debian && echo figure Debian steps: 1"),
+    (
+        "source distribution",
+        "python3 -m venv $T/build && $T/build/bin/pip install --quiet maturin==1.16.0\n\
+         $T/build/bin/python -m maturin sdist --manifest-path bindings/python/Cargo.toml --out $T/sdist\n\
+         mkdir $T/unpacked && tar -xzf $T/sdist/*.tar.gz -C $T/unpacked\n\
+         python3 -m venv $T/alone && cd $T && $T/alone/bin/pip install --quiet $T/unpacked/*\n\
+         $T/alone/bin/python -c 'import sys, hairspring; assert not {\"numpy\", \"pandas\", \"dask\", \"xarray\", \"p4p\"} & set(sys.modules); \
+         assert hairspring.delay(50e-6).late_ns >= 0'\n\
+         echo figure files in the source distribution: $(find $T/unpacked -type f | wc -l)",
+    ),
+];
+
+pub(crate) fn prove_crates() -> Verdict {
+    prove(CRATES)
+}
+
+pub(crate) fn prove_packages() -> Verdict {
+    prove(PACKAGES)
+}
+
+fn prove(steps: &[Step]) -> Verdict {
+    let mut figures = Map::new();
+    // Not in memory: a release is large.
+    let place = std::fs::create_dir_all("target").and_then(|()| tempfile::tempdir_in("target"));
+    let outcome = place.map_err(|error| format!("make a folder: {error}")).and_then(|folder| {
+        let folder = std::path::absolute(folder.path()).map_err(|error| error.to_string())?;
+        steps.iter().try_for_each(|(name, words)| {
+            let begun = Instant::now();
+            let said = run(name, words, &folder)?;
+            figures.extend(figures_in(&said));
+            figures.insert(format!("{name}, s"), json!(begun.elapsed().as_secs()));
+            Ok(())
+        })
+    });
+    if let Err(why) = &outcome {
+        let (name, why) = why.strip_prefix(CANNOT).map_or(("defect", why.as_str()), |why| (NOT_RUN, why));
+        figures.insert(name.to_owned(), json!(why));
+    }
+    Verdict { passed: outcome.is_ok(), figures }
+}
+
+/// How a step says that it cannot be tried here.
+const CANNOT: &str = "not run: ";
+
+fn run(name: &str, words: &str, folder: &std::path::Path) -> Result<String, String> {
+    println!("{name}:\n{words}");
+    let output = Command::new("sh").args(["-euc", words]).env("T", folder).output();
+    let output = output.map_err(|error| format!("{name}: run sh: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    println!("{said}{errors}");
+    if output.status.success() {
+        return Ok(said);
+    }
+    if let Some(why) = said.lines().find(|line| line.starts_with(CANNOT)).filter(|_| output.status.code() == Some(77)) {
+        return Err(why.to_owned());
+    }
+    let last: Vec<&str> = errors.lines().rev().take(3).collect();
+    Err(format!("{name}: {}: {}", output.status, last.into_iter().rev().collect::<Vec<_>>().join(" | ")))
+}
+
+/// The lines `figure NAME: VALUE`.
+fn figures_in(said: &str) -> Vec<(String, Value)> {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("figure ")?.split_once(": "));
+    lines
+        .map(|(name, value)| (name.to_owned(), value.parse::<u64>().map_or_else(|_| json!(value), |n| json!(n))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_fails_is_a_defect_and_figures_are_read() {
+        let good = prove(&[("count", "echo figure lines: 3; echo other")]);
+        assert!(good.passed && good.figures["lines"] == json!(3));
+        let bad = prove(&[("first", "false"), ("second", "echo figure lines: 3")]);
+        assert!(!bad.passed && bad.figures["defect"].as_str().is_some_and(|why| why.starts_with("first")));
+        let absent = prove(&[("tool", "echo 'not run: no tool'; exit 77")]);
+        assert_eq!((absent.passed, &absent.figures[NOT_RUN]), (false, &json!("no tool")));
+    }
+}
