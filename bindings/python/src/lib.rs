@@ -9,6 +9,7 @@
 //! **Interpreters.** Only the main interpreter of the process; others get an `ImportError`. A free-threaded Python turns the GIL
 //! on for this module.
 
+mod archive;
 mod arguments;
 mod instant;
 mod interpreter;
@@ -30,6 +31,8 @@ mod window;
 mod _hairspring {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::archive::SheetArchive;
     #[pymodule_export]
     use crate::instant::Instant;
     #[pymodule_export]

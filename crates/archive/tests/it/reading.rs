@@ -1,9 +1,9 @@
 //! Finding sheets and machines, and their history.
 
-use hairspring_archive::{ArchiveError, machine_id};
+use hairspring_archive::{ArchiveError, FiguresOf, machine_id};
 use hairspring_sheet::{CutVerdict, FactValue, RowPattern, render, trends};
 
-use crate::{ID, archive, sheet, text};
+use crate::{ID, OTHER, archive, sheet, text};
 
 #[test]
 fn a_sheet_is_found_by_the_beginning_of_its_id() {
@@ -59,4 +59,23 @@ fn a_history_is_cut_where_the_kernel_changed_and_not_where_the_load_did() {
     let kernel = ("kernel.release".to_owned(), "6.8".to_owned(), "6.9".to_owned());
     assert_eq!((cut.sheet, cut.conditions.as_slice()), (12, [kernel].as_slice()));
     assert!(matches!(cut.verdict, CutVerdict::Changed(least) if least > 0.4), "{cut:?}");
+}
+
+#[test]
+fn figures_of_many_sheets_are_one_table() {
+    let (_folder, mut archive) = archive();
+    for day in 0..3 {
+        archive.add(&text(day, "6.8", 1.0 + day as f64)).expect("added");
+    }
+    let all = archive.figures(&FiguresOf::default()).expect("read");
+    assert_eq!((all.sheets.len(), all.quantities.len(), all.figures.len()), (3, 2, 6));
+    let only = vec![RowPattern::parse("delays.*").expect("a pattern"), RowPattern::parse(OTHER).expect("a pattern")];
+    let few = archive.figures(&FiguresOf { only, ..FiguresOf::default() }).expect("read");
+    assert_eq!((few.figures.len(), few.quantities[0].id.as_str()), (3, OTHER));
+    let of = |figure: &&hairspring_archive::ArchivedFigure| all.quantities[figure.quantity].id == ID;
+    let medians: Vec<f64> = all.figures.iter().filter(of).map(|figure| figure.median.round()).collect();
+    assert_eq!(medians, [20.0, 40.0, 60.0]);
+    let machine = Some(archive.machine(None).expect("one"));
+    let none = FiguresOf { machine, effort: Some("thorough".to_owned()), only: Vec::new() };
+    assert_eq!(archive.figures(&none).expect("read").figures, []);
 }

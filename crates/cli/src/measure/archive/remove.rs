@@ -58,5 +58,9 @@ pub(super) fn run(archive: &mut Archive, arguments: &Arguments) -> Result<Exit, 
         ));
     }
     let ids: Vec<String> = going.into_iter().map(|sheet| sheet.id).collect();
-    output::print(&format!("{} removed\n", archive.remove(&ids)?))
+    let removed = archive.remove(&ids)?;
+    let size = removed.not_smaller.map_or(String::new(), |why| {
+        format!("; the file is as large as before, and later sheets use the space, because it failed to {why}")
+    });
+    output::print(&format!("{} removed{size}\n", removed.sheets))
 }

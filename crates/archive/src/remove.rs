@@ -1,0 +1,44 @@
+//! Removing sheets.
+
+use rusqlite::OptionalExtension;
+
+use crate::{Archive, ArchiveError};
+
+/// What a removal did.
+#[derive(Debug)]
+pub struct Removed {
+    /// How many of the sheets were there, and are gone.
+    pub sheets: usize,
+    /// Why the file is as large as before, if it is: SQLite writes a smaller copy of it first, and a full disk has no room for that. Sheets
+    /// that are added later use the space.
+    pub not_smaller: Option<ArchiveError>,
+}
+
+impl Archive {
+    /// Removes sheets by their whole ids, and gives their space back where the disk has room for a copy of the file.
+    ///
+    /// # Errors
+    /// The archive cannot be written. Then it is unchanged.
+    pub fn remove<T: AsRef<str>>(&mut self, ids: &[T]) -> Result<Removed, ArchiveError> {
+        let transaction = self.writing()?;
+        let mut sheets = 0;
+        for id in ids {
+            let number =
+                transaction.query_row("SELECT number FROM sheet WHERE id = ?1", [id.as_ref()], |row| row.get(0));
+            let Some(number): Option<i64> = number.optional()? else { continue };
+            transaction.execute("DELETE FROM figure WHERE sheet = ?1", [number])?;
+            transaction.execute("DELETE FROM sheet WHERE number = ?1", [number])?;
+            transaction.execute("DELETE FROM document WHERE sheet = ?1", [number])?;
+            sheets += 1;
+        }
+        transaction.execute_batch(
+            "DELETE FROM base WHERE number NOT IN (SELECT base FROM document WHERE base IS NOT NULL);
+             DELETE FROM fact WHERE conditions NOT IN (SELECT conditions FROM sheet);
+             DELETE FROM conditions WHERE number NOT IN (SELECT conditions FROM sheet);
+             DELETE FROM machine WHERE number NOT IN (SELECT machine FROM sheet);",
+        )?;
+        transaction.commit()?;
+        let not_smaller = if sheets > 0 { self.connection.execute_batch("VACUUM").err() } else { None };
+        Ok(Removed { sheets, not_smaller: not_smaller.map(ArchiveError::from) })
+    }
+}
