@@ -127,7 +127,7 @@ mod tests {
             Beginning { monotonic: at(11_000_000_000), realtime: Nanos::ZERO, within: Nanos::from_millis(2) };
         let bounds = from().bounds(beginning, &clock(1, Nanos::from_secs(999)));
         // 9.997 to 10 s at 1000 frames per second, give or take 200 ppm.
-        assert_eq!(bounds, GapBounds { first: Frames(5000), least: Frames(9995), most: Frames(10_004) });
+        assert_eq!(bounds, GapBounds { first: Frames(5000), least: Frames(9995), most: Frames(10_003) });
     }
 
     #[test]
