@@ -1,5 +1,6 @@
 // The live tap from C: reads a recording of one channel of 32 bits whose samples count the frames (data=counter), until its end.
 // Arguments: the folder of the test, the path of the tap.
+#define _GNU_SOURCE
 #include "check.h"
 #include <hairspring_tap.h>
 #include <string.h>
@@ -48,7 +49,7 @@ int main(int count, char **words)
     IS(HS_OK, hs_tap_describe(tap, &about));
     CHECK(about.channels == 1 && about.container == HS_TAP_I32 && about.grain_bytes == 4 && about.rate_frames == 1000000);
     int state = HS_TAP_RUNNING;
-    uint64_t seen = 0, missed = 0, first = UINT64_MAX, told, lost;
+    uint64_t seen = 0, missed = 0, first = UINT64_MAX, all_missed, lost;
     static int32_t samples[4096];
     hs_tap_piece piece = { .size = sizeof piece };
     for (;;) {
@@ -69,8 +70,8 @@ int main(int count, char **words)
         seen += piece.frames;
     }
     CHECK(state == HS_TAP_FINISHED && seen > 0 && first + seen + missed == 1000000);
-    IS(HS_OK, hs_tap_state(tap, &state, &told, &lost));
-    CHECK(told == missed && lost == 0 && state == HS_TAP_FINISHED);
+    IS(HS_OK, hs_tap_state(tap, &state, &all_missed, &lost));
+    CHECK(all_missed == missed && lost == 0 && state == HS_TAP_FINISHED);
     IS(HS_OK, hs_tap_skip_to_newest(tap, 10));
     IS(HS_OK, hs_tap_read(tap, samples, sizeof samples, &piece));
     CHECK(piece.frames == 10 && piece.first_frame == 999990);
