@@ -26,7 +26,8 @@ const WAYS: &[(&str, &str)] = &[
     ("Tcl of README.md", "TCLLIBPATH=$T/prefix/lib tclsh $T/readme.tcl"),
     (
         "cargo xtask deb",
-        "cargo xtask deb && dpkg-deb --extract target/debian/*.deb $T/deb && $T/deb/usr/bin/hairspring delay 10us",
+        "cargo xtask deb && for package in target/debian/*.deb; do dpkg-deb --extract $package $T/deb; done && \
+         $T/deb/usr/bin/hairspring delay 10us",
     ),
     (
         "pip install, and Python of README.md",
