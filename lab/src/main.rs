@@ -19,6 +19,7 @@ mod pps;
 mod serial;
 mod sheets;
 mod shell;
+mod sound;
 mod units;
 
 use std::fs::File;
@@ -59,9 +60,17 @@ const TESTS: &[(&str, Test)] = &[
     ("pci.dma", pci::dma),
     ("pci.interrupts", pci::interrupts),
     ("uio.unit", units::uio),
+    ("sound.content", sound::content),
+    ("sound.overruns", sound::overruns),
+    ("sound.drift", sound::drift),
+    ("sound.oracles", sound::oracles),
+    ("sound.play", sound::play),
+    ("sound.positions", sound::positions),
+    ("sound.refusals", sound::refusals),
     ("disk.raid0", disks::raid0),
     ("disk.errors", disks::errors),
     ("disk.dropped", disks::dropped),
+    ("sound.unplugged", sound::unplugged),
     ("serial.unplugged", serial::unplugged),
     ("pci.unplugged", pci::unplugged),
 ];

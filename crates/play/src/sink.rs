@@ -14,6 +14,7 @@
 
 pub mod feed;
 pub mod output;
+pub mod sound;
 pub mod unclocked;
 pub mod virtual_output;
 
@@ -24,6 +25,7 @@ use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
 pub use feed::{Feed, FeedPiece, GapFill};
 pub use output::{Checked, Checker, Null, Output, Writer};
+pub use sound::SoundOutput;
 pub use unclocked::Unclocked;
 pub use virtual_output::VirtualOutput;
 

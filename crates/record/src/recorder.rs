@@ -262,6 +262,8 @@ pub struct Recorder {
     frame: Frames,
     timeline: Timeline,
     gaps: Vec<Gap>,
+    /// The lengths of those that are known as intervals only.
+    bounds: Vec<GapBounds>,
     skips: Vec<Skip>,
     /// Frames left out just now; entered when something else comes.
     pending_skip: Option<Skip>,
@@ -379,6 +381,7 @@ impl Recorder {
             frame: Frames(0),
             timeline: Timeline::new(layout),
             gaps: Vec::with_capacity(1024),
+            bounds: Vec::new(),
             skips: Vec::new(),
             pending_skip: None,
             triggers: Vec::new(),

@@ -9,6 +9,7 @@
 //!
 //! A stop drains: all data that the source has produced by then are recorded.
 
+mod bounds;
 mod error;
 mod guards;
 mod segments;
@@ -47,6 +48,7 @@ pub use error::RecordError;
 pub use segments::{AskedLength, SeriesConfig};
 pub use threads::{RecordingThreads, ThreadGrant, node_cpus};
 
+use bounds::{SharedBounds, hand_over};
 use guards::{Leaves, SpaceWatch, said, watch_space};
 use serving::serve;
 use writer::Writer;
@@ -203,6 +205,7 @@ struct Board {
     status: Mutex<Status>,
     /// The number of the present segment and one more; 0 if it is no series.
     segment: AtomicU64,
+    bounds: SharedBounds,
     /// Free space in the file systems of all targets, or [`NOT_SAID`].
     free_bytes: AtomicU64,
     ended: OnceLock<Instant>,
@@ -266,8 +269,7 @@ struct Shown {
 /// within it. `progress` is called about ten times a second, with all cards in order.
 ///
 /// # Errors
-/// The recording could not begin, and nothing was recorded. Later failures are in the outcome, except panics:
-/// [`RecordError::Panicked`].
+/// The recording could not begin, and nothing was recorded. Later failures are in the outcome, except panics: [`RecordError::Panicked`].
 pub fn record(
     inputs: Vec<Input>,
     config: &RecordConfig,
@@ -562,14 +564,6 @@ fn drive(recorder: &mut Writer, board: &Board, now: &dyn Fn() -> Instant, notes:
             Step::Wait(until) => recorder.wait(until),
         }
     }
-}
-
-/// Gives the recorder what the source's thread has learnt of time.
-fn hand_over(recorder: &mut Writer, board: &Board, notes: &Receiver<ClockNote>) {
-    if let Some(beginning) = board.began().filter(|began| recorder.beginning() != Some(*began)) {
-        recorder.begins(beginning);
-    }
-    notes.try_iter().for_each(|note| recorder.note(note));
 }
 
 fn status_of(recorder: &Writer, board: &Board) -> Status {

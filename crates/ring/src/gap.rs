@@ -90,6 +90,17 @@ pub struct Gap {
     pub found: Instant,
 }
 
+/// The true length of a gap that is only known as an interval. The gap states the lower bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GapBounds {
+    /// The first frame of the gap.
+    pub first: Frames,
+    /// The fewest frames that it can have.
+    pub least: Frames,
+    /// The most frames that it can have.
+    pub most: Frames,
+}
+
 /// Frames that were not recorded because no trigger selected them. They are omitted, not lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skip {

@@ -22,7 +22,7 @@ mod ring;
 pub mod units;
 
 pub use end::{End, OnOverrun};
-pub use gap::{Gap, GapCause, Skip};
+pub use gap::{Gap, GapBounds, GapCause, Skip};
 pub use layout::{Container, Layout};
 pub use memory::{Memory, Pages};
 pub use ring::{Consumer, Fill, Producer, RingError, SharedRing, Tap, ring};

@@ -8,7 +8,7 @@
 pub(crate) mod descriptor;
 pub mod reader;
 #[cfg(test)]
-mod test_consumer;
+pub(crate) mod test_consumer;
 pub mod udp;
 pub mod virtual_card;
 
@@ -19,6 +19,7 @@ use hairspring_ring::{End, OnOverrun};
 
 use crate::pattern::Pattern;
 use hairspring_ring::Producer;
+use hairspring_ring::gap::GapBounds;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
@@ -123,6 +124,8 @@ pub struct FrameStamp {
 pub enum StampTime {
     /// `CLOCK_MONOTONIC`.
     Monotonic(Instant),
+    /// Between two readings of `CLOCK_MONOTONIC`.
+    Between(Instant, Instant),
     /// The time of day (`CLOCK_REALTIME`), by which the kernel stamps datagrams.
     Realtime(Nanos),
 }
@@ -185,6 +188,11 @@ pub trait Source: Send {
     /// The newest frame that the source or the kernel has stamped.
     fn newest_stamp(&self) -> Option<FrameStamp> {
         None
+    }
+
+    /// The declared gaps whose length is known as an interval only, in order. An entry may still grow while it is the last.
+    fn gap_bounds(&self) -> &[GapBounds] {
+        &[]
     }
 
     /// The counts so far.

@@ -50,6 +50,8 @@ mod round;
 mod sheet_run;
 mod sleeps;
 #[cfg(target_os = "linux")]
+mod sound;
+#[cfg(target_os = "linux")]
 pub mod transfer;
 #[cfg(target_os = "linux")]
 pub mod workload;

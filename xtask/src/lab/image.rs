@@ -38,6 +38,9 @@ pub(super) fn image(
         let folder = if name.starts_with("ld-linux") { "lib64" } else { "lib" };
         archive.add(&format!("{folder}/{name}"), PROGRAM, &read(library)?);
     }
+    for (place, file) in &supplies.others {
+        archive.add(place, PROGRAM, &read(file)?);
+    }
     archive.add("init", PROGRAM, &read(init)?);
     let files = module_files(&supplies.modules);
     let (mut list, mut added) = (String::new(), BTreeSet::new());

@@ -32,6 +32,18 @@ const PC_MODULES: Modules = &[
     // The checksum that ext4 requests from the kernel's crypto API by name.
     ("crc32c_generic", ""),
     ("ext4", ""),
+    // A card that hands what is played to what records, and the codec of QEMU's card with its controller.
+    ("snd-aloop", "index=0 pcm_substreams=4"),
+    ("snd-hda-codec-generic", ""),
+    ("snd-hda-intel", "index=1"),
+];
+/// Programs for sound cards with their library: the place in the guest, and the place in their packages.
+const PC_OTHERS: &[(&str, &str)] = &[
+    ("bin/aplay", "usr/bin/aplay"),
+    ("bin/arecord", "usr/bin/aplay"),
+    ("bin/amixer", "usr/bin/amixer"),
+    ("lib/libasound.so.2", "usr/lib/x86_64-linux-gnu/libasound.so.2"),
+    ("lib/alsa.conf", "usr/share/alsa/alsa.conf"),
 ];
 /// The driver of the lines is built in.
 const BOARD_MODULES: Modules = &[("virtio_pci", ""), ("virtio_console", "")];
@@ -53,6 +65,22 @@ impl Kind {
                 ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
                 ("aarch64-linux-gnu-strip", "binutils-aarch64-linux-gnu"),
             ],
+        }
+    }
+
+    /// Packages of programs that run in the machine, not here.
+    pub(crate) fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Pc => &["alsa-utils", "libasound2", "libasound2-data"],
+            Self::Board => &[],
+        }
+    }
+
+    /// Programs and files of these packages: the place in the machine, and the place in the package.
+    pub(crate) fn others(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Pc => PC_OTHERS,
+            Self::Board => &[],
         }
     }
 

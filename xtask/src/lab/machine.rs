@@ -117,6 +117,9 @@ impl Machine {
             Kind::Pc => {
                 command.args(["-serial", "null", "-parallel", &format!("file:{}", port.display())]);
                 command.args(["-device", "edu,dma_mask=0xffffffff"]);
+                // A sound card whose input is silence at its own rate.
+                command.args(["-audiodev", "none,id=sound", "-device", "intel-hda"]);
+                command.args(["-device", "hda-duplex,audiodev=sound"]);
             }
             Kind::Board => drop(command.args(wires.arguments())),
         }

@@ -1,4 +1,5 @@
-//! Requirements of the lab beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox; for the board also a linker.
+//! Requirements of the lab beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox; for the PC also the well-known programs for
+//! sound cards, to compare with; for the board also a linker.
 //!
 //! Installing QEMU and the linker needs root. The kernel and BusyBox are only downloaded and unpacked into the target directory;
 //! they never run on this system. The newest kernel is looked up at run time.
@@ -28,6 +29,8 @@ pub(crate) struct Supplies {
     /// The folder of modules.
     pub(crate) modules: PathBuf,
     pub(crate) busybox: PathBuf,
+    /// Other programs and their files, with their places in the guest.
+    pub(crate) others: Vec<(&'static str, PathBuf)>,
 }
 
 /// Finds the unpacked files.
@@ -38,7 +41,12 @@ pub(crate) fn find(workspace: &Workspace, kind: Kind) -> Option<Supplies> {
         only(&root.join("lib/modules"), |_| true).or_else(|| only(&root.join("usr/lib/modules"), |_| true))?;
     let busybox =
         ["bin/busybox", "usr/bin/busybox"].map(|path| root.join(path)).into_iter().find(|path| path.is_file())?;
-    Some(Supplies { kernel, modules, busybox })
+    let other = |(to, from): &(&'static str, &str)| {
+        let path = root.join(from);
+        path.exists().then_some((*to, path))
+    };
+    let others = kind.others().iter().map(other).collect::<Option<Vec<_>>>()?;
+    Some(Supplies { kernel, modules, busybox, others })
 }
 
 /// `None` when all requirements are met.
@@ -95,8 +103,10 @@ pub(crate) fn install(workspace: &Workspace, kind: Kind, must: Must<'_>) -> Resu
     let found = apt.run("apt-cache", &["search", "--names-only", &kernels], must)?;
     let kernel = newest(&found).ok_or_else(|| format!("find a package {kernels} in the Debian archive"))?;
     println!("       downloading {kernel} and {BUSYBOX}");
-    let packages = [kernel, BUSYBOX.to_owned()].map(|package| format!("{package}:{architecture}"));
-    apt.run("apt-get", &["--quiet", "download", &packages[0], &packages[1]], must)?;
+    let packages = [&*kernel, BUSYBOX].into_iter().chain(kind.packages().iter().copied());
+    let packages: Vec<String> = packages.map(|package| format!("{package}:{architecture}")).collect();
+    let arguments = ["--quiet", "download"].into_iter().chain(packages.iter().map(String::as_str));
+    apt.run("apt-get", &arguments.collect::<Vec<_>>(), must)?;
     // Unpacked into a temporary folder and renamed, so that the kernel is never incomplete.
     let partial = folder.join("partial");
     let _ = fs::remove_dir_all(&partial);

@@ -119,6 +119,14 @@ fn limit(requirement: &Requirement) -> f64 {
 /// The period of the loop that a sheet watches.
 const SHEET_PERIOD: Nanos = Nanos::from_millis(1);
 
+/// The periods of a sound card that a sheet watches, in frames at 48 kHz.
+const SOUND_FRAMES: [i64; 3] = [64, 128, 256];
+
+/// How long a period of so many frames at 48 kHz lasts, to the nanosecond.
+fn sound_period(frames: i64) -> Nanos {
+    Nanos::new((frames as f64 * 1e9 / 48_000.0).round() as i64)
+}
+
 /// The rows that hold the evidence, best first.
 fn rows(requirement: &Requirement) -> Result<Vec<String>, String> {
     let class = if requirement.ordinary { "other" } else { "fifo" };
@@ -126,7 +134,12 @@ fn rows(requirement: &Requirement) -> Result<Vec<String>, String> {
         Workload::Loop(SHEET_PERIOD) if requirement.ordinary => vec!["disturbance.wakeup_other.late".to_owned()],
         Workload::Loop(SHEET_PERIOD) => vec!["disturbance.wakeup.late".to_owned()],
         Workload::Loop(period) => {
-            return Err(format!("a sheet has only a loop with a period of {SHEET_PERIOD}, not of {period}"));
+            // A sound card's periods are such loops, if there is a card.
+            let frames = SOUND_FRAMES.into_iter().find(|frames| sound_period(*frames) == period);
+            let Some(frames) = frames.filter(|_| !requirement.ordinary) else {
+                return Err(format!("a sheet has only a loop with a period of {SHEET_PERIOD}, not of {period}"));
+            };
+            vec![format!("sound.period.48khz_{frames}.late")]
         }
         Workload::Reaction(source) => vec![format!("reaction.{}.total", source.segment())],
         Workload::Gaps => return Err("a sheet lists gaps only by cause".to_owned()),
@@ -146,6 +159,14 @@ mod tests {
 
     fn requirement() -> Requirement {
         "loop 1kHz jitter 50us".parse().expect("a requirement")
+    }
+
+    #[test]
+    fn a_buffer_of_a_sound_card_is_answered_by_its_own_row() {
+        let rows = |text: &str| super::rows(&text.parse().expect("a requirement"));
+        assert_eq!(rows("audio 48kHz/64").as_deref(), Ok(&["sound.period.48khz_64.late".to_owned()][..]));
+        assert_eq!(rows("audio 48kHz/256").as_deref(), Ok(&["sound.period.48khz_256.late".to_owned()][..]));
+        assert!(rows("audio 44.1kHz/64").is_err() && rows("audio 48kHz/64 ordinary").is_err());
     }
 
     #[test]

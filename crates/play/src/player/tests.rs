@@ -1,5 +1,7 @@
 //! Both halves of a player in virtual time, on a disk that does what a script says.
 
+mod sound;
+
 use std::path::Path;
 use std::sync::Mutex;
 

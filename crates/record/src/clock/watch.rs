@@ -142,11 +142,15 @@ impl ClockWatch {
     /// The mark of a frame that the source or the kernel has stamped. A stamp in the time of day counts by the pair just taken. The kernel
     /// stamps before the program sees the datagram, so a later stamp, after a step of the clock, is not believed.
     fn stamped(&self, stamp: FrameStamp) -> Option<Mark> {
-        let (at, within, how) = match stamp.taken {
-            StampTime::Monotonic(at) => (at, Nanos::ZERO, MarkSource::Card),
-            StampTime::Realtime(time) => (self.pair.monotonic_at(time)?, self.pair.within, MarkSource::Kernel),
+        let (earliest, latest, how) = match stamp.taken {
+            StampTime::Monotonic(at) => (at, at, MarkSource::Card),
+            StampTime::Between(earliest, latest) => (earliest, latest, MarkSource::Card),
+            StampTime::Realtime(time) => {
+                let (at, within) = (self.pair.monotonic_at(time)?, self.pair.within);
+                (at - within, at + within, MarkSource::Kernel)
+            }
         };
-        let (earliest, latest) = (at - within - STAMP_STEP, at + within);
+        let earliest = earliest - STAMP_STEP;
         let is_possible = earliest <= self.pair.monotonic && latest >= self.started;
         is_possible.then_some(Mark { frame: stamp.frame, earliest, latest, how })
     }

@@ -29,6 +29,7 @@ use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::Frames;
 
 pub use encoding::DecodeError;
+pub use hairspring_ring::gap::GapBounds;
 pub use reader::{Journal, JournalContents, Stopped};
 
 /// Length of a record in bytes.
@@ -79,17 +80,6 @@ pub struct InSeries {
     pub previous: RecordingId,
     /// How often the series was resumed before this segment.
     pub epoch: u16,
-}
-
-/// The true length of a gap that is only known as an interval. The gap states the lower bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GapBounds {
-    /// The first frame of the gap.
-    pub first: Frames,
-    /// The fewest frames that it can have.
-    pub least: Frames,
-    /// The most frames that it can have.
-    pub most: Frames,
 }
 
 /// A text that is not the 32 hexadecimal digits of a [`RecordingId`].

@@ -211,6 +211,12 @@ impl Recorder {
                 bounds.least.0, bounds.first.0
             ));
         }
+        if !self.bounds.is_empty() {
+            let more: u64 = self.bounds.iter().map(|bounds| bounds.most.0 - bounds.least.0).sum();
+            reasons.push(format!(
+                "up to {more} frames more may be missing there, because only the clock says how many passed"
+            ));
+        }
         match end {
             End::Overrun => reasons.push("the source was stopped at its first loss".to_owned()),
             End::Failed(0) => reasons.push("the source vanished".to_owned()),
@@ -332,7 +338,7 @@ impl Recorder {
                 state: sigmf::State::Ended(verdict),
                 ledger,
                 gaps: self.gaps.clone(),
-                bounds: self.resumed.into_iter().collect(),
+                bounds: self.resumed.into_iter().chain(self.own_bounds()).collect(),
                 skips: self.skips.clone(),
                 triggers: self.triggers.clone(),
                 fallbacks: fallbacks.iter().cloned().map(Into::into).collect(),

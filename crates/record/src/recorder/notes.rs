@@ -2,7 +2,7 @@
 
 use super::Recorder;
 use crate::clock::{ClockNote, Mark};
-use crate::journal::Record;
+use crate::journal::{GapBounds, Record};
 use hairspring_ring::units::Frames;
 
 impl Recorder {
@@ -21,6 +21,23 @@ impl Recorder {
             }
             ClockNote::Frame0(beginning, _) => self.begins(beginning),
         }
+    }
+
+    /// Enters the lengths of gaps that are known as intervals only: all that the source knows so far, in order, of which the last may have grown.
+    pub fn bound_gaps(&mut self, bounds: &[GapBounds]) {
+        // The source counts from where its epoch began, and tells those of earlier segments, too.
+        let shifted = |one: &GapBounds| GapBounds { first: Frames(one.first.0 + self.place.origin.0), ..*one };
+        let bounds: Vec<_> = bounds.iter().map(shifted).filter(|one| one.first >= self.place.first).collect();
+        let known = self.bounds.iter().zip(&bounds).take_while(|(known, new)| known == new).count();
+        for new in &bounds[known..] {
+            self.enter_note(&Record::Bounds(*new));
+        }
+        self.bounds = bounds;
+    }
+
+    /// The bounds of the gaps of this segment.
+    pub(super) fn own_bounds(&self) -> impl Iterator<Item = GapBounds> {
+        self.bounds.iter().copied().filter(|one| self.gaps.iter().any(|gap| gap.first == one.first))
     }
 
     pub(super) fn enter_note(&mut self, record: &Record) {

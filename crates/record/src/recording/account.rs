@@ -107,7 +107,7 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         series: found.series,
         cut: found.cut,
         epoch: found.epoch,
-        bounds: in_order(found.bounds, |one| (one.first, one.least, one.most)),
+        bounds: latest(in_order(found.bounds, |one| (one.first, one.least, one.most))),
         clock,
         faults,
     }
@@ -154,6 +154,18 @@ fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
 }
 
 /// Sorted and without duplicates, because every journal has the records that concern all members.
+/// Of several bounds of one gap, which has grown while it was recorded, the widest.
+fn latest(bounds: Vec<GapBounds>) -> Vec<GapBounds> {
+    let mut latest: Vec<GapBounds> = Vec::with_capacity(bounds.len());
+    for one in bounds {
+        match latest.last_mut().filter(|last| last.first == one.first) {
+            Some(last) => *last = one,
+            None => latest.push(one),
+        }
+    }
+    latest
+}
+
 fn in_order<T: PartialEq, K: Ord>(mut list: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
     list.sort_by_key(&key);
     list.dedup_by(|a, b| key(a) == key(b));

@@ -21,6 +21,7 @@ use hairspring_source::SourceCounters;
 use super::hands::{ClosedSegment, Hands, NextSegment};
 use crate::beginning::Beginning;
 use crate::clock::ClockNote;
+use crate::journal::GapBounds;
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recorder::{Outcome, Recorder, Status, Step};
 use crate::store::Direct;
@@ -226,6 +227,11 @@ impl SeriesRecorder {
     /// Like [`Recorder::note`].
     pub fn note(&mut self, note: ClockNote) {
         self.current.note(note);
+    }
+
+    /// Like [`Recorder::bound_gaps`].
+    pub fn bound_gaps(&mut self, bounds: &[GapBounds]) {
+        self.current.bound_gaps(bounds);
     }
 
     /// Like [`Recorder::step`].

@@ -35,6 +35,7 @@ pub(super) fn serve(
             watch.end(&Host, source, hand_on);
         }
         board.put(counters);
+        board.bounds.show(source.gap_bounds());
         match next {
             Next::Ended(end) => {
                 let _ = board.ended.set(now());

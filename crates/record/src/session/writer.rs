@@ -8,6 +8,7 @@ use hairspring_source::SourceCounters;
 
 use crate::beginning::Beginning;
 use crate::clock::ClockNote;
+use crate::journal::GapBounds;
 use crate::recorder::{Outcome, Recorder, Status, Step};
 use crate::series::{SeriesRecorder, SeriesSummary};
 
@@ -36,6 +37,13 @@ impl Writer {
         match self {
             Self::One(recorder) => recorder.note(note),
             Self::Series(series, ..) => series.note(note),
+        }
+    }
+
+    pub(super) fn bound_gaps(&mut self, bounds: &[GapBounds]) {
+        match self {
+            Self::One(recorder) => recorder.bound_gaps(bounds),
+            Self::Series(series, ..) => series.bound_gaps(bounds),
         }
     }
 

@@ -15,7 +15,7 @@ use hairspring_record::verify;
 use hairspring_record::verify::verify;
 use hairspring_record::{Ledger, RecordingVerdict};
 use hairspring_ring::Producer;
-use hairspring_ring::gap::{Gap, GapCause};
+use hairspring_ring::gap::{Gap, GapBounds, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::Pages;
 use hairspring_ring::units::{Bytes, Frames};
@@ -35,12 +35,15 @@ enum Defect {
     /// The source declares more lost frames than can be counted, on which the recorder's arithmetic panics.
     RecorderPanics(u64),
     ProgressPanics(u64),
+    /// The source loses 10 to 30 frames.
+    LosesSome(u64),
 }
 
 /// A source without a clock and without an end.
 struct Endless {
     defect: Defect,
     produced: u64,
+    lost: Vec<GapBounds>,
 }
 
 impl Endless {
@@ -71,6 +74,13 @@ impl Source for Endless {
                 ring.gap(Gap { first, frames, cause: GapCause::Source, found: Instant::BOOT });
                 self.defect = Defect::None;
             }
+            Defect::LosesSome(at) if self.produced >= at => {
+                let (first, frames) = (Self::layout().frames_in(Bytes(self.produced)), Frames(10));
+                ring.gap(Gap { first, frames, cause: GapCause::Source, found: Instant::BOOT });
+                self.produced += Self::layout().bytes_of(frames).0;
+                self.lost.push(GapBounds { first, least: frames, most: Frames(30) });
+                self.defect = Defect::None;
+            }
             _ => {}
         }
         let Some(room) = ring.reserve(16 * 1024) else { return Next::Room };
@@ -89,7 +99,12 @@ impl Source for Endless {
     }
 
     fn counters(&self) -> SourceCounters {
-        SourceCounters { produced_bytes: self.produced, ..SourceCounters::default() }
+        let lost_bytes = 40 * self.lost.len() as u64;
+        SourceCounters { produced_bytes: self.produced, lost_bytes, ..SourceCounters::default() }
+    }
+
+    fn gap_bounds(&self) -> &[GapBounds] {
+        &self.lost
     }
 }
 
@@ -108,7 +123,11 @@ fn recorded(target: &Path, cards: usize, defect: Defect, bytes: u64) -> Result<V
         // The first card has the defect.
         let inputs = targets.into_iter().enumerate().map(|(number, target)| {
             let defect = if number == 0 { defect } else { Defect::None };
-            Input { source: Box::new(Endless { defect, produced: 0 }), targets: vec![target], channels: Vec::new() }
+            Input {
+                source: Box::new(Endless { defect, produced: 0, lost: Vec::new() }),
+                targets: vec![target],
+                channels: Vec::new(),
+            }
         });
         let stop = Arc::new(AtomicBool::new(false));
         let stored = AtomicU64::new(0);
@@ -186,4 +205,19 @@ fn a_progress_callback_that_panics_ends_the_session_in_order() {
         assert_eq!(stated, Some(RecordingVerdict::Stopped));
         assert!(ledger.stored_bytes >= 1 << 20, "{ledger:?}");
     }
+}
+
+#[test]
+fn a_gap_whose_length_is_an_interval_is_one_in_the_journal_and_in_the_metadata() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("card0");
+    let cards = recorded(&target, 1, Defect::LosesSome(1 << 20), 4 << 20).expect("recorded");
+    let outcome = &cards[0].outcome;
+    assert!(outcome.reason.contains("up to 20 frames more may be missing"), "{}", outcome.reason);
+    let expected = [GapBounds { first: outcome.gaps[0].first, least: Frames(10), most: Frames(30) }];
+    let mut store = best(4, Ways::default());
+    let paths = [target.clone()];
+    let whole = Recording::open_in(&mut *store, &paths).expect("opens");
+    assert_eq!((whole.gaps().len(), whole.bounds()), (1, &expected[..]));
+    assert_eq!(whole.closing().map(|closing| &closing.bounds[..]), Some(&expected[..]));
 }

@@ -13,18 +13,18 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{Consumer, Producer, ring};
 
 /// Takes data out of the ring, and checks each byte and the place of each gap.
-pub(super) struct TestConsumer {
-    pub(super) consumer: Consumer,
+pub(crate) struct TestConsumer {
+    pub(crate) consumer: Consumer,
     layout: Layout,
     pattern: Pattern,
     position: u64,
     /// The global index of the next frame.
-    pub(super) frame: u64,
-    pub(super) gaps: Vec<Gap>,
-    pub(super) evicted_bytes: u64,
+    pub(crate) frame: u64,
+    pub(crate) gaps: Vec<Gap>,
+    pub(crate) evicted_bytes: u64,
 }
 
-pub(super) fn pair(layout: Layout, pattern: Pattern, size: Bytes, on_overrun: OnOverrun) -> (Producer, TestConsumer) {
+pub(crate) fn pair(layout: Layout, pattern: Pattern, size: Bytes, on_overrun: OnOverrun) -> (Producer, TestConsumer) {
     let memory = Memory::mirrored(size, size, Pages::Small).expect("memory");
     let (producer, consumer) = ring(Arc::new(memory), Bytes(1000), on_overrun).expect("a ring");
     let listener =
@@ -58,7 +58,7 @@ impl TestConsumer {
         self.gaps.push(gap);
     }
 
-    pub(super) fn listen(&mut self, most: u64) {
+    pub(crate) fn listen(&mut self, most: u64) {
         let grain = self.layout.grain().bytes;
         if self.consumer.on_overrun() == OnOverrun::Overwrite {
             let mut taken = None;
@@ -80,7 +80,7 @@ impl TestConsumer {
     }
 
     /// Takes the rest after the producer has closed.
-    pub(super) fn finish(&mut self) -> End {
+    pub(crate) fn finish(&mut self) -> End {
         self.listen(u64::MAX);
         let (end, position, last) = self.consumer.closed().expect("closed");
         assert_eq!(position, self.position);
@@ -90,13 +90,13 @@ impl TestConsumer {
         end
     }
 
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         self.gaps.iter().map(|gap| gap.frames.0).sum()
     }
 }
 
 /// Serves a source that waits for descriptors until it ends, and consumes after each call.
-pub(super) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &mut TestConsumer) -> End {
+pub(crate) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &mut TestConsumer) -> End {
     source.start(Instant::BOOT);
     loop {
         let next = source.service(Instant::BOOT, ring);

@@ -11,7 +11,7 @@ use crate::callers::{Program, Start};
 use crate::clocks::Read;
 use crate::probe::Probes;
 pub use crate::transfer::Disks;
-use crate::{culprits, executive, reaction, remedies, transfer};
+use crate::{culprits, executive, reaction, remedies, sound, transfer};
 
 /// The clocks: segment of the id, name for people, and the call.
 pub(crate) const READS: &[(&str, &str, Read)] = &[
@@ -119,7 +119,7 @@ impl SentDisks {
 
 /// The chapters that only this system has.
 pub(crate) fn chapters<M: Machine + Clone + Sync + 'static>() -> Vec<Probes<M>> {
-    vec![executive::probes(), reaction::probes(), transfer::probes(), remedies::probes()]
+    vec![executive::probes(), reaction::probes(), transfer::probes(), sound::probes(), remedies::probes()]
 }
 
 /// Notes at the head of a sheet made on this system: none.

@@ -42,10 +42,10 @@ pub(crate) struct Arguments {
     /// Recording, with or without an ending. Name the parts of a stripe that were moved as well
     #[arg(value_name = "RECORDING", required = true)]
     recording: Vec<PathBuf>,
-    /// Output: null, file:PATH, stdout, or virtual:fifo=4MiB, which has a clock
+    /// Output: null, file:PATH, stdout, alsa:hw:0,0 for a sound card, or virtual:fifo=4MiB, which has a clock, too
     #[arg(long, value_name = "OUTPUT", value_parser = parsed::<Target>)]
     to: Target,
-    /// Frames per second, for instance 40MS/s [default: the recorded rate for virtual, as fast as possible for the others]
+    /// Frames per second, for instance 40MS/s [default: the recorded rate for virtual and alsa, as fast as possible for the others]
     #[arg(long, value_name = "RATE", value_parser = parsed::<SampleRate>, allow_hyphen_values = true)]
     rate: Option<SampleRate>,
     /// Multiple of the recorded rate, for instance 0.5 or 2
@@ -129,7 +129,7 @@ fn rate(arguments: &Arguments, recorded: Option<SampleRate>) -> Result<Option<Sa
     }
     match (arguments.rate, &arguments.to) {
         (Some(rate), _) => Ok(Some(rate)),
-        (None, Target::Virtual(_)) => recorded.map(Some).ok_or_else(unknown),
+        (None, Target::Virtual(_) | Target::Sound(_)) => recorded.map(Some).ok_or_else(unknown),
         (None, _) => Ok(None),
     }
 }

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use hairspring_describe::{Catalogue, DescriptionError, PlaceForm, Syntax};
-use hairspring_play::sink::{Null, Output, Sink, Unclocked, VirtualOutput, Writer};
+use hairspring_play::sink::{Null, Output, Sink, SoundOutput, Unclocked, VirtualOutput, Writer};
 use hairspring_ring::{Bytes, Layout, SampleRate};
+use hairspring_source::sound::SoundCard;
 
 use crate::exit::Failure;
 
@@ -26,6 +27,8 @@ pub(crate) enum Target {
     Stdout,
     /// A converter with a clock and a FIFO.
     Virtual(Bytes),
+    /// A sound card, as it was written; its form and rate are those of the recording.
+    Sound(String),
 }
 
 /// Every kind of output, with an example of each.
@@ -36,6 +39,7 @@ const OUTPUTS: Catalogue = Catalogue {
         Syntax { kind: "null", place: PlaceForm::Absent, example: "null" },
         Syntax { kind: "stdout", place: PlaceForm::Absent, example: "stdout" },
         Syntax { kind: "virtual", place: PlaceForm::Absent, example: "virtual:fifo=4MiB" },
+        Syntax { kind: SoundCard::NAME, place: PlaceForm::Rest, example: "alsa:hw:0,0" },
     ],
 };
 
@@ -44,6 +48,14 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, DescriptionError> {
         let read = OUTPUTS.read(text)?;
+        if read.kind() == SoundCard::NAME {
+            // Any recording: what a card can play is seen when it is opened.
+            let (layout, rate) = (Layout::analogue(1, 16).ok(), SampleRate::hz(48_000));
+            if let (Some(layout), Some(rate)) = (layout, rate) {
+                SoundCard::for_output(text, layout, rate)?;
+            }
+            return Ok(Self::Sound(text.trim().to_owned()));
+        }
         if read.kind() == "virtual" {
             let mut fifo = FIFO;
             for part in read.parts() {
@@ -71,6 +83,7 @@ impl fmt::Display for Target {
             Self::File(path) => write!(f, "file:{}", path.display()),
             Self::Stdout => f.write_str("stdout"),
             Self::Virtual(fifo) => write!(f, "virtual:fifo={}B", fifo.0),
+            Self::Sound(text) => f.write_str(text),
         }
     }
 }
@@ -79,6 +92,15 @@ impl Target {
     /// Opens the output: with a clock of this rate, or without one, to play as fast as it takes data.
     pub(crate) fn open(&self, layout: Layout, rate: Option<SampleRate>) -> Result<Box<dyn Sink>, Failure> {
         Ok(match self {
+            Self::Sound(text) => {
+                let rate =
+                    rate.ok_or_else(|| Failure::bad_request("a sound card needs a rate: write --rate 48kS/s"))?;
+                let card = SoundCard::for_output(text, layout, rate);
+                let card = card.map_err(|error| Failure::bad_request(error.to_string()))?;
+                let refused = |error| Failure::bad_request(format!("failed to open {card}: {error}"));
+                let (pcm, hardware) = card.open_output().map_err(refused)?;
+                Box::new(SoundOutput::new(pcm, layout, hardware))
+            }
             Self::Null | Self::Virtual(_) => self.paced(Null, layout, rate),
             Self::Stdout => self.paced(Writer::new(std::io::stdout(), layout, "stdout"), layout, rate),
             Self::File(path) => {
@@ -156,10 +178,11 @@ mod tests {
         assert_eq!("virtual".parse(), Ok(Target::Virtual(FIFO)));
         assert_eq!("virtual:fifo=1MiB".parse(), Ok(Target::Virtual(Bytes::mib(1))));
         assert_eq!("file:/a:b,c=d".parse(), Ok(Target::File("/a:b,c=d".into())));
-        for text in ["null", "stdout", "file:/a:b,c=d", "virtual:fifo=12345B"] {
+        for text in ["null", "stdout", "file:/a:b,c=d", "virtual:fifo=12345B", "alsa:hw:0,0", "alsa:hw:PCH,0,period=64"]
+        {
             assert_eq!(text.parse::<Target>().map(|target| target.to_string()), Ok(text.to_owned()));
         }
-        for wrong in ["", "nul", "null:x", "file:", "virtual:fifo=1M", "virtual:x"] {
+        for wrong in ["", "nul", "null:x", "file:", "virtual:fifo=1M", "virtual:x", "alsa:default", "alsa:hw:0"] {
             assert!(wrong.parse::<Target>().is_err(), "{wrong}");
         }
         let rate = SampleRate::hz(3).expect("possible");

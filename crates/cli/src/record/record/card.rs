@@ -1,4 +1,4 @@
-//! [`AnyCard`]: a source to record: a card, or the analogue inputs of a comedi device.
+//! [`AnyCard`]: a source to record: a card, a sound card, or the analogue inputs of a comedi device.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,6 +9,7 @@ use hairspring_ring::OnOverrun;
 use hairspring_ring::{Frames, Layout, SampleRate};
 use hairspring_source::Source;
 use hairspring_source::card::{Card, CardError, CardKind};
+use hairspring_source::sound::SoundCard;
 
 use crate::exit::Failure;
 
@@ -17,6 +18,7 @@ use crate::exit::Failure;
 pub(crate) enum AnyCard {
     Stream(Card),
     Analog(AnalogCard),
+    Sound(SoundCard),
 }
 
 impl AnyCard {
@@ -24,8 +26,8 @@ impl AnyCard {
     pub(crate) fn accepts(&self, on_overrun: OnOverrun) -> Result<(), CardError> {
         match self {
             Self::Stream(card) => card.accepts(on_overrun),
-            Self::Analog(_) if on_overrun == OnOverrun::Block => Err(CardError::Policy(on_overrun)),
-            Self::Analog(_) => Ok(()),
+            Self::Analog(_) | Self::Sound(_) if on_overrun == OnOverrun::Block => Err(CardError::Policy(on_overrun)),
+            Self::Analog(_) | Self::Sound(_) => Ok(()),
         }
     }
 
@@ -33,6 +35,7 @@ impl AnyCard {
         match self {
             Self::Stream(card) => card.layout(),
             Self::Analog(card) => card.layout(),
+            Self::Sound(card) => card.layout(),
         }
     }
 
@@ -41,6 +44,7 @@ impl AnyCard {
         match self {
             Self::Stream(card) => card.rate(),
             Self::Analog(card) => Some(card.rate()),
+            Self::Sound(card) => Some(card.rate()),
         }
     }
 
@@ -49,18 +53,24 @@ impl AnyCard {
         match self {
             Self::Stream(card) => card.frames(),
             Self::Analog(card) => card.frames(),
+            Self::Sound(card) => card.frames(),
         }
     }
 
     pub(crate) fn open(&self, limit: Option<Frames>) -> Result<Box<dyn Source>, Failure> {
         let refused = |error: DeviceError| Failure::bad_request(format!("failed to open {self}: {error}"));
         match self {
-            Self::Stream(card) => card.open(limit).map_err(|error| match error {
-                CardError::Open { .. } => Failure::bad_request(format!("failed to open {card}: {error}")),
-                error => Failure::bad_request(error.to_string()),
-            }),
+            Self::Stream(card) => card.open(limit).map_err(|error| card_refused(self, &error)),
             Self::Analog(card) => Ok(Box::new(card.open(limit).map_err(refused)?)),
+            Self::Sound(card) => Ok(Box::new(card.open(limit).map_err(|error| card_refused(self, &error))?)),
         }
+    }
+}
+
+fn card_refused(card: &AnyCard, error: &CardError) -> Failure {
+    match error {
+        CardError::Open { .. } => Failure::bad_request(format!("failed to open {card}: {error}")),
+        error => Failure::bad_request(error.to_string()),
     }
 }
 
@@ -68,7 +78,10 @@ impl AnyCard {
 pub(super) fn help(first: &str) -> String {
     let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
     let streams = CardKind::ALL.map(|kind| (kind.name(), kind.options().collect::<Vec<_>>().join(", ")));
-    for (name, options) in streams.into_iter().chain([(AnalogCard::NAME, AnalogCard::OPTIONS.join(", "))]) {
+    for (name, options) in streams
+        .into_iter()
+        .chain([(AnalogCard::NAME, AnalogCard::OPTIONS.join(", ")), (SoundCard::NAME, SoundCard::OPTIONS.join(", "))])
+    {
         match groups.iter_mut().find(|(_, known)| *known == options) {
             Some((names, _)) => names.push(name),
             None => groups.push((vec![name], options)),
@@ -86,9 +99,12 @@ impl FromStr for AnyCard {
         if AnalogCard::is_named_in(text) {
             return text.parse().map(Self::Analog).map_err(|error: DescriptionError| error.to_string());
         }
+        if SoundCard::is_named_in(text) {
+            return text.parse().map(Self::Sound).map_err(|error: DescriptionError| error.to_string());
+        }
         text.parse().map(Self::Stream).map_err(|error| match error {
             CardError::Text(error) if !Card::is_named_in(text) => {
-                error.also("or comedi:/dev/comedi0,2ch,10kS/s").to_string()
+                error.also("or comedi:/dev/comedi0,2ch,10kS/s, or alsa:hw:0,0,2ch,16bit,48kS/s").to_string()
             }
             error => error.to_string(),
         })
@@ -101,6 +117,7 @@ impl fmt::Display for AnyCard {
         match self {
             Self::Stream(card) => card.fmt(f),
             Self::Analog(card) => card.fmt(f),
+            Self::Sound(card) => card.fmt(f),
         }
     }
 }
@@ -125,6 +142,8 @@ mod tests {
             }
         }
         let all = format!("comedi:/dev/comedi0,2ch,10kS/s,{}", AnalogCard::OPTIONS.join(","));
+        assert_eq!(all.parse::<AnyCard>().map(|_| ()), Ok(()), "{all}");
+        let all = format!("alsa:hw:0,0,2ch,16bit,48kS/s,{}", SoundCard::OPTIONS.join(","));
         assert_eq!(all.parse::<AnyCard>().map(|_| ()), Ok(()), "{all}");
     }
 }

@@ -91,7 +91,7 @@ pub(crate) const PAGE: Page = Page {
     environment: &[("XDG_RUNTIME_DIR", "where the sockets of taps lie, in its folder hairspring")],
 };
 
-const CARD: &str = "Card to record, for instance virtual:4ch,14bit,40MS/s or comedi:/dev/comedi0,2ch,10kS/s. May be repeated: \
+const CARD: &str = "Card to record, for instance virtual:4ch,14bit,40MS/s, comedi:/dev/comedi0,2ch,10kS/s or alsa:hw:0,0,2ch,16bit,48kS/s. May be repeated: \
                     each card becomes a recording of its own, NAME-card0, NAME-card1, ...";
 
 #[derive(Args, Debug)]

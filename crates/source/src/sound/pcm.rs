@@ -1,0 +1,224 @@
+//! [`Pcm`]: a stream of a sound card: frames with a pointer that moves, whatever anybody does.
+//!
+//! It is the kernel's, or a scripted one ([`testing`](super::testing)) that drives the same code in tests. Nothing here blocks.
+
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use hairspring_machine::{Host, Instant, Machine as _, Nanos};
+use zerocopy::FromZeros as _;
+
+use super::abi::{self, Status, TimeSpec};
+use super::kernel::Node;
+use super::setup::PcmSetup;
+use super::testing::ScriptedPcm;
+
+/// The state of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PcmState {
+    /// Set up, but not prepared: it was stopped.
+    Stopped,
+    /// Ready to start.
+    Prepared,
+    /// The pointer moves.
+    Running,
+    /// Its driver has stopped it.
+    Overrun,
+    /// Ends when its frames are taken or played.
+    Draining,
+    /// The hardware was suspended.
+    Suspended,
+    /// The card is gone.
+    Gone,
+}
+
+/// A look at a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PcmStatus {
+    /// Its state.
+    pub state: PcmState,
+    /// The card's pointer, below [`PcmSetup::boundary`].
+    pub pointer: u64,
+    /// The program's pointer, below the boundary.
+    pub program: u64,
+    /// When the card's pointer moved last, as far as the driver shows it.
+    pub changed: Instant,
+    /// When the stream started or stopped last.
+    pub triggered: Instant,
+}
+
+/// A stream that is set up.
+#[derive(Debug)]
+pub struct Pcm {
+    back_end: BackEnd,
+    setup: PcmSetup,
+}
+
+#[derive(Debug)]
+enum BackEnd {
+    Kernel(Node),
+    Scripted(Box<ScriptedPcm>),
+}
+
+impl Pcm {
+    pub(super) fn kernel(node: Node, setup: PcmSetup) -> Self {
+        Self { back_end: BackEnd::Kernel(node), setup }
+    }
+
+    /// A stream of a scripted card.
+    pub fn scripted(card: ScriptedPcm) -> Self {
+        let setup = card.setup();
+        Self { back_end: BackEnd::Scripted(Box::new(card)), setup }
+    }
+
+    /// The set-up.
+    pub fn setup(&self) -> &PcmSetup {
+        &self.setup
+    }
+
+    /// The clock of the stamps: `CLOCK_MONOTONIC`, or the script's.
+    pub fn now(&mut self) -> Instant {
+        match &mut self.back_end {
+            BackEnd::Kernel(_) => Host.monotonic(),
+            BackEnd::Scripted(card) => card.now(),
+        }
+    }
+
+    /// Asks the driver where its pointer is.
+    ///
+    /// # Errors
+    /// What the system said; `ENODEV` if the card was pulled out.
+    pub fn status(&mut self) -> io::Result<PcmStatus> {
+        let node = match &mut self.back_end {
+            BackEnd::Kernel(node) => node,
+            BackEnd::Scripted(card) => return card.status(),
+        };
+        let mut status = Status::new_zeroed();
+        node.exchange(&abi::STATUS_EXT, &mut status)?;
+        let state = match status.state {
+            2 => PcmState::Prepared,
+            3 | 6 => PcmState::Running,
+            4 => PcmState::Overrun,
+            5 => PcmState::Draining,
+            7 => PcmState::Suspended,
+            8 => PcmState::Gone,
+            _ => PcmState::Stopped,
+        };
+        Ok(PcmStatus {
+            state,
+            pointer: status.hw_ptr,
+            program: status.appl_ptr,
+            changed: instant(status.stamp),
+            triggered: instant(status.trigger),
+        })
+    }
+
+    /// Takes whole frames. Returns how many.
+    ///
+    /// # Errors
+    /// `EAGAIN` if there are none, `EPIPE` if the driver has stopped the stream, or what else the system said.
+    pub fn read(&mut self, into: &mut [u8]) -> io::Result<u64> {
+        let frame_bytes = self.setup.frame_bytes();
+        match &mut self.back_end {
+            BackEnd::Kernel(node) => node.read_frames(into, frame_bytes),
+            BackEnd::Scripted(card) => card.read(into),
+        }
+    }
+
+    /// Gives whole frames. Returns how many.
+    ///
+    /// # Errors
+    /// `EAGAIN` if there is no room, or as above.
+    pub fn write(&mut self, from: &[u8]) -> io::Result<u64> {
+        let frame_bytes = self.setup.frame_bytes();
+        match &mut self.back_end {
+            BackEnd::Kernel(node) => node.write_frames(from, frame_bytes),
+            BackEnd::Scripted(card) => card.write(from),
+        }
+    }
+
+    /// Moves the program's pointer without moving frames. Returns by how many.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn forward(&mut self, frames: u64) -> io::Result<u64> {
+        match &mut self.back_end {
+            BackEnd::Kernel(node) => {
+                let mut moved = frames;
+                node.exchange(&abi::FORWARD, &mut moved)?;
+                Ok(moved)
+            }
+            BackEnd::Scripted(card) => card.forward(frames),
+        }
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn start(&mut self) -> io::Result<()> {
+        match &mut self.back_end {
+            BackEnd::Kernel(node) => node.command(abi::START),
+            BackEnd::Scripted(card) => card.start(),
+        }
+    }
+
+    /// Prepares it anew, with both pointers at 0.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn prepare(&mut self) -> io::Result<()> {
+        match &mut self.back_end {
+            BackEnd::Kernel(node) => node.command(abi::PREPARE),
+            BackEnd::Scripted(card) => card.prepare(),
+        }
+    }
+
+    /// Stops a recording stream and keeps its frames; lets a playing one end after its frames.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn drain(&mut self) -> io::Result<()> {
+        let drained = match &mut self.back_end {
+            BackEnd::Kernel(node) => node.command(abi::DRAIN),
+            BackEnd::Scripted(card) => card.drain(),
+        };
+        match drained {
+            // It drains, and the call does not wait for its end.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            drained => drained,
+        }
+    }
+
+    /// Stops it; its frames are dropped.
+    pub fn halt(&mut self) {
+        // A stream that does not run cannot be stopped, which is no failure.
+        let _ = match &mut self.back_end {
+            BackEnd::Kernel(node) => node.command(abi::DROP),
+            BackEnd::Scripted(card) => card.halt(),
+        };
+    }
+
+    /// Continues a stream after the hardware was suspended; the pointer continues, too.
+    ///
+    /// # Errors
+    /// The hardware cannot, or what else the system said.
+    pub fn resume(&mut self) -> io::Result<()> {
+        match &mut self.back_end {
+            BackEnd::Kernel(node) => node.command(abi::RESUME),
+            BackEnd::Scripted(_) => Err(io::Error::from_raw_os_error(libc::ENOSYS)),
+        }
+    }
+
+    /// The descriptor that is readable, or writable, when a period of frames has passed.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match &self.back_end {
+            BackEnd::Kernel(node) => Some(node.as_fd()),
+            BackEnd::Scripted(_) => None,
+        }
+    }
+}
+
+fn instant(time: TimeSpec) -> Instant {
+    Instant::from_monotonic(Nanos::new(time.seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos)))
+}

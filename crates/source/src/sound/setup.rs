@@ -1,0 +1,276 @@
+//! [`PcmSetup`]: what a stream was set to, and how it is found among what a card can do.
+//!
+//! A card describes what it can do as sets and ranges that depend on each other. The kernel narrows them down when one is chosen. Values
+//! that make the data what they are (form, channels, rate) must be met exactly, without any conversion; the sizes of buffer and period may
+//! be the nearest.
+
+use std::io;
+
+use hairspring_ring::layout::Container;
+use hairspring_ring::units::{Frames, SampleRate};
+
+use super::abi::{self, HwParams, Interval, Mask};
+
+/// The form of a sample that is asked for when a card is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PcmWish {
+    pub(super) container: Container,
+    pub(super) channels: u32,
+    pub(super) rate_hz: u32,
+    /// Frames between two interrupts; a hundredth of a second if not stated.
+    pub(super) period: Option<u32>,
+    /// Frames of the card's buffer; as many as it has if not stated.
+    pub(super) buffer: Option<u32>,
+}
+
+/// What a stream of a sound card was set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PcmSetup {
+    /// How a sample is stored.
+    pub container: Container,
+    /// Channels.
+    pub channels: u32,
+    /// Frames per second, nominally, as the driver states them.
+    pub rate: SampleRate,
+    /// Bits of a sample that carry information; they are the upper ones.
+    pub significant_bits: u32,
+    /// Frames of the card's buffer.
+    pub buffer: Frames,
+    /// Frames between two interrupts.
+    pub period: Frames,
+    /// Where the card's pointers begin again at 0.
+    pub boundary: Frames,
+    /// Frames that the card may hold beyond what its pointer shows.
+    pub fifo: Frames,
+    /// Whether the pointer moves in whole periods.
+    pub moves_by_periods: bool,
+}
+
+impl PcmSetup {
+    /// Bytes of a frame.
+    pub fn frame_bytes(&self) -> u64 {
+        u64::from(self.channels) * u64::from(self.container.bits()) / 8
+    }
+}
+
+/// The containers that sound cards have, with the kernel's number of the form.
+const FORMS: [(Container, u32); 5] =
+    [(Container::I8, 0), (Container::U8, 1), (Container::I16, 2), (Container::I32, 10), (Container::F32, 14)];
+
+/// The kernel's number of a form; `None` if sound cards do not have it.
+pub(super) fn form(container: Container) -> Option<u32> {
+    FORMS.iter().find(|(known, _)| *known == container).map(|(_, number)| *number)
+}
+
+/// A frame's channels in a form, as users write it.
+fn written(container: Container) -> &'static str {
+    match container {
+        Container::I8 => "8bit",
+        Container::U8 => "8bit,u",
+        Container::I16 => "16bit",
+        Container::I32 => "32bit",
+        _ => "float",
+    }
+}
+
+type Refine<'a> = &'a mut dyn FnMut(&mut HwParams) -> io::Result<()>;
+
+/// Narrows what a card can do down to a wish.
+///
+/// # Errors
+/// What the card has instead, in a sentence.
+pub(super) fn negotiate(wish: &PcmWish, refine: Refine<'_>) -> io::Result<HwParams> {
+    let refused = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
+    let mut params = HwParams::any();
+    params.flags = abi::NO_RESAMPLE;
+    params.masks[abi::ACCESS] = Mask::only(abi::ACCESS_RW_INTERLEAVED);
+    params.masks[abi::SUBFORMAT] = Mask::only(0);
+    refine(&mut params).map_err(|error| match error.raw_os_error() {
+        Some(libc::EINVAL) => refused("the card does not give the frames of all channels together".to_owned()),
+        _ => error,
+    })?;
+    let number = form(wish.container).ok_or_else(|| refused("sound cards have no samples of this form".to_owned()))?;
+    if !params.masks[abi::FORMAT].has(number) {
+        let has: Vec<_> = FORMS.iter().filter(|(_, number)| params.masks[abi::FORMAT].has(*number)).collect();
+        let has: Vec<_> = has.iter().map(|(container, _)| written(*container)).collect();
+        let has = if has.is_empty() { "none that can be recorded".to_owned() } else { has.join(" or ") };
+        return Err(refused(format!("the card has no samples of {}: it has {has}", written(wish.container))));
+    }
+    params.masks[abi::FORMAT] = Mask::only(number);
+    exactly(&mut params, abi::CHANNELS, wish.channels, "channels", refine)?;
+    exactly(&mut params, abi::RATE, wish.rate_hz, "frames per second", refine)?;
+    if let Some(period) = wish.period {
+        nearest(&mut params, abi::PERIOD_SIZE, period, refine)?;
+        nearest(&mut params, abi::BUFFER_SIZE, wish.buffer.unwrap_or(u32::MAX), refine)?;
+    } else {
+        nearest(&mut params, abi::BUFFER_SIZE, wish.buffer.unwrap_or(u32::MAX), refine)?;
+        let buffer = params.intervals[abi::BUFFER_SIZE].ends().1;
+        // Four periods at least, so that a count of rounds is never in doubt.
+        nearest(&mut params, abi::PERIOD_SIZE, (wish.rate_hz / 100).min(buffer / 4).max(1), refine)?;
+    }
+    Ok(params)
+}
+
+/// Sets a value that must be met.
+fn exactly(params: &mut HwParams, index: usize, value: u32, unit: &str, refine: Refine<'_>) -> io::Result<()> {
+    let (least, most) = params.intervals[index].ends();
+    let mut tried = *params;
+    tried.intervals[index] = Interval::only(value);
+    tried.requested = u32::MAX;
+    match refine(&mut tried) {
+        Ok(()) => *params = tried,
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            let has = if least == most { least.to_string() } else { format!("{least} to {most}, not each of them") };
+            let why = format!("the card has no {value} {unit}: it has {has}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// Sets a value, or the nearest that the card has: first from above, then from below.
+fn nearest(params: &mut HwParams, index: usize, value: u32, refine: Refine<'_>) -> io::Result<()> {
+    let (least, most) = params.intervals[index].ends();
+    let value = value.clamp(least, most);
+    let mut last = io::Error::from_raw_os_error(libc::EINVAL);
+    for (from, to) in [(value, most), (least, value)] {
+        let mut tried = *params;
+        tried.intervals[index] = Interval { min: from, max: to, flags: 1 << 2 };
+        tried.requested = u32::MAX;
+        let narrowed = refine(&mut tried).and_then(|()| {
+            let (least, most) = tried.intervals[index].ends();
+            tried.intervals[index] = Interval::only(if from == value { least } else { most });
+            tried.requested = u32::MAX;
+            refine(&mut tried)
+        });
+        match narrowed {
+            Ok(()) => {
+                *params = tried;
+                return Ok(());
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The set-up that the kernel made of a wish, if it is one that this wish allows.
+///
+/// # Errors
+/// The set-up contradicts the wish, or itself.
+pub(super) fn checked(wish: &PcmWish, params: &HwParams, boundary: u64) -> io::Result<PcmSetup> {
+    let single = |index: usize| {
+        let (least, most) = params.intervals[index].ends();
+        (least == most).then_some(least)
+    };
+    let contradiction = |what: &str| io::Error::other(format!("the driver's set-up contradicts the card: {what}"));
+    let of = |index, what: &str| single(index).ok_or_else(|| contradiction(&format!("{what} has no value")));
+    let (channels, buffer) = (of(abi::CHANNELS, "channels")?, of(abi::BUFFER_SIZE, "buffer")?);
+    let period = of(abi::PERIOD_SIZE, "period")?;
+    if channels != wish.channels {
+        return Err(contradiction(&format!("{channels} channels instead of {}", wish.channels)));
+    }
+    let rate = SampleRate::new(params.rate_num.into(), params.rate_den.into());
+    let rate = rate.ok_or_else(|| contradiction("a rate of 0"))?;
+    if (rate.as_hz() - f64::from(wish.rate_hz)).abs() > 1.0 {
+        return Err(contradiction(&format!("{rate} instead of {} S/s", wish.rate_hz)));
+    }
+    if period == 0 || buffer < 2 * period {
+        return Err(contradiction(&format!("a buffer of {buffer} frames for periods of {period}")));
+    }
+    let rounds = boundary / u64::from(buffer);
+    if rounds * u64::from(buffer) != boundary || !rounds.is_power_of_two() {
+        return Err(contradiction(&format!("pointers that wrap at {boundary} in a buffer of {buffer}")));
+    }
+    Ok(PcmSetup {
+        container: wish.container,
+        channels,
+        rate,
+        significant_bits: match params.msbits {
+            0 => wish.container.bits(),
+            bits => bits.min(wish.container.bits()),
+        },
+        buffer: Frames(buffer.into()),
+        period: Frames(period.into()),
+        boundary: Frames(boundary),
+        // A driver that says more than a buffer does not know.
+        fifo: Frames(params.fifo_size.min(u64::from(buffer / 8))),
+        moves_by_periods: params.info & abi::INFO_BATCH != 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WISH: PcmWish =
+        PcmWish { container: Container::I16, channels: 2, rate_hz: 48_000, period: None, buffer: None };
+
+    /// A card with 16-bit samples, 1 or 2 channels, 8 to 96 kHz, buffers of up to 8192 frames in periods that divide them in powers of two.
+    fn card(params: &mut HwParams) -> io::Result<()> {
+        let refused = || io::Error::from_raw_os_error(libc::EINVAL);
+        let narrow = |interval: &mut Interval, least: u32, most: u32| {
+            let (from, to) = interval.ends();
+            *interval = Interval { min: from.max(least), max: to.min(most), flags: 1 << 2 };
+            if interval.min > interval.max { Err(refused()) } else { Ok(()) }
+        };
+        params.masks[abi::FORMAT].bits[0] &= 1 << 2;
+        if params.masks[abi::FORMAT].bits[0] == 0 {
+            return Err(refused());
+        }
+        narrow(&mut params.intervals[abi::CHANNELS], 1, 2)?;
+        narrow(&mut params.intervals[abi::RATE], 8000, 96_000)?;
+        narrow(&mut params.intervals[abi::BUFFER_SIZE], 64, 8192)?;
+        let (least, most) = params.intervals[abi::PERIOD_SIZE].ends();
+        let sizes = (5..12).map(|power| 1 << power).filter(|size| (least..=most).contains(size));
+        let sizes: Vec<u32> = sizes.collect();
+        let (Some(least), Some(most)) = (sizes.first(), sizes.last()) else { return Err(refused()) };
+        params.intervals[abi::PERIOD_SIZE] = Interval { min: *least, max: *most, flags: 1 << 2 };
+        (params.rate_num, params.rate_den) = (params.intervals[abi::RATE].ends().0, 1);
+        Ok(())
+    }
+
+    #[track_caller]
+    fn refuses(wish: PcmWish, why: &str) {
+        let error = negotiate(&wish, &mut card).expect_err(why).to_string();
+        assert!(error.contains(why), "{error}");
+    }
+
+    #[test]
+    fn sizes_are_the_nearest_and_the_data_are_exact() {
+        let params = negotiate(&WISH, &mut card).expect("can");
+        let setup = checked(&WISH, &params, 8192 << 20).expect("fits");
+        assert_eq!((setup.buffer, setup.period, setup.frame_bytes()), (Frames(8192), Frames(512), 4));
+        let small = PcmWish { period: Some(64), buffer: Some(128), ..WISH };
+        let params = negotiate(&small, &mut card).expect("can");
+        let setup = checked(&small, &params, 128 << 20).expect("fits");
+        assert_eq!((setup.buffer, setup.period), (Frames(128), Frames(64)));
+    }
+
+    #[test]
+    fn what_the_card_has_instead_is_said() {
+        refuses(PcmWish { container: Container::F32, ..WISH }, "no samples of float: it has 16bit");
+        refuses(PcmWish { channels: 8, ..WISH }, "no 8 channels: it has 1 to 2");
+        refuses(PcmWish { rate_hz: 192_000, ..WISH }, "no 192000 frames per second: it has 8000 to 96000");
+    }
+
+    #[test]
+    fn a_set_up_that_contradicts_the_card_is_refused() {
+        let good = negotiate(&WISH, &mut card).expect("can");
+        let says = |params: &HwParams, boundary: u64| checked(&WISH, params, boundary).expect_err("no").to_string();
+        assert!(says(&good, 8192 * 3).contains("pointers that wrap at 24576"));
+        let mut other = good;
+        other.intervals[abi::CHANNELS] = Interval::only(1);
+        assert!(says(&other, 8192 << 20).contains("1 channels instead of 2"));
+        let mut other = good;
+        (other.rate_num, other.rate_den) = (44_100, 1);
+        assert!(says(&other, 8192 << 20).contains("instead of 48000 S/s"));
+        let mut other = good;
+        other.intervals[abi::PERIOD_SIZE] = Interval::only(8000);
+        assert!(says(&other, 8192 << 20).contains("periods of 8000"));
+        let mut other = good;
+        other.intervals[abi::BUFFER_SIZE] = Interval { min: 1, max: 9, flags: 0 };
+        assert!(says(&other, 8192 << 20).contains("buffer has no value"));
+    }
+}

@@ -1,0 +1,278 @@
+//! [`ScriptedPcm`]: a sound card in virtual time, for tests of what records and plays.
+//!
+//! It behaves as the kernel does with a real card: the pointer is known modulo the buffer, is looked at by interrupts and queries, and whole
+//! rounds between two looks are not seen. A script says when interrupts fail, when the driver stops the stream, and when the card is
+//! pulled out.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use hairspring_machine::{Instant, Nanos};
+use hairspring_ring::layout::Layout;
+use hairspring_ring::units::Frames;
+
+use super::pcm::{PcmState, PcmStatus};
+use super::setup::PcmSetup;
+use crate::pattern::Pattern;
+
+/// What one call of the card takes.
+const CALL: Nanos = Nanos::from_micros(1);
+
+/// The time of a scripted card, which calls and tests move on.
+#[derive(Clone, Debug, Default)]
+pub struct ScriptedClock(Arc<AtomicI64>);
+
+impl ScriptedClock {
+    /// The present time.
+    pub fn now(&self) -> Instant {
+        // Relaxed: one thread uses it.
+        Instant::from_monotonic(Nanos::new(self.0.load(Ordering::Relaxed)))
+    }
+
+    /// Lets time pass.
+    pub fn pass(&self, span: Nanos) {
+        // Relaxed: as above.
+        self.0.fetch_add(span.count(), Ordering::Relaxed);
+    }
+}
+
+/// What happens to a scripted card. Times are since boot.
+#[derive(Clone, Debug, Default)]
+pub struct PcmScript {
+    /// The true rate differs from the nominal one by so many parts in a million.
+    pub off_ppm: f64,
+    /// Interrupts fail from the first time to the second.
+    pub deaf: Vec<(Nanos, Nanos)>,
+    /// The driver stops the stream.
+    pub stops: Vec<Nanos>,
+    /// The card is pulled out.
+    pub pulled_at: Option<Nanos>,
+    /// Time that taking one frame costs.
+    pub copy_frame: Nanos,
+    /// The hardware is suspended rather than stopped.
+    pub suspends: bool,
+    /// It plays instead of recording.
+    pub plays: bool,
+}
+
+/// A sound card in virtual time.
+#[derive(Debug)]
+pub struct ScriptedPcm {
+    setup: PcmSetup,
+    layout: Layout,
+    pattern: Pattern,
+    script: PcmScript,
+    clock: ScriptedClock,
+    state: PcmState,
+    /// When the present run began, and the frames that were taken before it.
+    begun: Instant,
+    taken: u64,
+    /// Frames of the present run at the last look, as they truly are.
+    looked: u64,
+    pointer: u64,
+    program: u64,
+    changed: Instant,
+    triggered: Instant,
+    /// What is to be played: a slot for each frame of the buffer.
+    slots: Vec<Option<Vec<u8>>>,
+    played: Arc<std::sync::Mutex<Vec<Option<Vec<u8>>>>>,
+}
+
+impl ScriptedPcm {
+    /// A card with this set-up, whose frames are those of the pattern.
+    pub fn new(setup: PcmSetup, layout: Layout, pattern: Pattern, script: PcmScript, clock: ScriptedClock) -> Self {
+        Self {
+            slots: vec![None; setup.buffer.0 as usize],
+            setup,
+            layout,
+            pattern,
+            script,
+            state: PcmState::Prepared,
+            begun: clock.now(),
+            taken: 0,
+            looked: 0,
+            pointer: 0,
+            program: 0,
+            changed: clock.now(),
+            triggered: clock.now(),
+            clock,
+            played: Arc::default(),
+        }
+    }
+
+    /// Where what it plays can be seen: the frames that were there in time, and `None` for silence.
+    pub fn played(&self) -> Arc<std::sync::Mutex<Vec<Option<Vec<u8>>>>> {
+        Arc::clone(&self.played)
+    }
+
+    pub(super) fn setup(&self) -> PcmSetup {
+        self.setup
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        self.clock.pass(CALL);
+        self.clock.now()
+    }
+
+    fn true_rate_hz(&self) -> f64 {
+        self.setup.rate.as_hz() * (1.0 + self.script.off_ppm * 1e-6)
+    }
+
+    /// Frames of the present run until a time.
+    fn frames_at(&self, time: Instant) -> u64 {
+        ((time - self.begun).max(Nanos::ZERO).as_secs_f64() * self.true_rate_hz()) as u64
+    }
+
+    /// When a frame of the present run had passed.
+    fn time_of(&self, frames: u64) -> Instant {
+        self.begun + Nanos::try_from_secs_f64(frames as f64 / self.true_rate_hz()).unwrap_or(Nanos::ZERO)
+    }
+
+    /// The kernel looks at the card's position in its buffer.
+    fn look(&mut self, frames: u64, when: Instant) {
+        let buffer = self.setup.buffer.0;
+        for frame in self.looked..frames {
+            let slot = (frame % buffer) as usize;
+            if let (true, Ok(mut played)) = (self.script.plays, self.played.lock()) {
+                played.push(self.slots[slot].take());
+            }
+        }
+        let moved = (frames - self.looked) % buffer;
+        self.looked = frames;
+        if moved > 0 {
+            self.pointer = (self.pointer + moved) % self.setup.boundary.0;
+            self.changed = when;
+        }
+    }
+
+    /// Lets the interrupts happen that were due.
+    fn catch_up(&mut self) -> io::Result<()> {
+        let now = self.now();
+        if self.script.pulled_at.is_some_and(|at| now >= Instant::BOOT + at) {
+            self.state = PcmState::Gone;
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
+        if !matches!(self.state, PcmState::Running) {
+            return Ok(());
+        }
+        let stop = self.script.stops.first().map(|at| Instant::BOOT + *at).filter(|at| now >= *at);
+        let until = stop.unwrap_or(now);
+        let period = self.setup.period.0;
+        let mut next = (self.looked / period + 1) * period;
+        while next <= self.frames_at(until) {
+            let when = self.time_of(next);
+            let since = when - Instant::BOOT;
+            if !self.script.deaf.iter().any(|(from, to)| (*from..*to).contains(&since)) {
+                self.look(next, when);
+            }
+            next += period;
+        }
+        self.look(self.frames_at(until), until);
+        if let Some(at) = stop {
+            self.script.stops.remove(0);
+            self.state = if self.script.suspends { PcmState::Suspended } else { PcmState::Overrun };
+            self.triggered = at;
+            self.taken += self.looked;
+        }
+        Ok(())
+    }
+
+    pub(super) fn status(&mut self) -> io::Result<PcmStatus> {
+        self.catch_up()?;
+        let Self { state, pointer, program, changed, triggered, .. } = *self;
+        Ok(PcmStatus { state, pointer, program, changed, triggered })
+    }
+
+    fn distance(&self, from: u64, to: u64) -> u64 {
+        (to + self.setup.boundary.0 - from) % self.setup.boundary.0
+    }
+
+    fn refused(&self) -> io::Result<()> {
+        match self.state {
+            PcmState::Overrun => Err(io::Error::from_raw_os_error(libc::EPIPE)),
+            PcmState::Suspended => Err(io::Error::from_raw_os_error(libc::ESTRPIPE)),
+            PcmState::Gone => Err(io::Error::from_raw_os_error(libc::ENODEV)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<u64> {
+        self.catch_up()?;
+        self.refused()?;
+        let frame_bytes = self.setup.frame_bytes();
+        let frames = (into.len() as u64 / frame_bytes).min(self.distance(self.program, self.pointer));
+        if frames == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.clock.pass(self.script.copy_frame * frames as i64);
+        self.catch_up()?;
+        // What the buffer holds when the copying ends: the newest frame of each place.
+        let newest = self.looked;
+        let behind = self.distance(self.program, self.pointer);
+        for (number, piece) in (0..frames).zip(into.chunks_exact_mut(frame_bytes as usize)) {
+            let mut frame = newest.saturating_sub(behind) + number;
+            while frame + self.setup.buffer.0 < newest {
+                frame += self.setup.buffer.0;
+            }
+            self.pattern.fill(self.layout, Frames(self.taken_before() + frame), piece);
+        }
+        self.program = (self.program + frames) % self.setup.boundary.0;
+        Ok(frames)
+    }
+
+    fn taken_before(&self) -> u64 {
+        if matches!(self.state, PcmState::Running) { self.taken } else { self.taken - self.looked.min(self.taken) }
+    }
+
+    pub(super) fn write(&mut self, from: &[u8]) -> io::Result<u64> {
+        self.catch_up()?;
+        self.refused()?;
+        let frame_bytes = self.setup.frame_bytes() as usize;
+        let (buffer, boundary) = (self.setup.buffer.0, self.setup.boundary.0);
+        let ahead = self.distance(self.pointer, self.program);
+        // A program that is behind the card has the whole buffer and more.
+        let room = if ahead > boundary / 2 { buffer } else { buffer.saturating_sub(ahead) };
+        let frames = (from.len() / frame_bytes).min(room as usize);
+        if frames == 0 {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        for piece in from.chunks_exact(frame_bytes).take(frames) {
+            self.slots[(self.program % buffer) as usize] = Some(piece.to_vec());
+            self.program = (self.program + 1) % boundary;
+        }
+        Ok(frames as u64)
+    }
+
+    pub(super) fn forward(&mut self, frames: u64) -> io::Result<u64> {
+        self.catch_up()?;
+        self.program = (self.program + frames) % self.setup.boundary.0;
+        Ok(frames)
+    }
+
+    pub(super) fn start(&mut self) -> io::Result<()> {
+        (self.begun, self.looked, self.state) = (self.now(), 0, PcmState::Running);
+        self.triggered = self.begun;
+        Ok(())
+    }
+
+    pub(super) fn prepare(&mut self) -> io::Result<()> {
+        (self.pointer, self.program, self.looked, self.state) = (0, 0, 0, PcmState::Prepared);
+        Ok(())
+    }
+
+    pub(super) fn drain(&mut self) -> io::Result<()> {
+        self.catch_up()?;
+        if !self.script.plays && self.state == PcmState::Running {
+            self.state = PcmState::Draining;
+            self.taken += self.looked;
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    pub(super) fn halt(&mut self) -> io::Result<()> {
+        self.catch_up()?;
+        self.state = PcmState::Stopped;
+        Ok(())
+    }
+}

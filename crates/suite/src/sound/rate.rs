@@ -1,0 +1,47 @@
+//! The true rate of a card: hard bounds from when its pointer was seen where.
+
+use hairspring_machine::{Instant, Nanos};
+use hairspring_record::clock::{ClockRecord, Mark, MarkSource, axis::TimeAxis};
+use hairspring_ring::Frames;
+use hairspring_sheet::Absent;
+
+use super::card::{Stream, failed, recording};
+use crate::probe::{Reading, Taken};
+
+/// For how long the pointer is looked at repeatedly, for a narrow mark.
+const HUNT_FOR: Nanos = Nanos::from_millis(5);
+/// Frames of a period: few interrupts, because the rate alone matters.
+const PERIOD: u32 = 1024;
+
+/// How far the rate is from the nominal one, in ppm, with its bounds.
+pub(super) fn rate_error(span: Nanos) -> Taken {
+    let mut stream = Stream::open(&recording()?, PERIOD, 16 * PERIOD)?;
+    stream.pcm.start().map_err(failed)?;
+    let begun = stream.pcm.now();
+    let mut record = ClockRecord::default();
+    let (mut frames, mut marks) = (0, 0);
+    while stream.pcm.now() - begun < span {
+        stream.wait();
+        frames += stream.pass()?.1;
+        // Until it moves: then the frame is known within one look.
+        let hunted = stream.pcm.now();
+        while stream.pcm.now() - hunted < HUNT_FOR {
+            let earliest = stream.pcm.now();
+            let (status, passed, _) = stream.pass()?;
+            frames += passed;
+            if passed > 0 {
+                let latest: Instant = status.changed.max(earliest);
+                let frame = Frames(frames - 1);
+                record.mark(Mark { frame, earliest: hunted.max(earliest), latest, how: MarkSource::Card });
+                marks += 1;
+                break;
+            }
+        }
+    }
+    stream.pcm.halt();
+    let rate = stream.pcm.setup().rate;
+    match TimeAxis::new(&record, true).rate_ppb(rate) {
+        Some([low, high]) if marks >= 2 => Ok(Reading::estimate(marks, (low + high) / 2e3, [low / 1e3, high / 1e3])),
+        _ => Err(Absent::new("the card's pointer was seen to move less than twice", "take a longer sheet: --thorough")),
+    }
+}
