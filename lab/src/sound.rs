@@ -172,7 +172,7 @@ fn rate_ppb(target: &Path) -> Result<[f64; 2], String> {
 pub(crate) fn drift(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     for (shift, expected_ppm) in [(100_000, 0.0), (100_500, -4975.1), (99_500, 5025.1)] {
         let name = "iface=PCM,name='PCM Rate Shift',device=0,subdevice=0";
-        shell::run(&format!("ALSA_CONFIG_PATH=/lib/alsa.conf amixer -q -c Loopback cset \"{name}\" {shift}"))?;
+        shell::run(&format!("ALSA_CONFIG_PATH=/lib/alsa.conf amixer -q -D hw:Loopback cset \"{name}\" {shift}"))?;
         let target = PathBuf::from(format!("/tmp/drift-{shift}"));
         report(record(RECORDS, &target, &["--for", "5s"])?)?;
         let [low, high] = rate_ppb(&target)?;
@@ -183,7 +183,7 @@ pub(crate) fn drift(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
         check(high - low < 4e6, || format!("{shift}: {low} to {high} ppb is no statement"))?;
     }
     shell::run(
-        "ALSA_CONFIG_PATH=/lib/alsa.conf amixer -q -c Loopback cset \"iface=PCM,name='PCM Rate Shift',device=0,subdevice=0\" 100000",
+        "ALSA_CONFIG_PATH=/lib/alsa.conf amixer -q -D hw:Loopback cset \"iface=PCM,name='PCM Rate Shift',device=0,subdevice=0\" 100000",
     )?;
     Ok(())
 }
@@ -200,15 +200,15 @@ pub(crate) fn oracles(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
     shell::run(&format!("ALSA_CONFIG_PATH=/lib/alsa.conf aplay -D hw:Loopback,1,0 {form} /tmp/played"))?;
     report(child)?;
     let heard = numbers(&Files::of(&target).data)?;
-    check(heard.len() == count as usize && missing(&heard).is_empty() && heard[0] == 1, || {
-        format!("of {count} numbers {} came, missing {:?}", heard.len(), missing(&heard))
-    })?;
+    // At its end the player stops, and the card repeats what its buffer still holds.
+    let right = heard.iter().zip(1..=count).take_while(|(heard, played)| *heard == played).count();
+    check(right == count as usize, || format!("of {count} numbers the first {right} came in order"))?;
     let player = Player::start()?;
     shell::run(&format!("ALSA_CONFIG_PATH=/lib/alsa.conf arecord -D hw:Loopback,0,0 {form} -d 1 /tmp/arecord"))?;
     player.finish()?;
     let heard = numbers(Path::new("/tmp/arecord"))?;
     check(heard.len() == count as usize && missing(&heard).is_empty(), || {
-        format!("arecord has {} numbers, missing {:?}", heard.len(), missing(&heard))
+        format!("arecord has {} numbers, with {} steps between them", heard.len(), missing(&heard).len())
     })?;
     findings.exact("numbers", 2 * count);
     Ok(())

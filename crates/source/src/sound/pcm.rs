@@ -61,8 +61,11 @@ enum BackEnd {
 }
 
 impl Pcm {
-    pub(super) fn kernel(node: Node, setup: PcmSetup) -> Self {
-        Self { back_end: BackEnd::Kernel(node), setup }
+    /// A stream of the kernel.
+    pub(super) fn kernel(node: Node, setup: PcmSetup) -> io::Result<Self> {
+        let mut pcm = Self { back_end: BackEnd::Kernel(node), setup };
+        // The first look asks for the kind of stamps, which interrupts take from then on.
+        pcm.status().map(|_| pcm)
     }
 
     /// A stream of a scripted card.
@@ -94,6 +97,7 @@ impl Pcm {
             BackEnd::Scripted(card) => return card.status(),
         };
         let mut status = Status::new_zeroed();
+        status.audio_stamp_data = abi::STAMP_BY_POINTER;
         node.exchange(&abi::STATUS_EXT, &mut status)?;
         let state = match status.state {
             2 => PcmState::Prepared,
