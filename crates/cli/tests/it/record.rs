@@ -492,7 +492,6 @@ fn what_cannot_be_recorded_is_refused_with_what_to_write_instead_and_leaves_noth
     for (card, hint) in [
         ("nonsense", "choose virtual"),
         ("nonsense", "or comedi:/dev/comedi0,2ch,10kS/s"),
-        ("alsa:hw:nosuchcard,0,2ch,16bit,48kS/s", "name a card of /proc/asound/cards"),
         ("comedi:/dev/comedi0,2ch", "write the rate"),
         ("comedi:/dev/comedi999,2ch,10kS/s", "load the card's comedi driver"),
         ("comedi:/dev/null,2ch,10kS/s", "comedi driver"),
