@@ -989,7 +989,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__export)
-            opts="-q -h --out --as --from --frames --leave-out-gaps --quiet --format --help"
+            opts="-q -h --out --as --from --frames --gaps --fill --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1000,7 +1000,7 @@ _hairspring() {
                     return 0
                     ;;
                 --as)
-                    COMPREPLY=($(compgen -W "hdf5 npy csv" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "hdf5 npy wav flac zarr csv" -- "${cur}"))
                     return 0
                     ;;
                 --from)
@@ -1008,6 +1008,14 @@ _hairspring() {
                     return 0
                     ;;
                 --frames)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --gaps)
+                    COMPREPLY=($(compgen -W "refuse skip fill" -- "${cur}"))
+                    return 0
+                    ;;
+                --fill)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

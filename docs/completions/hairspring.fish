@@ -349,12 +349,18 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand play" -s h -l help
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l out -d 'New file to write' -r -F
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l as -d 'Kind of file [default: by the ending of --out]' -r -f -a "hdf5\t'HDF5 view; the samples stay in the recording\'s files'
 npy\t'NumPy array'
+wav\t'WAV; beyond 4 GiB RF64'
+flac\t'FLAC, for integers'
+zarr\t'Folder of Zarr version 3: shards of chunks, compressed by zstd'
 csv\t'Text, for short cuts'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l from -d 'First frame, as the card counted them' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l frames -d 'Number of frames [default: all; for CSV at most a million]' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l gaps -d 'What becomes of missing frames in npy, wav, flac and zarr' -r -f -a "refuse\t'Nothing is exported'
+skip\t'They are left out, so that the frames around a gap become neighbours'
+fill\t'Each missing sample gets the value of --fill'"
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l fill -d 'The value of each missing sample with --gaps fill' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
-complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l leave-out-gaps -d 'In an array, leave gaps out, so that the frames around a gap become neighbours'
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l format -d 'Format of the report' -r -f -a "text\t''

@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
     quick: bool,
-    /// One part alone: reads, calibrations, delays, executive, reaction, recording, memory or callers
+    /// One part alone: reads, calibrations, delays, executive, reaction, recording, datagrams, memory or callers
     #[arg(long)]
     only: Option<String>,
     /// Where the files of the recordings go [default: the target folder]

@@ -1,15 +1,21 @@
-//! Exports of recordings: a view for HDF5 that copies no samples, and cuts as NumPy's `.npy` and as CSV.
+//! Exports of recordings: a view for HDF5 that copies no samples, and cuts as NumPy's `.npy`, WAV, FLAC, Zarr and CSV.
 //!
-//! Cuts contain proven samples only; a damaged block ends the export with an error. Every output is a new file that gets its name
-//! when it is whole. No file is overwritten.
+//! Cuts contain proven samples only; a damaged block ends the export with an error. Every output is a new file, or for Zarr a new folder,
+//! that gets its name when it is whole. No file is overwritten. Arrays refuse a cut with gaps unless the caller says what becomes of the
+//! missing frames ([`GapChoice`]).
 
 mod csv;
+mod described;
+mod flac;
 mod hdf5;
 mod npy;
 mod output;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod values;
+mod wav;
+mod zarr;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -21,8 +27,12 @@ use hairspring_ring::gap::Gap;
 use hairspring_ring::units::{Bytes, Frames};
 
 pub use csv::{Csv, csv};
+pub use flac::flac;
 pub use hdf5::{Hdf5View, MOST_DATASETS, MOST_PIECES, hdf5};
-pub use npy::{Npy, npy};
+pub use npy::{ArrayCut, npy};
+pub use rows::GapChoice;
+pub use wav::wav;
+pub use zarr::zarr;
 
 /// A piece of a recording, in frames of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,15 +164,15 @@ fn read(
     Ok(())
 }
 
-/// Refuses a cut that is not one array: an empty cut, or a cut with holes.
-fn one_part(recording: &Recording, cut: Cut, join_holes: bool) -> Result<u64, ExportError> {
+/// Refuses a cut that is not one array: an empty cut, or a cut with holes. Returns how many frames it has.
+fn one_part(recording: &Recording, cut: Cut, may_have_holes: bool) -> Result<u64, ExportError> {
     let parts = parts(recording, cut);
     let frames = parts.iter().map(|part| part.frames.0).sum();
-    match (&parts[..], join_holes) {
+    match (&parts[..], may_have_holes) {
         ([], _) => Err(ExportError::Unsuitable("this piece of the recording has no frames".to_owned())),
         ([_], _) | (_, true) => Ok(frames),
         ([first, second, ..], false) => Err(ExportError::Unsuitable(format!(
-            "frames {} to {} are missing in this piece: choose a piece without a gap, or say that gaps may be left out",
+            "frames {} to {} are missing in this piece: choose a piece without a gap, or say whether gaps are left out or filled",
             first.first.0 + first.frames.0,
             second.first.0 - 1
         ))),

@@ -5,6 +5,7 @@
 //! into the ring and returns when it must be called again. The caller is a thread on the host and a loop over virtual time in
 //! tests. The driver of a vendor's card implements this trait: if it fills a buffer itself, `service` publishes what has arrived.
 
+mod datagrams;
 pub(crate) mod descriptor;
 pub mod reader;
 #[cfg(test)]

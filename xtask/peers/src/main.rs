@@ -9,6 +9,7 @@
 mod bridge;
 mod calibrations;
 mod callers;
+mod datagrams;
 mod delays;
 mod executive;
 mod memory;
@@ -49,6 +50,7 @@ enum Part {
     Reaction,
     Bridge,
     Recording,
+    Datagrams,
     Memory,
     Callers,
 }
@@ -115,6 +117,9 @@ fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
     }
     if wanted(Part::Recording) {
         recording::run(folder, quick)?;
+    }
+    if wanted(Part::Datagrams) {
+        datagrams::run(quick)?;
     }
     if wanted(Part::Delays) {
         delays::run(timebase, cpu, quick);

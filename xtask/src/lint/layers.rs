@@ -71,6 +71,8 @@ const WITHOUT_FORMATS: &[&str] = &[
 const PRODUCTS: &[&str] = &[
     "crates/exec/src/trace/chrome.rs",
     "crates/exec/tests/it/trace/chrome.rs",
+    "crates/play/src/export/described.rs",
+    "crates/play/src/export/zarr.rs",
     "crates/station/src/station/file.rs",
     "crates/settings/src/journal.rs",
     "crates/settings/src/journal/tests.rs",

@@ -43,8 +43,14 @@ pub(crate) enum Need {
 pub(crate) const CBINDGEN: Need = Need::Packaged("cbindgen", "cbindgen-web");
 
 /// Programs for single tests, which are skipped without them.
-pub(crate) const FOR_SINGLE_TESTS: &[Need] =
-    &[Need::Python, Need::Program("zsh"), Need::Program("fish"), Need::Program("bindfs"), CBINDGEN];
+pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[
+    Need::Python,
+    Need::Program("zsh"),
+    Need::Program("fish"),
+    Need::Program("bindfs"),
+    Need::Program("flac"),
+    CBINDGEN,
+];
 
 /// A missing requirement: what is missing, and the remedy.
 pub(crate) struct Missing {
@@ -130,7 +136,7 @@ impl Need {
 }
 
 /// Modules of the packages that [`PYTHON_REQUIREMENTS`] lists.
-const PYTHON_PACKAGES: [&str; 14] = [
+const PYTHON_PACKAGES: [&str; 15] = [
     "sigmf",
     "numpy",
     "h5py",
@@ -145,6 +151,7 @@ const PYTHON_PACKAGES: [&str; 14] = [
     "distributed",
     "duckdb",
     "polars",
+    "soundfile",
 ];
 
 /// Modules of those packages that build the book.

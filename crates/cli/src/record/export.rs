@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use hairspring_play::export::{Csv, Cut, ExportError, Npy, csv, hdf5, npy};
+use hairspring_play::export::{ArrayCut, Csv, Cut, ExportError, GapChoice, csv, flac, hdf5, npy, wav, zarr};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_ring::Frames;
@@ -24,6 +24,10 @@ pub(crate) const PAGE: Page = Page {
     name: "export",
     examples: &[
         Example { does: "Make an array for NumPy", line: "hairspring export run1 --out run1.npy" },
+        Example {
+            does: "Make a WAV file, with silence where frames are missing",
+            line: "hairspring export run1 --out run1.wav --gaps fill",
+        },
         Example {
             does: "Write 500 frames as text",
             line: "hairspring export run1 --out cut.csv --from 1000 --frames 500",
@@ -51,9 +55,12 @@ pub(crate) struct Arguments {
     /// Number of frames [default: all; for CSV at most a million]
     #[arg(long, value_name = "N", value_parser = frames, allow_hyphen_values = true)]
     frames: Option<Frames>,
-    /// In an array, leave gaps out, so that the frames around a gap become neighbours
-    #[arg(long)]
-    leave_out_gaps: bool,
+    /// What becomes of missing frames in npy, wav, flac and zarr
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = GapName::Refuse)]
+    gaps: GapName,
+    /// The value of each missing sample with --gaps fill
+    #[arg(long, value_name = "CODE", default_value_t = 0.0, allow_hyphen_values = true)]
+    fill: f64,
     #[command(flatten)]
     read: ReadArguments,
 }
@@ -65,6 +72,12 @@ pub(crate) enum FormName {
     Hdf5,
     /// NumPy array
     Npy,
+    /// WAV; beyond 4 GiB RF64
+    Wav,
+    /// FLAC, for integers
+    Flac,
+    /// Folder of Zarr version 3: shards of chunks, compressed by zstd
+    Zarr,
     /// Text, for short cuts
     Csv,
 }
@@ -75,9 +88,28 @@ impl FormName {
         match self {
             Self::Hdf5 => "hdf5",
             Self::Npy => "npy",
+            Self::Wav => "wav",
+            Self::Flac => "flac",
+            Self::Zarr => "zarr",
             Self::Csv => "csv",
         }
     }
+
+    /// Whether it is one array, which cannot mark a gap.
+    fn is_array(self) -> bool {
+        matches!(self, Self::Npy | Self::Wav | Self::Flac | Self::Zarr)
+    }
+}
+
+/// What becomes of missing frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GapName {
+    /// Nothing is exported
+    Refuse,
+    /// They are left out, so that the frames around a gap become neighbours
+    Skip,
+    /// Each missing sample gets the value of --fill
+    Fill,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -125,9 +157,19 @@ fn export(
             );
             Ok((told, json!({ "datasets": view.datasets, "pieces": view.pieces })))
         }
-        FormName::Npy => {
-            let options = Npy { cut, leave_out_gaps: arguments.leave_out_gaps };
-            let (first, frames) = npy(store, recorded, options, &arguments.out, &mut progress)?;
+        FormName::Npy | FormName::Wav | FormName::Flac | FormName::Zarr => {
+            let gaps = match arguments.gaps {
+                GapName::Refuse => GapChoice::Refuse,
+                GapName::Skip => GapChoice::LeaveOut,
+                GapName::Fill => GapChoice::Fill(arguments.fill),
+            };
+            let write = match form {
+                FormName::Wav => wav,
+                FormName::Flac => flac,
+                FormName::Zarr => zarr,
+                _ => npy,
+            };
+            let (first, frames) = write(store, recorded, ArrayCut { cut, gaps }, &arguments.out, &mut progress)?;
             Ok(rows(first, frames))
         }
         FormName::Csv => {
@@ -146,18 +188,29 @@ fn form(arguments: &Arguments) -> Result<FormName, Failure> {
     let by_ending = match ending {
         Some("h5" | "hdf5") => Some(FormName::Hdf5),
         Some("npy") => Some(FormName::Npy),
+        Some("wav" | "rf64" | "bw64") => Some(FormName::Wav),
+        Some("flac") => Some(FormName::Flac),
+        Some("zarr") => Some(FormName::Zarr),
         Some("csv") => Some(FormName::Csv),
         _ => None,
     };
     let form = arguments.form.or(by_ending).ok_or_else(|| {
         Failure::bad_request(
-            "--out does not tell the kind of file: name it .h5, .npy or .csv, or add --as hdf5, npy or csv",
+            "--out does not tell the kind of file: name it .h5, .npy, .wav, .flac, .zarr or .csv, or add --as",
         )
     })?;
     if form == FormName::Hdf5 && (arguments.from.is_some() || arguments.frames.is_some()) {
         return Err(Failure::bad_request(
             "an HDF5 view shows the whole recording: leave out --from and --frames, or export an array (--as npy)",
         ));
+    }
+    if !form.is_array() && arguments.gaps != GapName::Refuse {
+        return Err(Failure::bad_request(
+            "--gaps is for npy, wav, flac and zarr: HDF5 views and CSV say themselves where frames are missing",
+        ));
+    }
+    if arguments.fill != 0.0 && arguments.gaps != GapName::Fill {
+        return Err(Failure::bad_request("--fill is for --gaps fill"));
     }
     Ok(form)
 }

@@ -1,5 +1,6 @@
 //! Recordings on the real command: what is asked for is recorded to the frame; what is lost is said, with the code for it.
 
+mod exports;
 mod senders;
 mod series;
 mod taps;
@@ -475,7 +476,6 @@ fn what_was_recorded_is_played_byte_for_byte_and_exported() {
     let array = std::fs::read(folder.path().join("cut.npy")).expect("it is there");
     assert!(array.ends_with(&data[4000..4040]), "the samples of the cut are the last of the file");
     about(folder.path(), &[&cut[..], &["cut.csv"]].concat(), 0);
-    about(folder.path(), &["export", "x", "--out", "x.h5"], 0);
     refused(folder.path(), &[&cut[..], &["cut.npy"]].concat(), 2, "exists already");
     refused(folder.path(), &[&cut[..], &["cut.txt"]].concat(), 2, "add --as");
     refused(folder.path(), &[&cut[..], &["cut.h5"]].concat(), 2, "leave out --from");

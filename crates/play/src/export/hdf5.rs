@@ -11,8 +11,7 @@ mod file;
 use std::path::Path;
 
 use super::output::Output;
-use super::{Cut, ExportError, parts, pieces_of};
-use hairspring_machine::Nanos;
+use super::{Cut, ExportError, described, parts, pieces_of};
 use hairspring_record::channels::ChannelDescription;
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::sigmf::About;
@@ -158,8 +157,7 @@ fn of_the_channels(channels: &[ChannelDescription]) -> Vec<Attribute> {
 
 /// When frame 0 was taken, as an interval of the time of day in nanoseconds since 1970.
 fn of_time(about: &About) -> Vec<Attribute> {
-    let Some(within) = about.started_within else { return Vec::new() };
-    let ends = [about.started_realtime - within, about.started_realtime].map(Nanos::count);
+    let Some(ends) = described::frame0(about) else { return Vec::new() };
     let names = ["frame0_earliest_ns", "frame0_latest_ns"];
     let attribute =
         |(name, end): (&'static str, i64)| Some(Attribute { name, value: Value::Integer(u64::try_from(end).ok()?) });

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use super::output::Output;
-use super::{Cut, ExportError, one_part, parts, read, values};
+use super::rows::{GapChoice, Number, Rows};
+use super::{Cut, ExportError};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
-use hairspring_ring::layout::Container;
 use hairspring_ring::units::Frames;
 
-/// Options of a NumPy export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Npy {
+/// Options of an export as an array: NumPy, WAV, FLAC, Zarr.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArrayCut {
     /// The exported frames.
     pub cut: Cut,
-    /// Whether frames around a gap may become neighbours. An array cannot mark a gap.
-    pub leave_out_gaps: bool,
+    /// What becomes of missing frames.
+    pub gaps: GapChoice,
 }
 
 /// Writes a cut as an array of frames × channels. Packed samples become 16-bit ones, digital lines bytes of 0 and 1. Yields the
@@ -27,30 +27,24 @@ pub struct Npy {
 pub fn npy(
     store: &mut dyn Store,
     recording: &Recording,
-    options: Npy,
+    options: ArrayCut,
     path: &Path,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<(Frames, Frames), ExportError> {
-    let layout = recording.about().layout;
-    let frames = one_part(recording, options.cut, options.leave_out_gaps)?;
-    let first = parts(recording, options.cut).first().map_or(Frames(0), |part| part.first);
-    let kind = match layout.container() {
-        Container::I8 => "|i1",
-        Container::U8 | Container::Bits => "|u1",
-        Container::I16 | Container::Packed12 => "<i2",
-        Container::U16 => "<u2",
-        Container::I32 => "<i4",
-        Container::F32 => "<f4",
+    let rows = Rows::of(recording, options.cut, options.gaps)?;
+    let kind = match rows.number {
+        Number::I8 => "|i1",
+        Number::U8 => "|u1",
+        Number::I16 => "<i2",
+        Number::U16 => "<u2",
+        Number::I32 => "<i4",
+        Number::F32 => "<f4",
     };
     let mut output = Output::create(path)?;
-    output.write(&header(kind, frames, layout.channels()))?;
-    read(store, recording, options.cut, progress, &mut |_, bytes| match layout.container() {
-        Container::Packed12 => output.write(&values::unpacked(bytes)),
-        Container::Bits => output.write(&values::lines(layout, bytes)),
-        _ => output.write(bytes),
-    })?;
+    output.write(&header(kind, rows.frames.0, rows.channels))?;
+    rows.read_filled(store, recording, progress, &mut |bytes| output.write(bytes))?;
     output.finish()?;
-    Ok((first, Frames(frames)))
+    Ok((rows.first, rows.frames))
 }
 
 /// Magic, version, length, and a Python dictionary that is padded so that the samples begin at a multiple of 64.

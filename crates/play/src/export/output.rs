@@ -1,6 +1,6 @@
 //! [`Output`]: a new file that gets its name when it is whole.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use hairspring_file::NewFile;
@@ -27,6 +27,12 @@ impl Output {
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), ExportError> {
         self.writer.write_all(bytes).map_err(|error| ExportError::Output(self.path.clone(), error))
+    }
+
+    /// Replaces bytes that were written before. What is written next follows them.
+    pub(super) fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<(), ExportError> {
+        let placed = self.writer.seek(SeekFrom::Start(at)).and_then(|_| self.writer.write_all(bytes));
+        placed.map_err(|error| ExportError::Output(self.path.clone(), error))
     }
 
     /// Gives it its name, and makes both durable. Some file systems do not offer that for names.

@@ -1,4 +1,5 @@
-//! Exports hold what was recorded; and other programs read it: sigmf-python, NumPy and h5py, by `tests/other_programs.py`.
+//! Exports hold what was recorded; and other programs read it: sigmf-python, NumPy and h5py, by `tests/other_programs.py`; zarr, soundfile and
+//! flac, by `tests/other_arrays.py`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -21,6 +22,10 @@ fn store() -> Box<dyn Store> {
     hairspring_record::store::best(8, Ways::ALL)
 }
 
+fn refusing(cut: Cut) -> ArrayCut {
+    ArrayCut { cut, gaps: GapChoice::Refuse }
+}
+
 fn counted() -> Spec {
     Spec { pattern: Pattern::Counter, ..Spec::plain() }
 }
@@ -31,12 +36,11 @@ fn npy_holds_the_frames_of_the_cut_and_refuses_holes() {
     let spec = Spec { gaps: vec![(8000, 10)], members: 2, ..counted() };
     let recording = made(&spec, folder.path());
     let path = folder.path().join("x.npy");
-    let whole = Npy { cut: Cut::ALL, leave_out_gaps: false };
+    let whole = refusing(Cut::ALL);
     let refused = npy(&mut *store(), &recording, whole, &path, &mut |_| {}).expect_err("a hole").to_string();
     assert!(refused.contains("frames 2000 to 2009 are missing"), "{refused}");
     let cut = Cut { first: Frames(2005), frames: Frames(1005) };
-    let (first, frames) =
-        npy(&mut *store(), &recording, Npy { cut, leave_out_gaps: false }, &path, &mut |_| {}).expect("written");
+    let (first, frames) = npy(&mut *store(), &recording, refusing(cut), &path, &mut |_| {}).expect("written");
     assert_eq!((first, frames), (Frames(2010), Frames(1000)));
     let bytes = std::fs::read(&path).expect("there");
     assert_eq!(bytes.len(), 128 + 4000);
@@ -44,10 +48,11 @@ fn npy_holds_the_frames_of_the_cut_and_refuses_holes() {
         bytes.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<i2', 'fortran_order': False, 'shape': (1000, 2), }")
     );
     assert!(bytes[128..] == spec.content(8000, 4000));
-    let again = npy(&mut *store(), &recording, Npy { cut, leave_out_gaps: false }, &path, &mut |_| {});
+    let again = npy(&mut *store(), &recording, refusing(cut), &path, &mut |_| {});
     assert!(again.expect_err("exists").to_string().contains("exists already"));
     let path = folder.path().join("all.npy");
-    npy(&mut *store(), &recording, Npy { cut: Cut::ALL, leave_out_gaps: true }, &path, &mut |_| {}).expect("written");
+    npy(&mut *store(), &recording, ArrayCut { cut: Cut::ALL, gaps: GapChoice::LeaveOut }, &path, &mut |_| {})
+        .expect("written");
     assert!(std::fs::read(&path).expect("there")[128..] == spec.content(0, spec.stored));
 }
 
@@ -82,7 +87,7 @@ fn a_damaged_block_is_never_exported() {
     bytes[5000] ^= 1;
     std::fs::write(&data, bytes).expect("written");
     let path = folder.path().join("x.npy");
-    let whole = Npy { cut: Cut::ALL, leave_out_gaps: false };
+    let whole = refusing(Cut::ALL);
     let refused = npy(&mut *store(), &recording, whole, &path, &mut |_| {}).expect_err("damaged").to_string();
     assert!(refused.contains("block 1") && refused.contains("recover"), "{refused}");
     let left: Vec<_> =
@@ -133,20 +138,20 @@ fn channels_that_are_too_many_for_attributes_are_left_out_of_a_view_and_it_says_
     assert!(has(b"channels_left_out") && !has(b"channel_names"));
 }
 
-/// A Python with the packages, or why there is none.
-fn python() -> Result<String, String> {
+/// A Python with these packages, or why there is none.
+fn python(packages: &str) -> Result<String, String> {
     let python = std::env::var("HAIRSPRING_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let mut command = Command::new(&python);
-    command.args(["-c", "import sigmf, numpy, h5py"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["-c", &format!("import {packages}")]).stdout(Stdio::null()).stderr(Stdio::null());
     match command.status() {
         Ok(status) if status.success() => Ok(python),
-        _ => Err(format!("{python} has no sigmf, numpy and h5py; `cargo xtask test --setup` installs them")),
+        _ => Err(format!("{python} has not all of {packages}; `cargo xtask test --setup` installs them")),
     }
 }
 
 #[test]
 fn other_programs_read_recordings_and_views() {
-    let python = match python() {
+    let python = match python("sigmf, numpy, h5py") {
         Ok(python) => python,
         Err(reason) => {
             // Past the capture of the test program, to be counted.
@@ -193,7 +198,7 @@ fn other_programs_read_recordings_and_views() {
         let grain = spec.layout.grain().frames;
         let cut = Cut { first: Frames(run.first.0 + grain), frames: Frames(run.frames.0.min(900) - grain) };
         let path = folder.join(format!("from_{}.npy", cut.first.0));
-        npy(&mut *store(), &recording, Npy { cut, leave_out_gaps: false }, &path, &mut |_| {}).expect("written");
+        npy(&mut *store(), &recording, refusing(cut), &path, &mut |_| {}).expect("written");
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new(python)
@@ -205,6 +210,89 @@ fn other_programs_read_recordings_and_views() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("12 recordings"), "{said}");
+}
+
+/// Reads exports with zarr, soundfile and flac. The script computes what must be in them from the pattern and the gaps.
+#[test]
+fn other_programs_read_arrays() {
+    let skip = |reason: String| {
+        // Past the capture of the test program, to be counted.
+        let _ = writeln!(std::io::stderr(), "test-skip: other_programs_read_arrays: {reason}");
+    };
+    let python = match python("numpy, soundfile, zarr") {
+        Ok(python) => python,
+        Err(reason) => return skip(reason),
+    };
+    let flac_there = Command::new("flac").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !flac_there.is_ok_and(|status| status.success()) {
+        return skip("flac is not installed; `cargo xtask test --setup` installs it".to_owned());
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let layout = |channels, bits, container| Layout::stored_as(channels, bits, container).expect("exists");
+    let large = |layout, block| Spec { layout, block, stored: u64::from(block) * 40, ..counted() };
+    let specs = [
+        // Larger than a block of FLAC, with a gap at the beginning, within and longer than chunks.
+        ("gapped", Spec { gaps: vec![(0, 8), (8064, 10), (20_160, 1_000_000)], channels: channels(), ..counted() }),
+        ("sine", Spec { pattern: Pattern::Sine, ..large(layout(2, 16, Container::I16), 4096) }),
+        ("noise", Spec { pattern: Pattern::Noise { seed: 1 }, ..large(layout(3, 32, Container::I32), 12 * 512) }),
+        ("eight", large(layout(8, 14, Container::I16), 8192)),
+        ("bytes", large(layout(3, 8, Container::I8), 3072)),
+        ("unsigned_bytes", large(layout(1, 8, Container::U8), 4096)),
+        ("unsigned", large(layout(2, 16, Container::U16), 4096)),
+        ("words", large(layout(2, 24, Container::I32), 8192)),
+        ("digital", large(layout(6, 1, Container::Bits), 4096)),
+        ("packed", Spec { gaps: vec![(9 * 700, 4)], members: 2, ..large(layout(3, 12, Container::Packed12), 9 * 512) }),
+        ("floats", large(layout(2, 32, Container::F32), 8192)),
+    ];
+    for (name, spec) in specs {
+        let folder = folder.path().join(name);
+        let recording = made(&spec, &folder);
+        let out = |ending: &str| folder.join(format!("x.{ending}"));
+        let refused = zarr(&mut *store(), &recording, refusing(Cut::ALL), &out("zarr"), &mut |_| {});
+        assert_eq!(refused.is_err(), !spec.gaps.is_empty(), "{name}");
+        for (gaps, prefix) in [(GapChoice::Fill(1.0), ""), (GapChoice::LeaveOut, "left_out_")] {
+            let all = ArrayCut { cut: Cut::ALL, gaps };
+            let path = |ending: &str| folder.join(format!("{prefix}{name}.{ending}"));
+            npy(&mut *store(), &recording, all, &path("npy"), &mut |_| {}).expect("npy");
+            zarr(&mut *store(), &recording, all, &path("zarr"), &mut |_| {}).expect("zarr");
+            wav(&mut *store(), &recording, all, &path("wav"), &mut |_| {}).expect("wav");
+            let flac = flac(&mut *store(), &recording, all, &path("flac"), &mut |_| {});
+            match name {
+                "floats" => assert!(flac.expect_err("floats").to_string().contains("wav or zarr")),
+                _ => assert!(flac.is_ok(), "{flac:?}"),
+            }
+        }
+        let left = std::fs::read_dir(&folder).expect("a folder").flatten();
+        assert!(!left.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".tmp")));
+    }
+    // Beyond 4 GiB: the head, and nothing but a hole behind it.
+    let frames = 5 << 28;
+    let head = super::wav::head_of_four(frames);
+    let rf64 = std::fs::File::create(folder.path().join("large.wav")).expect("a file");
+    (&rf64).write_all(&head).expect("written");
+    rf64.set_len(head.len() as u64 + frames * 16).expect("a hole");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/other_arrays.py");
+    let output = Command::new(python).arg(script).arg(folder.path()).output().expect("python runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("22 arrays"), "{said}");
+}
+
+#[test]
+fn arrays_are_refused_where_their_format_cannot_hold_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x");
+    let nine = made(
+        &Spec { layout: Layout::analogue(9, 8).expect("exists"), block: 9 * 512, stored: 9 * 512, ..counted() },
+        folder.path(),
+    );
+    let told = |written: Result<(Frames, Frames), ExportError>| written.expect_err("refused").to_string();
+    assert!(told(flac(&mut *store(), &nine, refusing(Cut::ALL), &path, &mut |_| {})).contains("8 channels"));
+    for (value, fits) in [(128.0, false), (0.5, false), (f64::NAN, false), (-128.0, true)] {
+        let filled = ArrayCut { cut: Cut::ALL, gaps: GapChoice::Fill(value) };
+        let path = folder.path().join(format!("{value}.npy"));
+        assert_eq!(npy(&mut *store(), &nine, filled, &path, &mut |_| {}).is_ok(), fits, "{value}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | on the network | a gap, cause `source` | **cannot be known**; the description says so |
 //! | by this computer's kernel, whose receive buffer was full | a gap, cause `buffer_full` or `served_late` | the same, by the kernel's count |
+//! | by this kernel after the last datagram | a gap of at least the kernel's count | a gap, by the kernel's count |
 //! | before the first datagram, and on the network after the last | cannot be known | cannot be known |
 //!
 //! The frames of a lost datagram are computed from the size that all datagrams have. With numbers, all but the last must have the
@@ -37,8 +38,14 @@
 //! The kernel stamps each datagram when it comes, before it waits in the receive buffer. The stamps tell when the first frame of a
 //! datagram arrived at this computer; how long it was on the network is unknown.
 //!
-//! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are received. If the ring is full,
-//! datagrams stay in the receive buffer until it overflows.
+//! One call of the kernel takes up to 32 messages (`recvmmsg`). Of a stream with numbers the kernel may join up to 128 datagrams that
+//! come in a burst into one message (`UDP_GRO`). The first of them carries the stamp, and the kernel counts a message that it drops
+//! once. So after the last datagram of a stream that it has joined, one datagram is declared lost for each message that the kernel
+//! dropped, which is the least that it can be. Everywhere else the numbers say how many are missing. A stream without numbers is never
+//! joined, because there the kernel's count is the only evidence.
+//!
+//! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are put into the ring. If the ring is
+//! full, datagrams stay in the receive buffer until it overflows.
 
 mod sequence;
 
@@ -48,7 +55,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use hairspring_machine::{Instant, Nanos};
 
-use super::descriptor::{self, Received};
+use super::datagrams::{Batch, MOST_DATAGRAM_BYTES, MOST_JOINED, Received};
+use super::descriptor;
 use super::reader::{StreamInfo, failed};
 use super::{End, FrameStamp, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription, StampTime};
 use hairspring_ring::Producer;
@@ -56,9 +64,6 @@ use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{ByteRate, Bytes};
 
 pub use sequence::{MOST_HEADER_BYTES, Sequence};
-
-/// The largest possible datagram.
-const MOST_DATAGRAM_BYTES: usize = 65_536;
 
 /// Most bytes that one call moves.
 const MOST_PER_CALL: u64 = 4 << 20;
@@ -84,7 +89,10 @@ pub struct UdpSource {
     header_bytes: usize,
     fifo: Bytes,
     peer: Peer,
-    buffer: Vec<u8>,
+    /// What the last call of the kernel brought.
+    batch: Batch,
+    /// Whether the kernel may join datagrams, and so counts as one what may be [`MOST_JOINED`].
+    joined: bool,
     /// Received samples that wait for room, in order; the bytes before `placed` are in the ring.
     ready: Vec<u8>,
     placed: usize,
@@ -104,8 +112,9 @@ pub struct UdpSource {
     newest_stamp: Option<FrameStamp>,
     /// The kernel's count of drops at the last datagram that was kept.
     drops: u32,
-    /// Whether the ring was full at any time since the kernel's buffer was last empty.
+    /// Whether the ring was full at any time since the kernel's buffer was last empty, and whether that was so when the batch was taken.
     was_full: bool,
+    batch_was_full: bool,
     committed: u64,
     lost: u64,
     ignored: Ignored,
@@ -186,6 +195,8 @@ impl UdpSource {
     ) -> io::Result<Self> {
         descriptor::tell_drops(&socket)?;
         descriptor::tell_arrivals(&socket);
+        // Without numbers a loss is what the kernel's count says, and the kernel counts joined datagrams as one.
+        let joined = sequence.is_some() && descriptor::join_datagrams(&socket);
         let header_bytes = header_bytes.unwrap_or_else(|| sequence.map_or(0, Sequence::end)) as usize;
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         let held = if sequence.is_some() { CONFIRM as usize * MOST_DATAGRAM_BYTES } else { MOST_DATAGRAM_BYTES };
@@ -196,7 +207,8 @@ impl UdpSource {
             sequence,
             header_bytes,
             peer: if from.is_empty() { Peer::First } else { Peer::Named(from) },
-            buffer: vec![0; MOST_DATAGRAM_BYTES],
+            batch: Batch::new(),
+            joined,
             // Address space only, until it is used.
             ready: Vec::with_capacity(held),
             placed: 0,
@@ -211,6 +223,7 @@ impl UdpSource {
             newest_stamp: None,
             drops: 0,
             was_full: false,
+            batch_was_full: false,
             committed: 0,
             lost: 0,
             ignored: Ignored::default(),
@@ -258,22 +271,18 @@ impl UdpSource {
         if stops { Some(End::Overrun) } else { None }
     }
 
-    /// The cause of a drop by the kernel.
+    /// The cause of a drop by the kernel before a datagram of the batch.
     fn cause(&self) -> GapCause {
-        if self.was_full { GapCause::BufferFull } else { GapCause::ServedLate }
+        if self.batch_was_full { GapCause::BufferFull } else { GapCause::ServedLate }
     }
 
-    /// Judges the datagram in the buffer, and declares the loss before it.
-    fn judge(
-        &mut self,
-        Received { length, drops, from, .. }: Received,
-        now: Instant,
-        ring: &mut Producer,
-    ) -> Judgement {
+    /// Judges a datagram of the batch, and declares the loss before it.
+    fn judge(&mut self, received: Received, now: Instant, ring: &mut Producer) -> Judgement {
+        let Received { at, length, drops, from, .. } = received;
         let sender = self.peer.knows(from);
         let payload_bytes = length.saturating_sub(self.header_bytes) as u64;
         let is_whole = payload_bytes > 0 && payload_bytes.is_multiple_of(self.about.layout.grain().bytes);
-        let number = self.sequence.map(|sequence| (sequence, sequence.read(&self.buffer[..length])));
+        let number = self.sequence.map(|sequence| (sequence, sequence.read(&self.batch.bytes[at..at + length])));
         let fits = match number {
             None => is_whole,
             // With numbers none may be larger, because the frames of a missing datagram would be unknown.
@@ -296,9 +305,10 @@ impl UdpSource {
         let lost = match number {
             Some((sequence, Some(number))) => {
                 let ahead = self.expected.map_or(0, |expected| sequence.ahead(number, expected));
-                let goes_on = u64::try_from(ahead).is_ok_and(|ahead| ahead <= NEAR.max(dropped.into()));
+                let dropped = u64::from(dropped).saturating_mul(if self.joined { MOST_JOINED } else { 1 });
+                let goes_on = u64::try_from(ahead).is_ok_and(|ahead| ahead <= NEAR.max(dropped));
                 if !goes_on || sender == Sender::Neighbour {
-                    return self.hold(length, number, ahead, (from, sender), drops, now, ring);
+                    return self.hold(received, number, ahead, sender, now, ring);
                 }
                 self.forget_trial();
                 let short_bytes = std::mem::take(&mut self.short_bytes);
@@ -330,14 +340,12 @@ impl UdpSource {
     }
 
     /// Holds a datagram whose number is out of sequence, until enough of them have come.
-    #[expect(clippy::too_many_arguments, reason = "what is known of one datagram")]
     fn hold(
         &mut self,
-        length: usize,
+        Received { at, length, drops, from, .. }: Received,
         number: u64,
         ahead: i64,
-        (from, sender): (SocketAddr, Sender),
-        drops: u32,
+        sender: Sender,
         now: Instant,
         ring: &mut Producer,
     ) -> Judgement {
@@ -346,7 +354,7 @@ impl UdpSource {
             self.forget_trial();
             (self.trial.from, self.trial.ours, self.trial.ahead) = (from, sender == Sender::Ours, ahead);
         }
-        let samples = &self.buffer[self.header_bytes..length];
+        let samples = &self.batch.bytes[at + self.header_bytes..at + length];
         if Some(samples.len() as u64) != self.payload_bytes {
             self.forget_trial();
             self.ignored.malformed += 1;
@@ -398,10 +406,11 @@ impl UdpSource {
         Some((rate.bytes_per_s() * (now - self.last_at).count() as f64 / 1e9) as u64)
     }
 
-    /// Notes when the datagram came whose samples go into the ring next.
+    /// Notes when the datagram came whose samples go into the ring next. A datagram that the kernel joined to another has no stamp.
     fn stamp(&mut self, arrived: Option<Nanos>) {
         let frame = self.about.layout.frames_in(Bytes(self.committed + self.lost));
-        self.newest_stamp = arrived.map(|time| FrameStamp { frame, taken: StampTime::Realtime(time) });
+        let Some(time) = arrived else { return };
+        self.newest_stamp = Some(FrameStamp { frame, taken: StampTime::Realtime(time) });
         if frame.0 == 0 {
             self.first_stamp = self.newest_stamp;
         }
@@ -462,6 +471,7 @@ impl UdpSource {
         };
         let behind = behind.map_or(0, |drops| drops.wrapping_sub(self.drops));
         if self.stopping.is_some() {
+            self.batch_was_full = self.was_full;
             let end = if behind > 0 { self.lose(behind.into(), self.cause(), now, ring) } else { None };
             return self.end(end.unwrap_or(End::Stopped));
         }
@@ -521,36 +531,39 @@ impl Source for UdpSource {
                 }
                 return self.full(now);
             }
-            if self.stopping == Some(0) {
-                return self.drained(now, ring);
-            }
             if let Some(usual) = self.payload_bytes
                 && !make_room(usual, self.about.layout.grain().bytes, ring)
             {
                 return self.full(now);
             }
-            match descriptor::receive(&self.socket, &mut self.buffer) {
-                Ok(received) => {
-                    let length = received.length.max(1) as u64;
-                    moved += length;
-                    self.stopping = self.stopping.map(|left| left.saturating_sub(length));
-                    match self.judge(received, now, ring) {
-                        Judgement::Keep => {
-                            let buffer = std::mem::take(&mut self.buffer);
-                            let samples = &buffer[self.header_bytes..received.length];
-                            self.stamp(received.arrived);
-                            if self.wanted() > 0 && !self.put(samples, ring) {
-                                self.ready.extend_from_slice(samples);
-                            }
-                            self.buffer = buffer;
-                        }
-                        Judgement::Next => {}
-                        Judgement::End(end) => return self.end(end),
-                    }
+            let Some(received) = self.batch.next() else {
+                if self.stopping == Some(0) {
+                    return self.drained(now, ring);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.drained(now, ring),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return self.end(failed(&error)),
+                match self.batch.receive(&self.socket) {
+                    Ok(bytes) => {
+                        moved += bytes;
+                        self.stopping = self.stopping.map(|left| left.saturating_sub(bytes));
+                        self.batch_was_full = self.was_full;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.drained(now, ring),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return self.end(failed(&error)),
+                }
+                continue;
+            };
+            match self.judge(received, now, ring) {
+                Judgement::Keep => {
+                    let bytes = std::mem::take(&mut self.batch.bytes);
+                    let samples = &bytes[received.at + self.header_bytes..received.at + received.length];
+                    self.stamp(received.arrived);
+                    if self.wanted() > 0 && !self.put(samples, ring) {
+                        self.ready.extend_from_slice(samples);
+                    }
+                    self.batch.bytes = bytes;
+                }
+                Judgement::Next => {}
+                Judgement::End(end) => return self.end(end),
             }
         }
         self.ended.map_or(Next::At(now), Next::Ended)

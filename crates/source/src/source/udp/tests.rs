@@ -34,7 +34,26 @@ struct Line {
     listener: TestConsumer,
 }
 
+/// A socket that makes the kernel stamp what comes, and has seen it do so: it begins a moment after it was asked.
+fn stamping() -> &'static UdpSocket {
+    static STAMPING: std::sync::OnceLock<UdpSocket> = std::sync::OnceLock::new();
+    STAMPING.get_or_init(|| {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        descriptor::tell_arrivals(&socket);
+        let mut batch = Batch::new();
+        loop {
+            socket.send_to(b"x", socket.local_addr().expect("an address")).expect("sent");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            batch.receive(&socket).expect("received");
+            if batch.next().is_some_and(|received| received.arrived.is_some()) {
+                return socket;
+            }
+        }
+    })
+}
+
 fn line(sequence: Option<&str>, on_overrun: OnOverrun, ring: Bytes, frames: Option<u64>, fifo: Bytes) -> Line {
+    stamping();
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     socket.set_nonblocking(true).expect("possible");
     let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
@@ -487,4 +506,83 @@ fn each_datagram_has_the_stamp_of_the_kernel() {
     line.sender.send(&[1, 2]).expect("sent");
     line.serve();
     assert_eq!(taken(line.source.newest_stamp()), newest);
+}
+
+/// Sends datagrams of one size by one call; the kernel joins them for a receiver that allows it.
+fn burst(line: &Line, numbers: impl IntoIterator<Item = u64>, frames: u64) {
+    descriptor::send_in_segments(&line.sender, 5 + frames as usize * 4).expect("Linux 4.18");
+    let bytes: Vec<u8> = numbers.into_iter().flat_map(|number| datagram(number, frames)).collect();
+    line.sender.send(&bytes).expect("sent");
+    descriptor::send_in_segments(&line.sender, 0).expect("possible");
+}
+
+#[test]
+fn joined_datagrams_are_taken_apart_and_the_first_has_the_stamp() {
+    let line = usual(OnOverrun::Stop);
+    burst(&line, 0..40, FRAMES);
+    line.send([40]);
+    let mut batch = Batch::new();
+    batch.receive(&line.source.socket).expect("both messages are there");
+    let sequence: Sequence = "u32be@1".parse().expect("a number");
+    let (mut places, mut numbers, mut stamps) = (Vec::new(), Vec::new(), Vec::new());
+    while let Some(received) = batch.next() {
+        places.push(received.at);
+        numbers.extend(sequence.read(&batch.bytes[received.at..received.at + received.length]));
+        stamps.push(received.arrived.is_some());
+        assert_eq!((received.length, received.drops), (1005, 0));
+    }
+    assert_eq!(numbers, (0..41).collect::<Vec<u64>>());
+    // The kernel handed over two messages: one stamp for the burst, one for the datagram after it.
+    let joined = line.source.joined;
+    assert!(joined, "this kernel is older than Linux 5.0");
+    assert_eq!(stamps.iter().filter(|stamped| **stamped).count(), 2);
+    assert!(stamps[0] && stamps[40] && places[39] == 39 * 1005);
+}
+
+#[test]
+fn a_burst_is_judged_datagram_by_datagram() {
+    let mut line = usual(OnOverrun::Gap);
+    burst(&line, 0..10, FRAMES);
+    line.serve();
+    // Lost on the way, late, twice; then a burst of another size, and one that nobody numbered.
+    burst(&line, [10, 12, 11, 12, 13, 15], FRAMES);
+    burst(&line, 16..20, 7);
+    burst(&line, 100_000..100_003, FRAMES);
+    burst(&line, 17..19, FRAMES);
+    line.serve();
+    line.stop(End::Stopped);
+    let gaps: Vec<_> = line.listener.gaps.iter().map(|gap| (gap.first.0, gap.frames.0)).collect();
+    // Datagram 16 had 7 frames, and those of the same burst after it have numbers that are due.
+    let short = |number: u64| (number * FRAMES + 7, FRAMES - 7);
+    assert_eq!(gaps, [(11 * FRAMES, FRAMES), (14 * FRAMES, FRAMES), short(16), short(17), short(18)]);
+    assert_eq!(line.source.ignored, Ignored { repeated: 4, malformed: 3, misnumbered: 3, ..Ignored::default() });
+}
+
+/// The kernel counts a dropped message once, however many datagrams it has joined. The numbers say how many are missing.
+#[test]
+fn dropped_bursts_are_gaps_of_their_true_length() {
+    let mut line = line(Some("u32be@1"), OnOverrun::Gap, Bytes::mib(8), None, Bytes::kib(64));
+    (0..20).for_each(|number| burst(&line, number * 50..(number + 1) * 50, FRAMES));
+    line.serve();
+    line.send([1000]);
+    line.serve();
+    line.stop(End::Stopped);
+    let gaps = line.gaps();
+    let [(first, frames, GapCause::ServedLate)] = gaps[..] else { panic!("{gaps:?}") };
+    assert!(first > 0 && frames > NEAR && first.is_multiple_of(50) && first + frames == 1000, "{gaps:?}");
+    assert_eq!((line.listener.frame, line.source.ignored), (1001 * FRAMES, Ignored::default()));
+}
+
+/// Without numbers the kernel's count is the only evidence, so that each datagram must count.
+#[test]
+fn a_stream_without_numbers_is_not_joined() {
+    let mut line = line(None, OnOverrun::Gap, Bytes::mib(8), None, Bytes::kib(8));
+    descriptor::send_in_segments(&line.sender, FRAMES as usize * 4).expect("Linux 4.18");
+    for start in (0..1000).step_by(50) {
+        let bytes: Vec<u8> = (start..start + 50).flat_map(|number| samples(number, FRAMES)).collect();
+        line.sender.send(&bytes).expect("sent");
+    }
+    line.stop(End::Stopped);
+    let gaps = line.gaps();
+    assert!(!line.source.joined && gaps.len() == 1 && gaps[0].0 + gaps[0].1 == 1000, "{gaps:?}");
 }

@@ -1,0 +1,323 @@
+//! Zarr, version 3: a folder with a group of one array `samples` of frames × channels, in shards of compressed chunks.
+//!
+//! ```text
+//! x.zarr/zarr.json           the group: first frame, rate, channels, gaps
+//! x.zarr/samples/zarr.json   the array: shape, type, shards, codecs
+//! x.zarr/samples/c/N/0       shard N: chunks, compressed by zstd, then their places and a CRC-32C of the places
+//! ```
+//!
+//! **Own writer.** A store of Zarr is JSON and files of chunks; the crate for it brings some sixty others. Only what is written here is
+//! supported: one array, sharded, with the codecs `bytes` and `zstd`.
+//!
+//! A sample is the code that was recorded. The attributes have the facts of [`described`](super::described), and the gaps. A chunk whose frames
+//! are all missing is not stored: a reader gives the fill value. The folder gets its name when it is whole.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::npy::ArrayCut;
+use super::rows::{GapChoice, Number, RowPiece, Rows};
+use super::{ExportError, described, gaps_in};
+use hairspring_record::recording::Recording;
+use hairspring_record::store::Store;
+use hairspring_record::verify::ReadProgress;
+use hairspring_ring::units::Frames;
+
+/// A chunk has about so many bytes before compression: small enough to read a short piece, large enough to compress.
+const CHUNK_BYTES: u64 = 1 << 20;
+/// Chunks in a shard, which is a file.
+const SHARD_CHUNKS: u64 = 128;
+/// The place of a chunk that is not stored.
+const NOWHERE: u64 = u64::MAX;
+/// zstd's usual level.
+const LEVEL: i32 = 3;
+
+/// Writes a cut as Zarr. Yields the global index of the first frame and the number of frames.
+///
+/// # Errors
+/// See [`ExportError`].
+pub fn zarr(
+    store: &mut dyn Store,
+    recording: &Recording,
+    options: ArrayCut,
+    path: &Path,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<(Frames, Frames), ExportError> {
+    let rows = Rows::of(recording, options.cut, options.gaps)?;
+    let mut folder = NewFolder::begin(path)?;
+    let array = folder.begun.join("samples");
+    folder.make(&array.join("c"))?;
+    let grid = Grid::of(&rows);
+    folder.put(
+        &folder.begun.join("zarr.json"),
+        &json!({
+            "zarr_format": 3,
+            "node_type": "group",
+            "attributes": attributes(recording, &rows, options.gaps),
+        }),
+    )?;
+    folder.put(&array.join("zarr.json"), &array_facts(&rows, &grid))?;
+    let mut shards = Shards::new(array.join("c"), grid, rows.fill_bytes(), rows.channels);
+    rows.read(store, recording, progress, &mut |piece| {
+        let taken = match piece {
+            RowPiece::Recorded(bytes) => shards.rows(bytes),
+            RowPiece::Missing(frames) => shards.missing(frames.0),
+        };
+        taken.map_err(|error| ExportError::Output(path.to_owned(), error))
+    })?;
+    shards.finish().map_err(|error| ExportError::Output(path.to_owned(), error))?;
+    folder.publish()?;
+    Ok((rows.first, rows.frames))
+}
+
+/// How rows are cut.
+#[derive(Clone, Copy, Debug)]
+struct Grid {
+    row_bytes: u64,
+    chunk_rows: u64,
+}
+
+impl Grid {
+    fn of(rows: &Rows) -> Self {
+        let row_bytes = rows.row_bytes();
+        Self { row_bytes, chunk_rows: (CHUNK_BYTES / row_bytes).clamp(1, rows.frames.0.max(1)) }
+    }
+
+    fn chunk_bytes(&self) -> usize {
+        (self.chunk_rows * self.row_bytes) as usize
+    }
+}
+
+/// The attributes of the group.
+fn attributes(recording: &Recording, rows: &Rows, gaps: GapChoice) -> Value {
+    let mut facts = described::facts(recording, rows);
+    let end = rows.first.0 + rows.frames.0;
+    let missing: Vec<Value> = gaps_in(recording, super::Cut { first: rows.first, frames: rows.frames })
+        .map(|gap| json!([gap.first.0, gap.frames.0, gap.cause.name()]))
+        .collect();
+    // Frames that were left out are not in the array, so that rows have no frame numbers then.
+    if gaps == GapChoice::LeaveOut && !missing.is_empty() {
+        facts.insert("gaps_left_out".to_owned(), Value::Bool(true));
+    }
+    facts.insert("end_frame".to_owned(), json!(end));
+    facts.insert("gaps".to_owned(), Value::Array(missing));
+    Value::Object(facts)
+}
+
+fn array_facts(rows: &Rows, grid: &Grid) -> Value {
+    let channels = rows.channels;
+    let kind = match rows.number {
+        Number::I8 => "int8",
+        Number::U8 => "uint8",
+        Number::I16 => "int16",
+        Number::U16 => "uint16",
+        Number::I32 => "int32",
+        Number::F32 => "float32",
+    };
+    let bytes = match rows.number {
+        Number::I8 | Number::U8 => json!({ "name": "bytes" }),
+        _ => json!({ "name": "bytes", "configuration": { "endian": "little" } }),
+    };
+    let zstd = json!({ "name": "zstd", "configuration": { "level": LEVEL, "checksum": false } });
+    let index = json!([{ "name": "bytes", "configuration": { "endian": "little" } }, { "name": "crc32c" }]);
+    json!({
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": [rows.frames.0, channels],
+        "data_type": kind,
+        "chunk_grid": {
+            "name": "regular",
+            "configuration": { "chunk_shape": [grid.chunk_rows * SHARD_CHUNKS, channels] },
+        },
+        "chunk_key_encoding": { "name": "default", "configuration": { "separator": "/" } },
+        "fill_value": fill_value(rows),
+        "codecs": [{
+            "name": "sharding_indexed",
+            "configuration": {
+                "chunk_shape": [grid.chunk_rows, channels],
+                "codecs": [bytes, zstd],
+                "index_codecs": index,
+                "index_location": "end",
+            },
+        }],
+        "dimension_names": ["frame", "channel"],
+        "attributes": {},
+    })
+}
+
+/// The value of a missing sample, as JSON. Floats that JSON has not are words.
+fn fill_value(rows: &Rows) -> Value {
+    let bytes = rows.fill_bytes();
+    let mut wide = [0; 8];
+    wide[..bytes.len()].copy_from_slice(&bytes);
+    let bits = 8 * bytes.len() as u32;
+    match rows.number {
+        Number::U8 | Number::U16 => json!(u64::from_le_bytes(wide)),
+        Number::I8 | Number::I16 | Number::I32 => json!(i64::from_le_bytes(wide) << (64 - bits) >> (64 - bits)),
+        Number::F32 => match f32::from_bits(u64::from_le_bytes(wide) as u32) {
+            value if value.is_nan() => json!("NaN"),
+            value if value.is_infinite() => json!(if value > 0.0 { "Infinity" } else { "-Infinity" }),
+            value => json!(value),
+        },
+    }
+}
+
+/// The shards, one after the other.
+struct Shards {
+    folder: PathBuf,
+    grid: Grid,
+    /// A row of missing samples.
+    missing_row: Vec<u8>,
+    chunk: Vec<u8>,
+    /// Whether the chunk has a frame that was recorded.
+    has_data: bool,
+    number: u64,
+    file: Option<BufWriter<File>>,
+    at: u64,
+    /// Place and length of each chunk of the shard.
+    places: Vec<[u64; 2]>,
+}
+
+impl Shards {
+    fn new(folder: PathBuf, grid: Grid, sample: Vec<u8>, channels: u32) -> Self {
+        let missing_row = sample.repeat(channels as usize);
+        let chunk = Vec::with_capacity(grid.chunk_bytes());
+        Self { folder, grid, missing_row, chunk, has_data: false, number: 0, file: None, at: 0, places: Vec::new() }
+    }
+
+    fn rows(&mut self, mut bytes: &[u8]) -> std::io::Result<()> {
+        while !bytes.is_empty() {
+            let length = bytes.len().min(self.grid.chunk_bytes() - self.chunk.len());
+            self.chunk.extend_from_slice(&bytes[..length]);
+            self.has_data = true;
+            bytes = &bytes[length..];
+            self.end_full_chunk()?;
+        }
+        Ok(())
+    }
+
+    fn missing(&mut self, mut rows: u64) -> std::io::Result<()> {
+        while rows > 0 {
+            if self.chunk.is_empty() && rows >= self.grid.chunk_rows {
+                self.place([NOWHERE; 2])?;
+                rows -= self.grid.chunk_rows;
+                continue;
+            }
+            self.chunk.extend_from_slice(&self.missing_row);
+            rows -= 1;
+            self.end_full_chunk()?;
+        }
+        Ok(())
+    }
+
+    fn end_full_chunk(&mut self) -> std::io::Result<()> {
+        if self.chunk.len() < self.grid.chunk_bytes() {
+            return Ok(());
+        }
+        let place = if std::mem::take(&mut self.has_data) {
+            let packed = zstd::bulk::compress(&self.chunk, LEVEL)?;
+            let file = match &mut self.file {
+                Some(file) => file,
+                empty => {
+                    let folder = self.folder.join(self.number.to_string());
+                    fs::create_dir(&folder)?;
+                    empty.insert(BufWriter::with_capacity(1 << 20, File::create_new(folder.join("0"))?))
+                }
+            };
+            file.write_all(&packed)?;
+            let place = [self.at, packed.len() as u64];
+            self.at += place[1];
+            place
+        } else {
+            [NOWHERE; 2]
+        };
+        self.chunk.clear();
+        self.place(place)
+    }
+
+    /// Notes the place of a chunk, and ends the shard behind its last one.
+    fn place(&mut self, place: [u64; 2]) -> std::io::Result<()> {
+        self.places.push(place);
+        if self.places.len() as u64 == SHARD_CHUNKS { self.end_shard() } else { Ok(()) }
+    }
+
+    fn end_shard(&mut self) -> std::io::Result<()> {
+        self.places.resize(SHARD_CHUNKS as usize, [NOWHERE; 2]);
+        let index: Vec<u8> = self.places.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        self.places.clear();
+        self.at = 0;
+        self.number += 1;
+        // A shard without a chunk is no file.
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        file.write_all(&index)?;
+        file.write_all(&crc32c::crc32c(&index).to_le_bytes())?;
+        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
+    }
+
+    /// The last chunk is as long as the others, and filled.
+    fn finish(mut self) -> std::io::Result<()> {
+        if !self.chunk.is_empty() {
+            while self.chunk.len() < self.grid.chunk_bytes() {
+                self.chunk.extend_from_slice(&self.missing_row);
+            }
+            self.end_full_chunk()?;
+        }
+        if self.places.is_empty() { Ok(()) } else { self.end_shard() }
+    }
+}
+
+/// A folder that gets its name when it is whole.
+struct NewFolder {
+    begun: PathBuf,
+    path: PathBuf,
+    whole: bool,
+}
+
+impl NewFolder {
+    fn begin(path: &Path) -> Result<Self, ExportError> {
+        let told = |error| ExportError::Output(path.to_owned(), error);
+        if path.symlink_metadata().is_ok() {
+            return Err(told(std::io::ErrorKind::AlreadyExists.into()));
+        }
+        let name = path.file_name().ok_or_else(|| told(std::io::ErrorKind::InvalidInput.into()))?;
+        let begun = path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+        fs::create_dir(&begun).map_err(told)?;
+        Ok(Self { begun, path: path.to_owned(), whole: false })
+    }
+
+    fn make(&self, folder: &Path) -> Result<(), ExportError> {
+        fs::create_dir_all(folder).map_err(|error| ExportError::Output(self.path.clone(), error))
+    }
+
+    fn put(&self, file: &Path, content: &Value) -> Result<(), ExportError> {
+        let written = File::create_new(file).and_then(|mut file| {
+            file.write_all(format!("{content:#}\n").as_bytes())?;
+            file.sync_all()
+        });
+        written.map_err(|error| ExportError::Output(self.path.clone(), error))
+    }
+
+    fn publish(&mut self) -> Result<(), ExportError> {
+        let told = |error| ExportError::Output(self.path.clone(), error);
+        hairspring_record::store::sync_folder(&self.begun.join("x")).map_err(told)?;
+        // An empty folder of that name would be replaced.
+        if self.path.symlink_metadata().is_ok() {
+            return Err(told(std::io::ErrorKind::AlreadyExists.into()));
+        }
+        fs::rename(&self.begun, &self.path).map_err(told)?;
+        self.whole = true;
+        hairspring_record::store::sync_folder(&self.path).map_err(told)
+    }
+}
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        if !self.whole {
+            // What cannot be removed is left under its temporary name.
+            drop(fs::remove_dir_all(&self.begun));
+        }
+    }
+}
