@@ -142,6 +142,9 @@ _hairspring() {
             hairspring__subcmd__archive,help)
                 cmd="hairspring__subcmd__archive__subcmd__help"
                 ;;
+            hairspring__subcmd__archive,html)
+                cmd="hairspring__subcmd__archive__subcmd__html"
+                ;;
             hairspring__subcmd__archive,list)
                 cmd="hairspring__subcmd__archive__subcmd__list"
                 ;;
@@ -168,6 +171,9 @@ _hairspring() {
                 ;;
             hairspring__subcmd__archive__subcmd__help,help)
                 cmd="hairspring__subcmd__archive__subcmd__help__subcmd__help"
+                ;;
+            hairspring__subcmd__archive__subcmd__help,html)
+                cmd="hairspring__subcmd__archive__subcmd__help__subcmd__html"
                 ;;
             hairspring__subcmd__archive__subcmd__help,list)
                 cmd="hairspring__subcmd__archive__subcmd__help__subcmd__list"
@@ -307,6 +313,9 @@ _hairspring() {
             hairspring__subcmd__help__subcmd__archive,export)
                 cmd="hairspring__subcmd__help__subcmd__archive__subcmd__export"
                 ;;
+            hairspring__subcmd__help__subcmd__archive,html)
+                cmd="hairspring__subcmd__help__subcmd__archive__subcmd__html"
+                ;;
             hairspring__subcmd__help__subcmd__archive,list)
                 cmd="hairspring__subcmd__help__subcmd__archive__subcmd__list"
                 ;;
@@ -397,7 +406,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__archive)
-            opts="-h --archive --help add list show trend compare export prune rebuild help"
+            opts="-h --archive --help add list show trend compare export html prune rebuild help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -485,7 +494,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__archive__subcmd__help)
-            opts="add list show trend compare export prune rebuild help"
+            opts="add list show trend compare export html prune rebuild help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -541,6 +550,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__archive__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__archive__subcmd__help__subcmd__html)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -617,6 +640,32 @@ _hairspring() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__archive__subcmd__html)
+            opts="-h --only --sheets --archive --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --only)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sheets)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --archive)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1113,7 +1162,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__archive)
-            opts="add list show trend compare export prune rebuild"
+            opts="add list show trend compare export html prune rebuild"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1155,6 +1204,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__archive__subcmd__export)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__archive__subcmd__html)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -6,11 +6,30 @@ use std::collections::hash_map::Entry;
 use hairspring_sheet::{History, HistoryRow, RowPattern, Unit};
 use rusqlite::{OptionalExtension, params};
 
-use crate::{Archive, ArchiveError, KnownMachine};
+use crate::{Archive, ArchiveError, ArchivedSheet, KnownMachine};
 
 impl Archive {
-    /// The history of the rows that one of `only` covers, of a machine's complete sheets with this effort; of all rows without any. Without
-    /// an effort it is that of most of its sheets.
+    /// The sheets of a machine that its history has, the oldest first: the complete ones with this effort. Without an effort it is that of
+    /// most of its sheets.
+    ///
+    /// # Errors
+    /// The archive cannot be read.
+    pub fn sheets_of_history(
+        &self,
+        machine: &KnownMachine,
+        effort: Option<&str>,
+    ) -> Result<Vec<ArchivedSheet>, ArchiveError> {
+        let mut sheets = self.sheets_of(machine)?;
+        sheets.retain(|sheet| !sheet.interrupted);
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        sheets.iter().for_each(|sheet| *counts.entry(&sheet.effort).or_default() += 1);
+        let usual = counts.into_iter().max_by_key(|(name, count)| (*count, *name)).map(|(name, _)| name.to_owned());
+        let effort = effort.map(str::to_owned).or(usual).unwrap_or_default();
+        sheets.retain(|sheet| sheet.effort == effort);
+        Ok(sheets)
+    }
+
+    /// The history of the rows that one of `only` covers, of the sheets that [`Self::sheets_of_history`] has; of all rows without any.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -20,13 +39,7 @@ impl Archive {
         effort: Option<&str>,
         only: &[RowPattern],
     ) -> Result<History, ArchiveError> {
-        let mut sheets = self.sheets_of(machine)?;
-        sheets.retain(|sheet| !sheet.interrupted);
-        let mut counts: HashMap<&str, usize> = HashMap::new();
-        sheets.iter().for_each(|sheet| *counts.entry(&sheet.effort).or_default() += 1);
-        let usual = counts.into_iter().max_by_key(|(name, count)| (*count, *name)).map(|(name, _)| name.to_owned());
-        let effort = effort.map(str::to_owned).or(usual).unwrap_or_default();
-        sheets.retain(|sheet| sheet.effort == effort);
+        let sheets = self.sheets_of_history(machine, effort)?;
         let mut rows = Vec::new();
         let mut quantities: Vec<_> = self.quantities()?.into_iter().collect();
         quantities.sort_unstable_by_key(|(number, _)| *number);

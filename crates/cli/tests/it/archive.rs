@@ -103,6 +103,34 @@ fn sheets_are_listed_shown_compared_and_removed() {
 }
 
 #[test]
+fn every_point_of_the_site_leads_to_the_page_of_its_sheet() {
+    let folder = kept();
+    let other = sheet(3, "6.8", 90.0).replace("\"bench\"", "\"st<and\"");
+    std::fs::write(folder.path().join("other.json"), other).expect("written");
+    says(&folder, &["add", "other.json"]);
+    let told = says(&folder, &["html", "site"]);
+    assert!(told.contains("2 machines × 1 figures with 21 sheets"), "{told}");
+    let index = || std::fs::read_to_string(folder.path().join("site/index.html")).expect("written");
+    let page = index();
+    assert_eq!((page.matches("<circle").count(), page.matches("class=\"shown\"").count()), (21, 1));
+    assert!(page.contains("20.0 ns to 90.0 ns, logarithmic") && page.contains("× 1.30"), "{page}");
+    assert!(page.contains("st&lt;and") && !page.contains("st<and"));
+    for link in page.split("<a ").skip(1).filter_map(|rest| rest.split("href=\"").nth(1)?.split('"').next()) {
+        let (file, row) = link.split_once('#').expect("a row");
+        let text = std::fs::read_to_string(folder.path().join("site").join(file)).expect("the page is there");
+        assert!(row == ID && text.contains(&format!("id=\"{row}\"")), "{link}");
+    }
+    // Again, with fewer sheets, in the place of the first.
+    says(&folder, &["html", "site", "--sheets", "5", "--only", "clocks.*"]);
+    assert_eq!(index().matches("<circle").count(), 6);
+    std::fs::create_dir(folder.path().join("own")).expect("a folder");
+    std::fs::write(folder.path().join("own/index.html"), "mine").expect("written");
+    refuses(&folder, &["html", "own"], "has files that are not of `hairspring archive html`");
+    refuses(&folder, &["html", "site", "--only", "delays"], "0 rows of the archive would be drawn");
+    assert_eq!(std::fs::read_to_string(folder.path().join("own/index.html")).expect("read"), "mine");
+}
+
+#[test]
 fn compare_takes_an_archive_as_its_ledger() {
     let folder = kept();
     let with = |more: &[&str]| {

@@ -121,7 +121,7 @@ pub fn trend_text(trends: &[Trend], style: &TextStyle) -> String {
 }
 
 /// The plot of one trend as HTML: a dot for each sheet, a line across for each change that was shown.
-pub fn trend_plot(trend: &Trend) -> String {
+fn trend_plot(trend: &Trend) -> String {
     let cuts = trend.cuts.iter().filter(|cut| matches!(cut.verdict, CutVerdict::Changed(_)));
     let cuts = cuts.map(|cut| DriftChange { sheet: cut.sheet, before: cut.before, after: cut.after });
     let changes = trend.changes.iter();

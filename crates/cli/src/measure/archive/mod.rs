@@ -3,6 +3,7 @@
 mod list;
 mod remove;
 mod show;
+mod site;
 mod trend;
 
 use std::path::{Path, PathBuf};
@@ -34,6 +35,10 @@ pub(crate) const PAGE: Page = Page {
             Example {
                 does: "Write the table that DuckDB, polars and Spark read",
                 line: "hairspring archive export sheets",
+            },
+            Example {
+                does: "Write a site of all machines for a web server",
+                line: "hairspring archive html /srv/www/machines",
             },
             Example {
                 does: "Show which sheets would go if each machine kept its last thousand",
@@ -73,6 +78,8 @@ enum Action {
         /// Folder, new or empty
         folder: PathBuf,
     },
+    /// Write a static site: machines × figures as small plots, each linked to its sheets
+    Html(site::Arguments),
     /// Remove sheets; without --yes only say which
     Prune(remove::Arguments),
     /// Make the tables again from the stored sheets
@@ -128,6 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 folder.display()
             ))
         }
+        Action::Html(arguments) => site::run(&archive, arguments),
         Action::Prune(arguments) => remove::run(&mut archive, arguments),
         Action::Rebuild => output::print(&format!("{} sheets\n", archive.rebuild()?)),
     }
