@@ -29,7 +29,8 @@ pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording
     {
         return series.open(store);
     }
-    let mut disk = BlockingStore::new(store)?;
+    // Opened for each segment of a series, so with a buffer that costs little.
+    let mut disk = BlockingStore::small(store)?;
     let mut bases: Vec<PathBuf> = paths.iter().map(|path| Files::base_of(path)).collect();
     bases.dedup();
     let mut members: Vec<Member> = Vec::new();

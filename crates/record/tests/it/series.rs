@@ -417,13 +417,13 @@ fn crashes(case: &Case, every: u64) -> (u64, u64) {
 fn a_crash_at_every_step_of_cuts_and_deletions_is_recovered() {
     // Each operation of a short one, and some of a striped one and of one with gaps.
     let retention = Retention { segments: Some(1), ..Retention::default() };
-    let short = Case { frames: 30_000, blocks: 2, retention, ..Case::default() };
+    let short = Case { frames: 24_000, blocks: 2, retention, ..Case::default() };
     let (crashed, _) = crashes(&short, 1);
     assert!(crashed > 100, "{crashed} operations");
     let striped = Case { frames: 40_000, members: 2, retention, ..Case::default() };
-    crashes(&striped, 13);
+    crashes(&striped, 29);
     let script = DiskScript { seed: 3, rate: ByteRate::new(3e6), ..Case::default().script };
-    crashes(&Case { frames: 60_000, blocks: 2, retention, script, ..Case::default() }, 11);
+    crashes(&Case { frames: 60_000, blocks: 2, retention, script, ..Case::default() }, 23);
 }
 
 #[test]
