@@ -107,7 +107,7 @@ impl Recording {
                 self.timeline.skip(base, skip.frames);
                 self.skips.push((base, skip));
             }
-            None => faults.push(format!("segments overlap: one begins at frame {first}, before frame {here}")),
+            None => faults.push(format!("segments overlap: one begins at frame {}, before frame {}", first.0, here.0)),
         }
         for run in segment.timeline.runs() {
             let here = self.timeline.frame_at(base + run.position);
