@@ -18,7 +18,7 @@ use crate::child::{self, Ending};
 use crate::workspace::Workspace;
 
 /// A boot takes seconds; nothing here may wait for longer than this.
-const BOOT_LIMIT: Duration = Duration::from_secs(240);
+const BOOT_LIMIT: Duration = Duration::from_secs(420);
 const MEMORY_MIB: &str = "512";
 
 /// What the guest's clocks follow.

@@ -16,8 +16,12 @@ use crate::host::system::{READS, page_faults};
 use crate::interleaving::median;
 use crate::probe::{Context, Reading, Taken};
 
-/// Processes, each with one first call.
+/// The most processes in a round, each with one first call.
 const PROCESSES: usize = 20;
+/// The least, however long a process takes to start; a slow machine takes no more.
+const PROCESSES_LEAST: usize = 2;
+/// The part of the chapter's time for each clock.
+const PART: f64 = 0.02;
 /// Pairs of stamps without a call, after the call.
 const PAIRS: usize = 101;
 
@@ -83,8 +87,9 @@ pub(super) fn calls<M: Machine + Clone + Sync + 'static>(context: &Context<'_, M
     let Some(program) = &context.program else {
         return Err(Absent::new("no program for the calls was given", "take the sheet with the command"));
     };
+    let end = Host.monotonic() + context.share(PART);
     let said: Vec<[i64; 4]> = (0..context.repeats(PROCESSES))
-        .take_while(|_| !context.stopped())
+        .take_while(|number| !context.stopped() && (*number < PROCESSES_LEAST || Host.monotonic() < end))
         .map(|_| one(program, segment))
         .collect::<Result<_, _>>()?;
     let of = |index: usize| said.iter().map(|numbers| numbers[index] as f64).collect::<Vec<_>>();
