@@ -257,6 +257,8 @@ fn is_known(peer: &Peer, (user, group): (u32, u32)) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -288,6 +290,19 @@ mod tests {
             ("set a.width 3 soon", "write: get"),
         ] {
             assert!(parse(request).is_err_and(|why| why.starts_with(says)), "{request}");
+        }
+    }
+
+    proptest! {
+        /// Also of words that are nearly right.
+        #[test]
+        fn any_text_is_a_request_that_is_read_again_or_a_sentence(
+            words in prop::collection::vec("get|set|a.width|b.c.enable|[0-9]{1,22}|-?[0-9]|cycle|from|as|[^ ]{0,9}", 0..9),
+        ) {
+            match parse(&words.join(" ")) {
+                Ok((request, ..)) => prop_assert_eq!(parse(&request.to_string()).map(|(again, ..)| again), Ok(request)),
+                Err(why) => prop_assert!(!why.is_empty()),
+            }
         }
     }
 

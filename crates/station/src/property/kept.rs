@@ -40,7 +40,18 @@ fn read_line(line: &str) -> Option<Kept> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_line_by_line(text in "([a-c.]{0,6}(width|enable)? ?= ?-?[0-9]{0,20}\n|[^\n]{0,20}\n){0,8}") {
+            let (kept, faults) = read(&text);
+            prop_assert!(kept.len() + faults.len() <= text.lines().count());
+            prop_assert_eq!(read(&write(&kept)).0, kept);
+        }
+    }
 
     #[test]
     fn what_is_written_is_read_and_the_rest_is_told() {
