@@ -159,7 +159,7 @@ mod tests {
             ("\u{16}\u{3}\u{1}", "400"),
             ("", "400"),
         ] {
-            assert!(understand(text).err().expect("refused").status.starts_with(status), "{text}");
+            assert!(understand(text).expect_err("refused").status.starts_with(status), "{text}");
         }
     }
 

@@ -53,8 +53,8 @@ impl FrameEncoder {
             channels,
             bits,
             number: 0,
-            columns: vec![Vec::with_capacity(BLOCK); channels + 1],
-            residuals: vec![Vec::with_capacity(BLOCK); MOST_ORDER + 1],
+            columns: vec![Vec::new(); channels + 1],
+            residuals: vec![Vec::new(); MOST_ORDER + 1],
         }
     }
 
