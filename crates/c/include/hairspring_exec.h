@@ -354,7 +354,7 @@ int hs_exec_self(struct hs_exec_task *task);
 // HS_E_FREED, HS_E_KILLED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_task_suspend(struct hs_exec_task task);
 
-// Resumes a suspended task. For tasks. HS_E_STATE, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+// Resumes a suspended task. From anywhere in its executive. HS_E_STATE, HS_E_FREED, HS_E_HANDLE.
 int hs_exec_task_resume(struct hs_exec_task task);
 
 // Sets the priority of a task, 0 to 63; it goes to the end of the list of its new one. For tasks. HS_E_RANGE, HS_E_CEILING, HS_E_FREED,
@@ -443,6 +443,12 @@ int hs_exec_fetch(struct hs_exec_exchange exchange,
                   int64_t limit_ns,
                   struct hs_exec_message *message);
 
+// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+int hs_exec_fetch_at(struct hs_exec_exchange exchange,
+                     int priority,
+                     int64_t limit_ns,
+                     struct hs_exec_message *message);
+
 // Creates a semaphore with a count of units and the limit that it may reach. From outside before or between runs, and from a task of the
 // executive. Allocates. HS_E_OVERFLOW (the count is above the limit), HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_semaphore_new(struct hs_exec *exec,
@@ -477,6 +483,9 @@ int hs_exec_resource_new(struct hs_exec *exec,
 int hs_exec_reserve(struct hs_exec_resource resource,
                     int64_t limit_ns);
 
+// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+int hs_exec_reserve_at(struct hs_exec_resource resource, int priority, int64_t limit_ns);
+
 // Releases a resource once. For tasks. HS_E_NOT_OWNER, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_release(struct hs_exec_resource resource);
 
@@ -499,6 +508,14 @@ int hs_exec_events_wait(struct hs_exec_events events,
                         int how,
                         int64_t limit_ns,
                         uint32_t *came);
+
+// The same, but waits at a priority given for this wait, 0 to 63.
+int hs_exec_events_wait_at(struct hs_exec_events events,
+                           uint32_t mask,
+                           int how,
+                           int priority,
+                           int64_t limit_ns,
+                           uint32_t *came);
 
 // Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs. Allocates. The pool is freed
 // with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.

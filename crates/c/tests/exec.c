@@ -65,6 +65,8 @@ static void on_interrupt(void *argument, const hs_exec_arrival *arrival)
 {
     CHECK(argument == &interrupt && arrival->count == 1 && hs_exec_by() == HS_EXEC_BY_INTERRUPT);
     IS(HS_E_CALLER, hs_exec_wait(HS_EXEC_NO_WAIT));
+    // Allowed here; the task is not suspended.
+    IS(HS_E_STATE, hs_exec_task_resume(low));
     arrivals++;
     IS(HS_OK, hs_exec_semaphore_signal(semaphore));
 }
@@ -182,6 +184,13 @@ static void services(void *argument, const hs_exec_message *message)
     IS(HS_OK, hs_exec_semaphore_signal(semaphore));
     IS(HS_E_OVERFLOW, hs_exec_semaphore_signal(semaphore));
     IS(HS_OK, hs_exec_semaphore_wait_at(semaphore, 3, MS));
+    IS(HS_E_TIMED_OUT, hs_exec_events_wait_at(events, 0x80, 0, 3, HS_EXEC_NO_WAIT, NULL));
+    IS(HS_E_TIMED_OUT, hs_exec_fetch_at(exchange, 3, HS_EXEC_NO_WAIT, &got));
+    IS(HS_OK, hs_exec_reserve_at(resource, 3, MS));
+    IS(HS_OK, hs_exec_release(resource));
+    IS(HS_E_RANGE, hs_exec_reserve_at(resource, 64, MS));
+    IS(HS_E_RANGE, hs_exec_fetch_at(exchange, -1, MS, &got));
+    IS(HS_E_RANGE, hs_exec_events_wait_at(events, 1, 0, 64, MS, NULL));
     IS(HS_E_TIMED_OUT, hs_exec_semaphore_wait(semaphore, MS));
     IS(HS_OK, hs_exec_events_signal(events, 6));
     IS(HS_OK, hs_exec_events_wait(events, 6, HS_EXEC_ALL, HS_EXEC_NO_WAIT, &bits));

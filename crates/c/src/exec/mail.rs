@@ -9,6 +9,7 @@ use hairspring_exec::{CallStatus, Create, Exchange, ExchangeId, Mailbox, Service
 use super::context::{create, in_task, in_task_with, limit, serve};
 use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{IdKind, hs_exec_exchange, hs_exec_task, id};
+use super::object::place_in_line;
 use super::outcome::{failure, negative, out_of_range};
 use crate::error::{HS_E_NULL, door};
 use crate::pointer::{Place, read};
@@ -141,6 +142,25 @@ pub extern "C" fn hs_exec_fetch(exchange: hs_exec_exchange, limit_ns: i64, messa
         // SAFETY: as in `hs_exec_post`.
         let exchange = unsafe { Exchange::from_id(task, ExchangeId::from_number(number)) };
         place.put(task.fetch::<hs_exec_message>(exchange, limit)?);
+        Ok(())
+    })
+}
+
+/// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_fetch_at(
+    exchange: hs_exec_exchange,
+    priority: c_int,
+    limit_ns: i64,
+    message: *mut hs_exec_message,
+) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let Some(at) = place_in_line(priority) else { return out_of_range() };
+    let Ok(place) = Place::new(message) else { return HS_E_NULL };
+    in_task_with(exchange.id, IdKind::Exchange, |task, number| {
+        // SAFETY: as in `hs_exec_post`.
+        let exchange = unsafe { Exchange::from_id(task, ExchangeId::from_number(number)) };
+        place.put(task.fetch_at::<hs_exec_message>(exchange, at, limit)?);
         Ok(())
     })
 }

@@ -23,6 +23,11 @@ pub const HS_EXEC_PROTOCOL_INHERIT: c_int = 1;
 /// The owner runs at the ceiling from the moment it reserves.
 pub const HS_EXEC_PROTOCOL_CEILING: c_int = 2;
 
+/// The priority that a task waits at, from C.
+pub(super) fn place_in_line(priority: c_int) -> Option<Priority> {
+    u8::try_from(priority).ok().and_then(Priority::new)
+}
+
 /// Creates a semaphore with a count of units and the limit that it may reach. From outside before or between runs, and from a task of the
 /// executive. Allocates. HS_E_OVERFLOW (the count is above the limit), HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
@@ -62,7 +67,7 @@ pub extern "C" fn hs_exec_semaphore_wait(semaphore: hs_exec_semaphore, limit_ns:
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_wait_at(semaphore: hs_exec_semaphore, priority: c_int, limit_ns: i64) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };
-    let Some(at) = u8::try_from(priority).ok().and_then(Priority::new) else { return out_of_range() };
+    let Some(at) = place_in_line(priority) else { return out_of_range() };
     in_task_with(semaphore.id, IdKind::Semaphore, |task, number| {
         Ok(task.wait_semaphore_at(SemaphoreId::from_number(number), at, limit)?)
     })
@@ -117,6 +122,16 @@ pub extern "C" fn hs_exec_reserve(resource: hs_exec_resource, limit_ns: i64) -> 
     })
 }
 
+/// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_reserve_at(resource: hs_exec_resource, priority: c_int, limit_ns: i64) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let Some(at) = place_in_line(priority) else { return out_of_range() };
+    in_task_with(resource.id, IdKind::Resource, |task, number| {
+        Ok(task.reserve_unguarded_at(ResourceId::from_number(number), at, limit)?)
+    })
+}
+
 /// Releases a resource once. For tasks. HS_E_NOT_OWNER, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_release(resource: hs_exec_resource) -> c_int {
@@ -164,6 +179,28 @@ pub extern "C" fn hs_exec_events_wait(
     let Ok(place) = Place::wanted(came) else { return HS_E_NULL };
     in_task_with(events.id, IdKind::Events, |task, number| {
         let got = task.wait_events(EventsId::from_number(number), bits, how & HS_EXEC_TAKE != 0, limit)?;
+        if let Some(place) = place {
+            place.put(got);
+        }
+        Ok(())
+    })
+}
+
+/// The same, but waits at a priority given for this wait, 0 to 63.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_events_wait_at(
+    events: hs_exec_events,
+    mask: u32,
+    how: c_int,
+    priority: c_int,
+    limit_ns: i64,
+    came: *mut u32,
+) -> c_int {
+    let Some(limit) = limit(limit_ns) else { return negative() };
+    let (Some(bits), Some(at)) = (bits(mask, how), place_in_line(priority)) else { return out_of_range() };
+    let Ok(place) = Place::wanted(came) else { return HS_E_NULL };
+    in_task_with(events.id, IdKind::Events, |task, number| {
+        let got = task.wait_events_at(EventsId::from_number(number), bits, how & HS_EXEC_TAKE != 0, at, limit)?;
         if let Some(place) = place {
             place.put(got);
         }

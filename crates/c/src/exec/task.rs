@@ -195,10 +195,10 @@ pub extern "C" fn hs_exec_task_suspend(task: hs_exec_task) -> c_int {
     in_task_with(task.id, IdKind::Task, |own, number| Ok(own.suspend(TaskId::from_number(number))?))
 }
 
-/// Resumes a suspended task. For tasks. HS_E_STATE, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Resumes a suspended task. From anywhere in its executive. HS_E_STATE, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_resume(task: hs_exec_task) -> c_int {
-    in_task_with(task.id, IdKind::Task, |own, number| Ok(own.resume(TaskId::from_number(number))?))
+    serve(task.id, IdKind::Task, |site, number| Ok(site.resume(TaskId::from_number(number))?))
 }
 
 /// Sets the priority of a task, 0 to 63; it goes to the end of the list of its new one. For tasks. HS_E_RANGE, HS_E_CEILING, HS_E_FREED,

@@ -6,8 +6,8 @@ use hairspring_machine::{Instant, Nanos};
 
 use crate::back_end::BackEnd;
 use crate::errors::{
-    BufferError, ObjectError, ParcelError, PeriodError, Refusal, SemaphoreError, SendError, SignalError, TriggerError,
-    WakeError, accept, refusal,
+    BufferError, ObjectError, ParcelError, PeriodError, Refusal, ResumeError, SemaphoreError, SendError, SignalError,
+    TriggerError, WakeError, accept, refusal,
 };
 use crate::message::Bytes;
 use crate::objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
@@ -66,6 +66,15 @@ pub trait Services: CallSite {
             CallStatus::WakePending => Ok(WakeOutcome::Pending),
             status => Err(refusal(status)),
         }
+    }
+
+    /// Resumes a suspended task.
+    ///
+    /// # Errors
+    /// [`ResumeError`] names the reasons, each with what to do.
+    fn resume(&self, task: TaskId) -> Result<(), ResumeError> {
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.call(by, Call::Resume { task })).map(drop)
     }
 
     /// Sends a message to a task's mailbox; starts the task if it is idle.

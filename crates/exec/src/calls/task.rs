@@ -18,8 +18,7 @@ use super::ticker::Ticker;
 use crate::back_end::BackEnd;
 use crate::errors::{
     AcknowledgeError, BitsError, CancelError, DelayError, DeleteError, JoinError, KillError, PeriodError,
-    PriorityError, ReceiveError, Refusal, ReleaseError, ReserveError, ResumeError, SendWaitError, SuspendError,
-    WaitError, accept,
+    PriorityError, ReceiveError, Refusal, ReleaseError, ReserveError, SendWaitError, SuspendError, WaitError, accept,
 };
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep};
@@ -236,14 +235,6 @@ impl<'k> TaskCtx<'k> {
         self.call(Call::Suspend { task }).map(drop)
     }
 
-    /// Resumes a suspended task.
-    ///
-    /// # Errors
-    /// [`ResumeError`] names the reasons, each with what to do.
-    pub fn resume(&self, task: TaskId) -> Result<(), ResumeError> {
-        self.call(Call::Resume { task }).map(drop)
-    }
-
     /// Sets a task's base priority. The task goes to the end of the list of its new priority. Setting the same priority again
     /// changes nothing.
     ///
@@ -329,9 +320,26 @@ impl<'k> TaskCtx<'k> {
     /// # Errors
     /// [`WaitError`] names the reasons, each with what to do.
     pub fn fetch<M: Copy>(&self, exchange: Exchange<M>, limit: Limit) -> Result<M, WaitError> {
+        self.fetch_in_line(exchange, None, limit)
+    }
+
+    /// The same, but waits at a priority given for this wait (as in AMX).
+    ///
+    /// # Errors
+    /// [`WaitError`] names the reasons, each with what to do.
+    pub fn fetch_at<M: Copy>(&self, exchange: Exchange<M>, at: Priority, limit: Limit) -> Result<M, WaitError> {
+        self.fetch_in_line(exchange, Some(at), limit)
+    }
+
+    fn fetch_in_line<M: Copy>(
+        &self,
+        exchange: Exchange<M>,
+        at: Option<Priority>,
+        limit: Limit,
+    ) -> Result<M, WaitError> {
         let until = self.until(limit);
         at_home(self.back_end, exchange.home)?;
-        let envelope = self.call(Call::Fetch { exchange: exchange.exchange, until, at: None })?;
+        let envelope = self.call(Call::Fetch { exchange: exchange.exchange, until, at })?;
         Ok(self.open(envelope))
     }
 
@@ -384,7 +392,22 @@ impl<'k> TaskCtx<'k> {
     /// # Errors
     /// [`ReserveError`] names the reasons, each with what to do.
     pub fn reserve(&self, resource: ResourceId, limit: Limit) -> Result<Reserved<'_, 'k>, ReserveError> {
-        self.call(Call::Reserve { resource, until: self.until(limit), at: None })?;
+        self.reserve_in_line(resource, None, limit)?;
+        Ok(Reserved { ctx: self, resource })
+    }
+
+    /// The same, but waits at a priority given for this wait (as in AMX). Under [`ResourceProtocol::Inherit`](crate::ResourceProtocol) the
+    /// owner inherits this task's own priority, not the given one.
+    ///
+    /// # Errors
+    /// [`ReserveError`] names the reasons, each with what to do.
+    pub fn reserve_at(
+        &self,
+        resource: ResourceId,
+        at: Priority,
+        limit: Limit,
+    ) -> Result<Reserved<'_, 'k>, ReserveError> {
+        self.reserve_in_line(resource, Some(at), limit)?;
         Ok(Reserved { ctx: self, resource })
     }
 
@@ -393,7 +416,20 @@ impl<'k> TaskCtx<'k> {
     /// # Errors
     /// [`ReserveError`] names the reasons, each with what to do.
     pub fn reserve_unguarded(&self, resource: ResourceId, limit: Limit) -> Result<(), ReserveError> {
-        self.call(Call::Reserve { resource, until: self.until(limit), at: None }).map(drop)
+        self.reserve_in_line(resource, None, limit)
+    }
+
+    /// The same, but waits at a priority given for this wait.
+    ///
+    /// # Errors
+    /// [`ReserveError`] names the reasons, each with what to do.
+    pub fn reserve_unguarded_at(&self, resource: ResourceId, at: Priority, limit: Limit) -> Result<(), ReserveError> {
+        self.reserve_in_line(resource, Some(at), limit)
+    }
+
+    #[inline(always)]
+    fn reserve_in_line(&self, resource: ResourceId, at: Option<Priority>, limit: Limit) -> Result<(), ReserveError> {
+        self.call(Call::Reserve { resource, until: self.until(limit), at }).map(drop)
     }
 
     /// Releases a resource once.
@@ -410,6 +446,21 @@ impl<'k> TaskCtx<'k> {
     /// [`BitsError`] names the reasons, each with what to do.
     pub fn wait_events(&self, events: EventsId, bits: Bits, take: bool, limit: Limit) -> Result<u32, BitsError> {
         self.call(Call::WaitEvents { events, bits, take, until: self.until(limit), at: None })
+    }
+
+    /// The same, but waits at a priority given for this wait (as in AMX).
+    ///
+    /// # Errors
+    /// [`BitsError`] names the reasons, each with what to do.
+    pub fn wait_events_at(
+        &self,
+        events: EventsId,
+        bits: Bits,
+        take: bool,
+        at: Priority,
+        limit: Limit,
+    ) -> Result<u32, BitsError> {
+        self.call(Call::WaitEvents { events, bits, take, until: self.until(limit), at: Some(at) })
     }
 }
 

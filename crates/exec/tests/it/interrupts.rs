@@ -90,6 +90,39 @@ fn every_call_of_an_interrupt_context_reaches_its_task() {
 }
 
 #[test]
+fn timer_and_interrupt_procedures_resume_a_suspended_task() {
+    check("suspends by_isp:Ok(()) resumed again by_timer:Err(NotSuspended) by_timer:Ok(()) resumed = Asked", |bench| {
+        let me = bench.start("self", 10, |ctx, log| {
+            log.note("suspends");
+            ctx.suspend(ctx.id()).expect("it runs");
+            log.note("resumed");
+            log.note("again");
+            ctx.trigger(nth(1)).expect("it is idle");
+            ctx.wait(FOREVER).expect("the timer wakes it");
+            ctx.suspend(ctx.id()).expect("it runs");
+            log.note("resumed");
+            ctx.stop();
+        });
+        let log = bench.log.clone();
+        let timer = bench.executive.timer("timer", move |ctx, _| {
+            log.tell("by_timer", ctx.resume(me));
+            // Refused the first time, while the task waits; then the task suspends itself.
+            let _ = ctx.wake(me);
+        });
+        let timer = timer.expect("few objects");
+        bench.task("starter", 20, move |ctx, _| {
+            let now = ctx.now();
+            ctx.start_periodic(timer, now + Nanos::from_millis(1), Nanos::from_millis(200)).expect("it exists");
+        });
+        let isp = bench.isp(move |ctx, log| log.tell("by_isp", ctx.resume(me)));
+        bench.start("low", 30, move |ctx, _| {
+            isp.post().expect("the ring is empty");
+            ctx.preempt_point();
+        });
+    });
+}
+
+#[test]
 fn posts_of_another_thread_wake_a_sleeping_executive_and_none_is_lost_or_doubled() {
     const POSTS: u64 = 20_000;
     for backend in all().into_iter().filter(|backend| backend.name() != "sim") {
