@@ -1,17 +1,17 @@
 //! [`BackEnd`]: a context's reference to its back-end.
 
-use hairspring_exec_core::{By, Call, Reply};
+use hairspring_exec_core::{By, Call, Reply, TaskId, Urgency};
 use hairspring_machine::Host;
 
 use crate::engine::Engine;
-use crate::fiber::Fibers;
+use crate::fiber::{Fibers, SwitchBack};
 use crate::message::Bytes;
 
 /// A reference to a back-end. Small and `Copy`.
 #[derive(Clone, Copy)]
 pub(crate) enum BackEnd<'k> {
     /// Fibers on this computer. Their calls are inlined into the caller, because they cost less than a call through a table.
-    Fiber(&'k Fibers<Host>),
+    Fiber(&'k Fibers<Host>, SwitchBack),
     /// Any other.
     Other(&'k dyn Engine),
 }
@@ -21,7 +21,7 @@ impl<'k> BackEnd<'k> {
     #[inline(always)]
     pub(crate) fn call(self, by: By, call: Call) -> Reply {
         match self {
-            Self::Fiber(fibers) => fibers.call_inline(by, call),
+            Self::Fiber(fibers, back) => fibers.call_inline(by, call, back),
             Self::Other(_) => self.cold().call(by, call),
         }
     }
@@ -29,8 +29,17 @@ impl<'k> BackEnd<'k> {
     #[inline(always)]
     pub(crate) fn send(self, by: By, call: Call, message: Bytes<'_>) -> Reply {
         match self {
-            Self::Fiber(fibers) => fibers.send_inline(by, call, message),
+            Self::Fiber(fibers, back) => fibers.send_inline(by, call, message, back),
             Self::Other(_) => self.cold().send(by, call, message),
+        }
+    }
+
+    /// Sends to a mailbox.
+    #[inline(always)]
+    pub(crate) fn mail(self, by: By, task: TaskId, urgency: Urgency, message: Bytes<'_>) -> Reply {
+        match self {
+            Self::Fiber(fibers, back) => fibers.mail_inline(by, task, urgency, message, back),
+            Self::Other(_) => self.cold().send(by, Call::Send { task, urgency }, message),
         }
     }
 
@@ -38,7 +47,7 @@ impl<'k> BackEnd<'k> {
     #[inline(always)]
     pub(crate) fn home(self) -> u32 {
         match self {
-            Self::Fiber(fibers) => fibers.home_inline(),
+            Self::Fiber(fibers, _) => fibers.home_inline(),
             Self::Other(engine) => engine.home(),
         }
     }
@@ -47,7 +56,7 @@ impl<'k> BackEnd<'k> {
     #[inline(never)]
     pub(crate) fn cold(self) -> &'k dyn Engine {
         match self {
-            Self::Fiber(fibers) => fibers,
+            Self::Fiber(fibers, _) => fibers,
             Self::Other(engine) => engine,
         }
     }

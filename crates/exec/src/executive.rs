@@ -9,7 +9,7 @@ use crate::back_end::BackEnd;
 use crate::calls::{CallSite, Caller, Create, IspCtx};
 use crate::config::{ExecConfig, ExecError, ThreadProfile};
 use crate::engine::{Engine, InterruptProcedure};
-use crate::fiber::Fibers;
+use crate::fiber::{Fibers, SwitchBack};
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::report::{Finish, RunLimit};
 use crate::stopper::Stopper;
@@ -91,7 +91,9 @@ impl Executive {
         let backing = match backend {
             Backend::Sim(sim) => Backing::Other(Fibers::new(sim, config, None, Policy::Other)),
             Backend::Fiber { cpu, policy } => {
-                Backing::Fiber(Fibers::new(Host, config, cpu.map(|cpu| CpuSet(vec![cpu])), policy))
+                let fibers = Fibers::new(Host, config, cpu.map(|cpu| CpuSet(vec![cpu])), policy);
+                // A call that is recorded or measured takes far longer than one through a table.
+                if fibers.is_observed() { Backing::Other(fibers) } else { Backing::Fiber(fibers) }
             }
             Backend::Thread(profile) => Backing::Other(Box::new(Threads::new(config, profile)?)),
         };
@@ -121,7 +123,7 @@ impl Executive {
                 name,
                 &source,
                 InterruptProcedure::Conforming(Box::new(move |fibers, isp, arrival| {
-                    procedure(&IspCtx::new(BackEnd::Fiber(fibers), isp), arrival);
+                    procedure(&IspCtx::new(BackEnd::Fiber(fibers, SwitchBack::NONE), isp), arrival);
                 })),
             ),
             Backing::Other(engine) => engine.attach(
@@ -171,7 +173,7 @@ impl Executive {
 
     fn back_end(&self) -> BackEnd<'_> {
         match &self.backing {
-            Backing::Fiber(fibers) => BackEnd::Fiber(fibers),
+            Backing::Fiber(fibers) => BackEnd::Fiber(fibers, SwitchBack::NONE),
             Backing::Other(engine) => BackEnd::Other(engine.as_ref()),
         }
     }

@@ -44,3 +44,4 @@ mod unwinding;
 mod watchdog;
 
 pub(crate) use fibers::Fibers;
+pub(crate) use switch::SwitchBack;

@@ -52,14 +52,19 @@ impl<O: Observer> Core<O> {
 
     #[inline(always)]
     pub(crate) fn trigger(&mut self, task: TaskId) -> Reply {
-        if let Some(found) = self.tasks.get(task.index())
-            && (found.generation == task.generation || !cfg!(feature = "checks"))
-            && found.state == TaskState::Idle
-        {
+        if self.trigger_simply(task) { Reply::OK } else { self.count_start(task) }
+    }
+
+    /// [`Call::Trigger`](crate::Call::Trigger) of an idle task. False: it is not idle, and nothing was done.
+    #[inline(always)]
+    pub fn trigger_simply(&mut self, task: TaskId) -> bool {
+        let simple = self.tasks.get(task.index()).is_some_and(|found| {
+            (found.generation == task.generation || !cfg!(feature = "checks")) && found.state == TaskState::Idle
+        });
+        if simple {
             self.start(task.index, NIL);
-            return Reply::OK;
         }
-        self.count_start(task)
+        simple
     }
 
     /// Triggers a task that is not idle.
@@ -96,22 +101,37 @@ impl<O: Observer> Core<O> {
 
     #[inline(always)]
     pub(crate) fn end(&mut self, me: u16, how: Ending) -> Reply {
+        if how == Ending::Returned && self.end_plainly(me) { Reply::OK } else { self.end_with_more(me, how) }
+    }
+
+    /// [`Call::End`](crate::Call::End) of a run that returned and leaves nothing behind; the task is idle then. False: it leaves mail,
+    /// resources, starts or a mark, and nothing was done.
+    #[inline(always)]
+    pub fn end_simply(&mut self, me: TaskId) -> bool {
+        let known = !cfg!(feature = "checks")
+            || self
+                .tasks
+                .get(me.index())
+                .is_some_and(|found| found.generation == me.generation && found.state == TaskState::Ready);
+        known && self.end_plainly(me.index)
+    }
+
+    #[inline(always)]
+    fn end_plainly(&mut self, me: u16) -> bool {
         let tasks = self.tasks.as_mut_slice();
         let task = &mut tasks[usize::from(me)];
-        let plain = how == Ending::Returned
-            && !task.marks.any()
+        let plain = !task.marks.any()
             && (task.ticket, task.handed, task.held, task.starts) == (Ticket::NONE, NIL, NIL, 0)
             && self.objects.joiners.is_empty()
             && self.mailboxes[usize::from(me)].is_empty();
-        if !plain {
-            return self.end_with_more(me, how);
+        if plain {
+            task.state = TaskState::Idle;
+            let id = task.id(me);
+            self.ready.remove(tasks, me);
+            self.observer.stopped(id, Waiting::Nothing);
+            self.observer.ended(id, Ending::Returned);
         }
-        task.state = TaskState::Idle;
-        let id = task.id(me);
-        self.ready.remove(tasks, me);
-        self.observer.stopped(id, Waiting::Nothing);
-        self.observer.ended(id, how);
-        Reply::OK
+        plain
     }
 
     /// Ends a run that leaves something behind: mail, resources, starts, or a mark.

@@ -55,31 +55,52 @@ impl<O: Observer> Core<O> {
         Reply { status: CallStatus::Blocked, value: reply.value }
     }
 
+    /// [`Call::Send`](crate::Call::Send) to an idle task, which the message starts: the envelope. None: the task is not idle, or there is no
+    /// room, and nothing was done.
+    #[inline(always)]
+    pub fn send_simply(&mut self, task: TaskId, urgency: Urgency) -> Option<u16> {
+        let (target, boxes) = (self.tasks.get(task.index())?, self.mailboxes.get(task.index())?);
+        if target.generation != task.generation || target.state != TaskState::Idle || boxes.room(urgency).is_err() {
+            return None;
+        }
+        let envelope = self.mail.draw(Ticket::NONE)?;
+        self.start(task.index, envelope);
+        Some(envelope)
+    }
+
     #[inline(always)]
     fn send_with(&mut self, task: TaskId, urgency: Urgency, ticket: Ticket) -> Reply {
-        let index = match self.proven(task) {
-            Ok(index) => index,
-            Err(refusal) => return refusal,
+        let index = task.index;
+        // Checked in every build, because the type of a message hangs on the id.
+        let (Some(target), Some(boxes)) = (self.tasks.get(task.index()), self.mailboxes.get_mut(task.index())) else {
+            return CallStatus::NoSuchObject.into();
         };
-        if let Err(status) = self.mailboxes[usize::from(index)].room(urgency) {
+        if target.generation != task.generation || target.state == TaskState::Deleted {
+            return CallStatus::NoSuchObject.into();
+        }
+        if let Err(status) = boxes.room(urgency) {
             return status.into();
         }
-        let target = &mut self.tasks[usize::from(index)];
-        let hand_over = match target.state {
-            TaskState::Dead | TaskState::Deleted => return CallStatus::Dead.into(),
-            TaskState::Idle => true,
-            _ => matches!(target.waiting, Waiting::Mail(wanted) if wanted == ANY || wanted == urgency.number()),
-        };
-        let Some(envelope) = self.mail.draw(ticket) else { return CallStatus::NoEnvelope.into() };
-        if !hand_over {
-            self.mailboxes[usize::from(index)].push(&mut self.mail, urgency, envelope);
-        } else if target.state == TaskState::Idle {
-            self.start(index, envelope);
-        } else {
-            target.handed = envelope;
-            self.ready(index, CallStatus::Ok, u32::from(envelope));
+        match target.state {
+            TaskState::Idle => {
+                let Some(envelope) = self.mail.draw(ticket) else { return CallStatus::NoEnvelope.into() };
+                self.start(index, envelope);
+                Reply::ok(u32::from(envelope))
+            }
+            TaskState::Dead | TaskState::Deleted => CallStatus::Dead.into(),
+            _ => {
+                let waits =
+                    matches!(target.waiting, Waiting::Mail(wanted) if wanted == ANY || wanted == urgency.number());
+                let Some(envelope) = self.mail.draw(ticket) else { return CallStatus::NoEnvelope.into() };
+                if waits {
+                    self.tasks[usize::from(index)].handed = envelope;
+                    self.ready(index, CallStatus::Ok, u32::from(envelope));
+                } else {
+                    boxes.push(&mut self.mail, urgency, envelope);
+                }
+                Reply::ok(u32::from(envelope))
+            }
         }
-        Reply::ok(u32::from(envelope))
     }
 
     pub(crate) fn receive(&mut self, me: u16, urgency: Option<Urgency>, until: Until) -> Reply {

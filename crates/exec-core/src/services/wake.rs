@@ -4,7 +4,7 @@ use crate::call::{CallStatus, Reply, Until};
 use crate::id::TaskId;
 use crate::observer::Observer;
 use crate::state::core::Core;
-use crate::state::task::Waiting;
+use crate::state::task::{TaskState, Waiting};
 
 impl<O: Observer> Core<O> {
     #[inline(always)]
@@ -14,6 +14,31 @@ impl<O: Observer> Core<O> {
         } else {
             self.wait_with_marks(me, until)
         }
+    }
+
+    /// [`Call::Wait`](crate::Call::Wait) of a task that then waits without a limit. False: it is not so simple, and nothing was done.
+    #[inline(always)]
+    pub fn wait_simply(&mut self, me: TaskId) -> bool {
+        let simple = self.tasks.get(me.index()).is_some_and(|found| {
+            (found.generation == me.generation && found.state == TaskState::Ready || !cfg!(feature = "checks"))
+                && !found.marks.any()
+        });
+        if simple {
+            self.block_at_once(me.index, Waiting::Wake, Until::Forever);
+        }
+        simple
+    }
+
+    /// [`Call::Wake`](crate::Call::Wake) of a task that waits for it. False: it does not, and nothing was done.
+    #[inline(always)]
+    pub fn wake_simply(&mut self, task: TaskId) -> bool {
+        let simple = self.tasks.get(task.index()).is_some_and(|found| {
+            (found.generation == task.generation || !cfg!(feature = "checks")) && matches!(found.waiting, Waiting::Wake)
+        });
+        if simple {
+            self.ready_at_once(task.index, CallStatus::Ok, 0);
+        }
+        simple
     }
 
     #[inline(never)]
@@ -31,14 +56,7 @@ impl<O: Observer> Core<O> {
 
     #[inline(always)]
     pub(crate) fn wake(&mut self, task: TaskId) -> Reply {
-        if let Some(found) = self.tasks.get(task.index())
-            && (found.generation == task.generation || !cfg!(feature = "checks"))
-            && matches!(found.waiting, Waiting::Wake)
-        {
-            self.ready_at_once(task.index, CallStatus::Ok, 0);
-            return Reply::OK;
-        }
-        self.leave_wake(task)
+        if self.wake_simply(task) { Reply::OK } else { self.leave_wake(task) }
     }
 
     /// Wakes a task that does not wait for it.

@@ -6,20 +6,20 @@ use hairspring_machine::Host;
 use super::task::TaskCtx;
 use crate::back_end::BackEnd;
 use crate::engine::{Ended, Unusual};
-use crate::fiber::Fibers;
+use crate::fiber::{Fibers, SwitchBack};
 use crate::unwind::run_to_end;
 
 /// How a procedure runs.
 enum Life<'l> {
     /// On a fiber of the host, until the fiber is unwound.
-    Fiber(&'l Fibers<Host>, TaskId),
+    Fiber(&'l Fibers<Host>, TaskId, SwitchBack),
     /// Once; its end is stored here.
     Once(&'l TaskCtx<'l>, Option<Ended>),
 }
 
 /// Runs a procedure on a fiber of the host, start after start.
 pub(crate) fn live_on_fiber(procedure: &mut impl FnMut(&TaskCtx<'_>), fibers: &Fibers<Host>, me: TaskId) {
-    live(procedure, &mut Life::Fiber(fibers, me));
+    live(procedure, &mut Life::Fiber(fibers, me, fibers.way_back(me)));
 }
 
 /// Runs a procedure once.
@@ -39,7 +39,6 @@ pub(crate) fn live_once(procedure: &mut impl FnMut(&TaskCtx<'_>), ctx: &TaskCtx<
 /// procedure and the switch of fibers, whose return the processor would mispredict after the switch (see `Fibers::give_way`).
 #[inline(never)]
 fn live(procedure: &mut impl FnMut(&TaskCtx<'_>), life: &mut Life<'_>) {
-    life.begin();
     loop {
         let ended = if life.is_to_run() {
             let ctx = life.ctx();
@@ -55,16 +54,9 @@ fn live(procedure: &mut impl FnMut(&TaskCtx<'_>), life: &mut Life<'_>) {
 
 impl<'l> Life<'l> {
     #[inline(always)]
-    fn begin(&self) {
-        if let Self::Fiber(fibers, _) = self {
-            fibers.leave();
-        }
-    }
-
-    #[inline(always)]
     fn ctx(&self) -> TaskCtx<'l> {
         match self {
-            Self::Fiber(fibers, me) => TaskCtx::new(BackEnd::Fiber(fibers), *me),
+            Self::Fiber(fibers, me, back) => TaskCtx::new(BackEnd::Fiber(fibers, *back), *me),
             Self::Once(ctx, _) => ctx.again(),
         }
     }
@@ -72,7 +64,7 @@ impl<'l> Life<'l> {
     #[inline(always)]
     fn is_to_run(&self) -> bool {
         match self {
-            Self::Fiber(fibers, me) => fibers.is_to_run(*me),
+            Self::Fiber(fibers, me, _) => fibers.is_to_run(*me),
             Self::Once(..) => true,
         }
     }
@@ -80,7 +72,7 @@ impl<'l> Life<'l> {
     #[inline(always)]
     fn goes_on(&mut self, ended: Ended) -> bool {
         match self {
-            Self::Fiber(fibers, me) => fibers.end_of_run(*me, ended),
+            Self::Fiber(fibers, me, back) => fibers.end_of_run(*me, ended, *back),
             Self::Once(_, result) => {
                 *result = Some(ended);
                 false

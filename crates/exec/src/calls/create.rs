@@ -11,6 +11,7 @@ use super::task::TaskCtx;
 use crate::back_end::BackEnd;
 use crate::engine::Engine;
 use crate::errors::{CreateError, accept, refusal};
+use crate::fiber::SwitchBack;
 use crate::message::GRAIN;
 use crate::objects::{Broadcast, BytePipe, Condition, Exchange, Join, Mailbox, MessageQueue, Mutex, Pool, Selector};
 
@@ -175,11 +176,11 @@ pub trait Create: CallSite {
     ) -> Result<TimerId, CreateError> {
         let Caller { back_end, by } = self.caller();
         let made = match back_end {
-            BackEnd::Fiber(fibers) => fibers.make_timer(
+            BackEnd::Fiber(fibers, _) => fibers.make_timer(
                 by,
                 name,
                 Box::new(move |fibers, timer, expiry| {
-                    procedure(&TimerCtx::new(BackEnd::Fiber(fibers), timer), expiry.into());
+                    procedure(&TimerCtx::new(BackEnd::Fiber(fibers, SwitchBack::NONE), timer), expiry.into());
                 }),
             ),
             BackEnd::Other(engine) => engine.create_timer(
@@ -206,7 +207,7 @@ fn create_task(
     mut procedure: impl FnMut(&TaskCtx<'_>) + Send + 'static,
 ) -> Result<TaskId, CreateError> {
     let made = match back_end {
-        BackEnd::Fiber(fibers) => {
+        BackEnd::Fiber(fibers, _) => {
             let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, fibers, me));
             fibers.make_task(by, name, priority, mailboxes, life)
         }

@@ -85,7 +85,7 @@ pub trait Services: CallSite {
     fn send<M: Copy>(&self, mailbox: Mailbox<M>, urgency: Urgency, message: M) -> Result<(), SendError> {
         let Caller { back_end, by } = self.caller();
         at_home(back_end, mailbox.home)?;
-        accept(back_end.send(by, Call::Send { task: mailbox.task, urgency }, Bytes::of(&message))).map(drop)
+        accept(back_end.mail(by, mailbox.task, urgency, Bytes::of(&message))).map(drop)
     }
 
     /// Sends a message to an exchange.

@@ -149,7 +149,7 @@ impl<'k> TaskCtx<'k> {
     #[inline]
     pub fn preempt_point(&self) {
         match self.back_end {
-            BackEnd::Fiber(fibers) => fibers.preempt_point_inline(self.me),
+            BackEnd::Fiber(fibers, back) => fibers.preempt_point_inline(self.me, back),
             other => other.cold().preempt_point(self.me),
         }
     }
@@ -347,10 +347,11 @@ impl<'k> TaskCtx<'k> {
     #[inline(always)]
     pub(crate) fn started_with<M: Copy>(&self) -> Option<M> {
         let envelope = match self.back_end {
-            BackEnd::Fiber(fibers) => fibers.started_with_inline(self.me),
+            BackEnd::Fiber(fibers, _) => fibers.started_with_inline(self.me),
             other => other.cold().started_with(self.me),
         };
-        (envelope != NO_ENVELOPE).then(|| self.open(envelope))
+        // Not by a closure, which would be a call (see `Fibers::give_way`).
+        if envelope == NO_ENVELOPE { None } else { Some(self.open(envelope)) }
     }
 
     /// The message in an envelope that this task was handed.
@@ -361,8 +362,8 @@ impl<'k> TaskCtx<'k> {
         // SAFETY: the mailbox or exchange is of type M, so a whole M was written to the envelope before it was handed over.
         unsafe {
             match self.back_end {
-                BackEnd::Fiber(fibers) => {
-                    fibers.take_inline(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>());
+                BackEnd::Fiber(fibers, _) => {
+                    fibers.take_inline(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>(), false);
                 }
                 other => other.cold().take(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>()),
             }

@@ -27,11 +27,18 @@ impl<M: Carrier> Engine for Fibers<M> {
     }
 
     fn call(&self, by: By, call: Call) -> Reply {
-        self.call_inline(by, call)
+        if self.observed {
+            self.call_observed(by, call, None)
+        } else {
+            self.call_inline(by, call, self.way_back_of(by))
+        }
     }
 
     fn send(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
-        self.send_inline(by, call, message)
+        if self.observed {
+            return self.call_observed(by, call, Some(message));
+        }
+        self.send_inline(by, call, message, self.way_back_of(by))
     }
 
     fn step(&self, by: By, decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>) -> Option<Reply> {
@@ -40,13 +47,13 @@ impl<M: Carrier> Engine for Fibers<M> {
             calls.into_iter().flatten().filter(|&call| finds_somebody(&self.core.borrow(), call)).peekable();
         while let Some(call) = calls.next() {
             if calls.peek().is_none() {
-                return Some(self.call_inline(by, call));
+                return Some(Engine::call(self, by, call));
             }
             self.apply(by, call);
         }
         // As every call, it is a point at which others come in.
         if let By::Task(me) = by {
-            self.preempt_point_inline(me);
+            self.preempt_point(me);
         }
         None
     }
@@ -69,7 +76,7 @@ impl<M: Carrier> Engine for Fibers<M> {
 
     unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
         // SAFETY: the caller's promise is passed on.
-        unsafe { self.take_inline(me, envelope, to, bytes) }
+        unsafe { self.take_inline(me, envelope, to, bytes, self.observed) }
     }
 
     fn started_with(&self, me: TaskId) -> u32 {
@@ -98,7 +105,7 @@ impl<M: Carrier> Engine for Fibers<M> {
                 took = took.max(Nanos::new(i64::try_from(passed).unwrap_or(i64::MAX)));
             }
             left -= took;
-            self.preempt_point_inline(me);
+            self.preempt_point(me);
         }
     }
 
@@ -107,7 +114,8 @@ impl<M: Carrier> Engine for Fibers<M> {
     }
 
     fn preempt_point(&self, me: TaskId) {
-        self.preempt_point_inline(me);
+        self.preempt_point_inline(me, self.way_back(me));
+        self.leave();
     }
 
     fn create_task(
@@ -176,7 +184,7 @@ impl<M: Carrier> Engine for Fibers<M> {
         self.end_run(StopReason::Asked);
         if let By::Task(me) = by {
             // More urgent tasks unwind first.
-            self.settle(me, CallStatus::Ok.into());
+            self.settle(me, CallStatus::Ok.into(), self.way_back(me));
             self.killed(me, CallStatus::Ok.into());
         }
     }

@@ -200,6 +200,11 @@ impl<M: Carrier> Fibers<M> {
         })
     }
 
+    /// Whether every call is recorded or measured. Then [`Engine`](crate::engine::Engine) is the only way in.
+    pub(crate) fn is_observed(&self) -> bool {
+        self.observed
+    }
+
     /// The number of this executive.
     #[inline(always)]
     pub(crate) fn home_inline(&self) -> u32 {

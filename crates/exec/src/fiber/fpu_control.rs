@@ -8,6 +8,7 @@ use hairspring_exec_core::TaskId;
 
 use super::carrier::Carrier;
 use super::fibers::Fibers;
+use super::switch::SwitchBack;
 use crate::host::ControlWords;
 
 impl<M: Carrier> Fibers<M> {
@@ -21,12 +22,12 @@ impl<M: Carrier> Fibers<M> {
     /// Gives the CPU away while some tasks keep words of their own.
     #[cold]
     #[inline(never)]
-    pub(super) fn give_way_with_keepers(&self, me: TaskId, waits: bool) {
+    pub(super) fn give_way_with_keepers(&self, me: TaskId, waits: bool, back: SwitchBack) {
         let own = self.fiber(me).keeps_control.get().then(ControlWords::read);
         if let Some(own) = own {
             self.default_control.get().put_in_force(own);
         }
-        self.switch_away(me, waits);
+        self.switch_away(me, waits, back);
         if let Some(own) = own {
             own.put_in_force(self.default_control.get());
         }

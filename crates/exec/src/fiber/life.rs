@@ -7,6 +7,7 @@ use hairspring_exec_core::{By, Call, CallStatus, Ending, TaskId};
 use super::carrier::Carrier;
 use super::fibers::{Fiber, FiberLife, Fibers, Stackful};
 use super::overflow;
+use super::switch::SwitchBack;
 use crate::engine::{Ended, TaskProcedure, Unusual, in_full};
 use crate::report::{Misfortune, Mishap};
 
@@ -58,13 +59,32 @@ impl<M: Carrier> Fibers<M> {
         !self.core.borrow().is_killed(me) && !self.stopping.get()
     }
 
-    /// The time from the end of a run to the beginning of the next. Returns whether there is a next run.
+    /// The time from the end of a run to the beginning of the next, of an executive that is not observed. Returns whether there is a next run.
     #[inline(always)]
-    pub(crate) fn end_of_run(&self, me: TaskId, ended: Ended) -> bool {
-        let mut goes_on = true;
+    pub(crate) fn end_of_run(&self, me: TaskId, ended: Ended, back: SwitchBack) -> bool {
+        let plain = ended.is_ok() && self.keepers.get() == 0 && self.unwinding.get() == 0;
+        if !(plain && self.core.borrow().end_simply(me)) {
+            return self.end_in_full(me, ended, back);
+        }
+        if self.needs_attention() {
+            self.attend(Some(me));
+        } else {
+            self.suspend(back);
+        }
+        if !self.core.borrow().is_first(me) {
+            let waits = !self.core.borrow().may_run(me);
+            self.switch_away_cold(me, waits, back);
+        }
+        true
+    }
+
+    /// The same for every end.
+    #[inline(never)]
+    fn end_in_full(&self, me: TaskId, ended: Ended, back: SwitchBack) -> bool {
         if self.keepers.get() != 0 {
             self.drop_control(me);
         }
+        let mut goes_on = true;
         if ended.is_ok() && !self.observed && self.unwinding.get() == 0 {
             let reply = self.core.borrow().apply(By::Task(me), Call::End { how: Ending::Returned });
             if reply.status != CallStatus::Ok {
@@ -77,15 +97,11 @@ impl<M: Carrier> Fibers<M> {
         if self.needs_attention() {
             self.attend(Some(me));
         }
-        if !goes_on {
-            return false;
-        }
-        if !self.core.borrow().is_first(me) {
+        if goes_on && !self.core.borrow().is_first(me) {
             let waits = !self.core.borrow().may_run(me);
-            self.give_way(me, waits);
+            self.give_way(me, waits, back);
         }
-        self.leave();
-        true
+        goes_on
     }
 
     /// The end of a run that is recorded or has something to report.
@@ -107,11 +123,13 @@ impl<M: Carrier> Fibers<M> {
     pub(super) fn life_of(mut procedure: TaskProcedure) -> FiberLife<M> {
         Box::new(move |fibers, me| {
             fibers.leave();
+            let back = fibers.way_back(me);
             loop {
                 let ended = if fibers.is_to_run(me) { procedure(fibers, me) } else { Err(Unusual::killed()) };
-                if !fibers.end_of_run(me, ended) {
+                if !fibers.end_in_full(me, ended, back) {
                     return;
                 }
+                fibers.leave();
             }
         })
     }

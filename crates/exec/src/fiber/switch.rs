@@ -1,7 +1,11 @@
 //! The path of a call: into the core, and then to the task that must run.
+//!
+//! Without optimisation each inlined call would add its locals to the frame of the task's function, which then outgrows an ordinary stack. So
+//! debug builds inline nothing.
 #![expect(unsafe_code, reason = "stacks that are switched")]
 
-use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId};
+use corosensei::Yielder;
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId, Until, Urgency};
 
 use super::attention::TIMED;
 use super::carrier::Carrier;
@@ -15,33 +19,72 @@ fn holds_buffer(call: Call, reply: Reply) -> bool {
     matches!(call, Call::GetBuffer { .. }) && reply.status == CallStatus::Ok
 }
 
+/// A task's switch back to its resumer. The code of a task carries it along: to find it by the task's number takes three loads, each of which
+/// waits for the one before, at every switch.
+///
+/// Made by [`Fibers::way_back`] of the task that uses it.
+#[derive(Clone, Copy)]
+pub(crate) struct SwitchBack(*const Yielder<(), ()>);
+
+impl SwitchBack {
+    /// That of code that is no task's, and never switches.
+    pub(crate) const NONE: Self = Self(std::ptr::null());
+}
+
 impl<M: Carrier> Fibers<M> {
-    /// [`Engine::call`](crate::engine::Engine::call), compiled into its caller.
-    #[inline(always)]
-    pub(crate) fn call_inline(&self, by: By, call: Call) -> Reply {
-        if self.observed {
-            // A copy, so that otherwise the call need not be kept in memory.
-            let (by, call) = (by, call);
-            return self.call_observed(&by, &call, None);
+    /// The way back of a task whose fiber runs.
+    #[inline]
+    pub(crate) fn way_back(&self, me: TaskId) -> SwitchBack {
+        SwitchBack(self.fiber(me).yielder.get())
+    }
+
+    /// The way back of a caller.
+    pub(super) fn way_back_of(&self, by: By) -> SwitchBack {
+        match by {
+            By::Task(me) => self.way_back(me),
+            _ => SwitchBack::NONE,
         }
+    }
+
+    /// [`Engine::call`](crate::engine::Engine::call) of an executive that is not observed, compiled into its caller.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn call_inline(&self, by: By, call: Call, back: SwitchBack) -> Reply {
+        // The calls that are made most. Each is put together again for the core, so that it need not be kept in memory.
+        let call = match (by, call) {
+            (By::Task(me), Call::Wake { task }) => {
+                if self.core.borrow().wake_simply(task) {
+                    return self.settle_done(me, back);
+                }
+                Call::Wake { task }
+            }
+            (By::Task(me), Call::Trigger { task }) => {
+                if self.core.borrow().trigger_simply(task) {
+                    return self.settle_done(me, back);
+                }
+                Call::Trigger { task }
+            }
+            (By::Task(me), Call::Wait { until: Until::Forever }) => {
+                if self.core.borrow().wait_simply(me) {
+                    return self.settle_blocked(me, back);
+                }
+                Call::Wait { until: Until::Forever }
+            }
+            (_, call) => call,
+        };
         // Asked before the call is consumed, so that it need not be kept in memory.
         let asks_for_buffer = matches!(call, Call::GetBuffer { .. });
         let deadline = call.deadline();
         let reply = self.core.borrow().apply(by, call);
         self.heed(deadline);
         match by {
-            By::Task(me) if !(asks_for_buffer && reply.status == CallStatus::Ok) => self.settle(me, reply),
+            By::Task(me) if !(asks_for_buffer && reply.status == CallStatus::Ok) => self.settle(me, reply, back),
             _ => reply,
         }
     }
 
-    /// [`Engine::send`](crate::engine::Engine::send), compiled into its caller.
-    #[inline(always)]
-    pub(crate) fn send_inline(&self, by: By, call: Call, message: Bytes<'_>) -> Reply {
-        if self.observed {
-            let (by, call) = (by, call);
-            return self.call_observed(&by, &call, Some(message));
-        }
+    /// [`Engine::send`](crate::engine::Engine::send) of an executive that is not observed, compiled into its caller.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn send_inline(&self, by: By, call: Call, message: Bytes<'_>, back: SwitchBack) -> Reply {
         let deadline = call.deadline();
         let reply = self.core.borrow().apply(by, call);
         self.heed(deadline);
@@ -49,9 +92,30 @@ impl<M: Carrier> Fibers<M> {
             self.slots.write(reply.value, message);
         }
         match by {
-            By::Task(me) => self.settle(me, reply),
+            By::Task(me) => self.settle(me, reply, back),
             _ => reply,
         }
+    }
+
+    /// [`Call::Send`], compiled into its caller. It gets the parts of the call, so that the call need not be kept in memory: a load of two
+    /// parts that were stored one by one has to wait for both.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn mail_inline(
+        &self,
+        by: By,
+        task: TaskId,
+        urgency: Urgency,
+        message: Bytes<'_>,
+        back: SwitchBack,
+    ) -> Reply {
+        if let By::Task(me) = by {
+            let simple = self.core.borrow().send_simply(task, urgency);
+            if let Some(envelope) = simple {
+                self.slots.write(u32::from(envelope), message);
+                return self.settle_done(me, back);
+            }
+        }
+        self.send_inline(by, Call::Send { task, urgency }, message, back)
     }
 
     /// [`Engine::take`](crate::engine::Engine::take), compiled into its caller. Taking readies at most the sender of the
@@ -59,12 +123,12 @@ impl<M: Carrier> Fibers<M> {
     ///
     /// # Safety
     /// As there.
-    #[inline(always)]
-    pub(crate) unsafe fn take_inline(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) unsafe fn take_inline(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize, observed: bool) {
         // SAFETY: the caller's promise; the core handed the envelope to `me`, which has not taken it yet.
         unsafe { self.slots.read(envelope, to, bytes) };
-        if self.observed {
-            self.call_observed(&By::Task(me), &Call::Take, None);
+        if observed {
+            self.call_observed(By::Task(me), Call::Take, None);
             return;
         }
         // Usually it readies no task and nothing is due, so there is nothing to settle.
@@ -80,10 +144,9 @@ impl<M: Carrier> Fibers<M> {
         self.core.borrow().outcome(me).value
     }
 
-    #[inline(always)]
-    pub(crate) fn preempt_point_inline(&self, me: TaskId) {
-        self.settle(me, CallStatus::Ok.into());
-        self.leave();
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn preempt_point_inline(&self, me: TaskId, back: SwitchBack) {
+        self.settle(me, CallStatus::Ok.into(), back);
     }
 
     /// Whether anything may be due. Costs one load, and a read of the counter while a deadline is set.
@@ -105,7 +168,7 @@ impl<M: Carrier> Fibers<M> {
 
     /// After a call of a task: serves everything that is due and lets the right task run.
     #[inline(always)]
-    pub(super) fn settle(&self, me: TaskId, reply: Reply) -> Reply {
+    pub(super) fn settle(&self, me: TaskId, reply: Reply, back: SwitchBack) -> Reply {
         if self.needs_attention() {
             self.attend(Some(me));
             if self.core.borrow().is_first(me) {
@@ -118,8 +181,55 @@ impl<M: Carrier> Fibers<M> {
         if std::thread::panicking() {
             self.note_panic(me);
         }
-        self.give_way(me, reply.status == CallStatus::Blocked);
+        self.give_way(me, reply.status == CallStatus::Blocked, back);
         self.resumed_reply(me, reply)
+    }
+
+    /// [`settle`](Self::settle) after a call that came out as it should and did not block the caller.
+    #[inline(always)]
+    fn settle_done(&self, me: TaskId, back: SwitchBack) -> Reply {
+        let done = CallStatus::Ok.into();
+        if self.needs_attention() {
+            return self.settle_cold(me, done);
+        }
+        if !self.core.borrow().is_first(me) {
+            if self.is_switch_remarkable() {
+                return self.settle_cold(me, done);
+            }
+            match self.above() {
+                Some(next) => self.resume(next),
+                None => self.suspend(back),
+            }
+            if !self.core.borrow().is_first(me) {
+                let waits = !self.core.borrow().may_run(me);
+                self.switch_away_cold(me, waits, back);
+            }
+        }
+        if self.core.borrow().is_killed(me) { self.killed(me, done) } else { done }
+    }
+
+    /// [`settle`](Self::settle) after a call that blocked the caller.
+    #[inline(always)]
+    fn settle_blocked(&self, me: TaskId, back: SwitchBack) -> Reply {
+        if self.needs_attention() || self.is_switch_remarkable() {
+            return self.settle_cold(me, CallStatus::Blocked.into());
+        }
+        self.suspend(back);
+        if !self.core.borrow().is_first(me) {
+            let waits = !self.core.borrow().may_run(me);
+            self.switch_away_cold(me, waits, back);
+        }
+        if self.core.borrow().is_killed(me) {
+            self.killed(me, CallStatus::Blocked.into())
+        } else {
+            self.core.borrow().outcome(me)
+        }
+    }
+
+    /// Whether a switch has to do more than switch.
+    #[inline(always)]
+    fn is_switch_remarkable(&self) -> bool {
+        self.keepers.get() != 0 || std::thread::panicking()
     }
 
     /// The outcome of a call when its task runs again.
@@ -131,8 +241,21 @@ impl<M: Carrier> Fibers<M> {
 
     #[cold]
     #[inline(never)]
-    fn settle_cold(&self, me: TaskId, reply: Reply) {
-        self.settle(me, reply);
+    fn settle_cold(&self, me: TaskId, reply: Reply) -> Reply {
+        self.settle(me, reply, self.way_back(me))
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn switch_away_cold(&self, me: TaskId, waits: bool, back: SwitchBack) {
+        self.switch_away(me, waits, back);
+    }
+
+    /// Gives the CPU back to the resumer of the running task.
+    #[inline(always)]
+    pub(super) fn suspend(&self, back: SwitchBack) {
+        // SAFETY: this code runs on the fiber's own stack, and `back` is its own way back (see `SwitchBack`), so the yielder is live.
+        unsafe { &*back.0 }.suspend(());
     }
 
     /// Gives the CPU away until this task is first again. `waits` means that the task is not ready.
@@ -141,18 +264,21 @@ impl<M: Carrier> Fibers<M> {
     /// and a switch inside a call makes every return up to the next switch mispredict. Without a call between a task's body and the switch
     /// there is nothing to predict. (Measured: mispredictions cost ten times the switch.)
     #[inline(always)]
-    pub(super) fn give_way(&self, me: TaskId, waits: bool) {
-        if self.keepers.get() == 0 { self.switch_away(me, waits) } else { self.give_way_with_keepers(me, waits) }
+    pub(super) fn give_way(&self, me: TaskId, waits: bool, back: SwitchBack) {
+        if self.keepers.get() == 0 {
+            self.switch_away(me, waits, back);
+        } else {
+            self.give_way_with_keepers(me, waits, back);
+        }
     }
 
     /// The switch itself, and the switch back.
     #[inline(always)]
-    pub(super) fn switch_away(&self, me: TaskId, mut waits: bool) {
+    pub(super) fn switch_away(&self, me: TaskId, mut waits: bool, back: SwitchBack) {
         loop {
             match if waits { None } else { self.above() } {
                 Some(next) => self.resume(next),
-                // SAFETY: this code runs on the fiber's own stack, so the yielder that its body was given is live.
-                None => unsafe { &*self.fiber(me).yielder.get() }.suspend(()),
+                None => self.suspend(back),
             }
             if self.core.borrow().is_first(me) {
                 break;
@@ -206,7 +332,7 @@ impl<M: Carrier> Fibers<M> {
     /// A recorded and measured call.
     #[cold]
     #[inline(never)]
-    fn call_observed(&self, &by: &By, &call: &Call, message: Option<Bytes<'_>>) -> Reply {
+    pub(super) fn call_observed(&self, by: By, call: Call, message: Option<Bytes<'_>>) -> Reply {
         let before = self.config.measure_latency.then(|| self.machine.moment());
         let reply = self.apply(by, call);
         if let Some(message) = message
@@ -220,7 +346,7 @@ impl<M: Carrier> Fibers<M> {
         }
         match by {
             By::Task(me) if !holds_buffer(call, reply) => {
-                let reply = self.settle(me, reply);
+                let reply = self.settle(me, reply, self.way_back(me));
                 self.leave();
                 reply
             }
