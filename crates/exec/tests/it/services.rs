@@ -2,11 +2,11 @@
 
 use hairspring_exec::errors::{BitsError, CreateError, WaitError};
 use hairspring_exec::{
-    Bits, Create, Ending, Limit, Observer, Priority, ResourceProtocol, RunLimit, Services, TaskId, Waiting, WakeOutcome,
+    Bits, Create, Ending, Limit, Observer, Priority, RunLimit, Services, TaskId, Waiting, WakeOutcome,
 };
 use hairspring_machine::Nanos;
 
-use crate::backends::{FOREVER, LIMIT, Log, ROOM, check, check_with, micros, nth, priority, urgency};
+use crate::backends::{FOREVER, LIMIT, Log, check, check_with, micros, nth, priority};
 
 #[test]
 fn a_more_urgent_task_preempts_inside_the_call_that_readies_it() {
@@ -312,40 +312,6 @@ fn raising_a_waiter_moves_it_in_its_wait_list_unless_its_place_was_given() {
             ctx.set_priority(nth(1), priority(5)).expect("it owns nothing");
             ctx.set_priority(nth(2), priority(4)).expect("it owns nothing");
             (0..3).for_each(|_| ctx.signal_semaphore(line).expect("below its limit"));
-        });
-    });
-}
-
-#[test]
-fn a_place_in_line_that_is_given_for_a_wait_counts_in_every_line() {
-    let expected = "semaphore:b semaphore:a exchange:b exchange:a resource:b resource:a events:b events:a = Finished";
-    check(expected, |bench| {
-        let executive = &bench.executive;
-        let semaphore = executive.semaphore(0, 9).expect("few objects");
-        let exchange = executive.exchange::<u8>(ROOM).expect("few objects");
-        let resource = executive.resource(ResourceProtocol::None).expect("few objects");
-        let events = executive.events(0).expect("few objects");
-        // The less urgent task asks for the better place.
-        for (name, number, place) in [("a", 20, 31), ("b", 21, 30)] {
-            bench.start(name, number, move |ctx, log| {
-                let at = priority(place);
-                ctx.wait_semaphore_at(semaphore, at, FOREVER).expect("it comes");
-                log.note(format!("semaphore:{name}"));
-                ctx.fetch_at(exchange, at, FOREVER).expect("it comes");
-                log.note(format!("exchange:{name}"));
-                let held = ctx.reserve_at(resource, at, FOREVER).expect("it comes");
-                log.note(format!("resource:{name}"));
-                drop(held);
-                ctx.wait_events_at(events, Bits::Any(1), true, at, FOREVER).expect("it comes");
-                log.note(format!("events:{name}"));
-            });
-        }
-        bench.start("giver", 40, move |ctx, _| {
-            (0..2).for_each(|_| ctx.signal_semaphore(semaphore).expect("below its limit"));
-            let held = ctx.reserve(resource, FOREVER).expect("it is free");
-            (0..2).for_each(|_| ctx.post(exchange, urgency(0), 1).expect("there is room"));
-            drop(held);
-            (0..2).for_each(|_| ctx.signal_events(events, 1).expect("it exists"));
         });
     });
 }

@@ -1,8 +1,8 @@
 //! Resources: nesting, refusals, hand-over, and priority inversion under each of the three protocols.
 
-use hairspring_exec::{Create, ExecConfig, Limit, ResourceProtocol, Services};
+use hairspring_exec::{Bits, Create, ExecConfig, Limit, ResourceProtocol, Services};
 
-use crate::backends::{FOREVER, check, check_on, micros, nth, priority, sim};
+use crate::backends::{FOREVER, ROOM, check, check_on, micros, nth, priority, sim, urgency};
 
 #[test]
 fn a_resource_nests_and_is_handed_to_the_first_in_line_when_it_is_free_again() {
@@ -142,6 +142,40 @@ fn a_wait_for_a_resource_that_times_out_leaves_it_with_its_owner() {
         bench.start("waiter", 20, move |ctx, log| {
             log.tell("waiter", ctx.reserve(resource, Limit::For(micros(100))).map(drop));
             ctx.wake(nth(0)).expect("it waits");
+        });
+    });
+}
+
+#[test]
+fn a_place_in_line_that_is_given_for_a_wait_counts_in_every_line() {
+    let expected = "semaphore:b semaphore:a exchange:b exchange:a resource:b resource:a events:b events:a = Finished";
+    check(expected, |bench| {
+        let executive = &bench.executive;
+        let semaphore = executive.semaphore(0, 9).expect("few objects");
+        let exchange = executive.exchange::<u8>(ROOM).expect("few objects");
+        let resource = executive.resource(ResourceProtocol::None).expect("few objects");
+        let events = executive.events(0).expect("few objects");
+        // The less urgent task asks for the better place.
+        for (name, number, place) in [("a", 20, 31), ("b", 21, 30)] {
+            bench.start(name, number, move |ctx, log| {
+                let at = priority(place);
+                ctx.wait_semaphore_at(semaphore, at, FOREVER).expect("it comes");
+                log.note(format!("semaphore:{name}"));
+                ctx.fetch_at(exchange, at, FOREVER).expect("it comes");
+                log.note(format!("exchange:{name}"));
+                let held = ctx.reserve_at(resource, at, FOREVER).expect("it comes");
+                log.note(format!("resource:{name}"));
+                drop(held);
+                ctx.wait_events_at(events, Bits::Any(1), true, at, FOREVER).expect("it comes");
+                log.note(format!("events:{name}"));
+            });
+        }
+        bench.start("giver", 40, move |ctx, _| {
+            (0..2).for_each(|_| ctx.signal_semaphore(semaphore).expect("below its limit"));
+            let held = ctx.reserve(resource, FOREVER).expect("it is free");
+            (0..2).for_each(|_| ctx.post(exchange, urgency(0), 1).expect("there is room"));
+            drop(held);
+            (0..2).for_each(|_| ctx.signal_events(events, 1).expect("it exists"));
         });
     });
 }
