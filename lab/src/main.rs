@@ -65,6 +65,7 @@ const TESTS: &[(&str, Test)] = &[
     ("sound.drift", sound::drift),
     ("sound.oracles", sound::oracles),
     ("sound.play", sound::play),
+    ("sound.sheet", sound::sheet),
     ("sound.positions", sound::positions),
     ("sound.refusals", sound::refusals),
     ("disk.raid0", disks::raid0),

@@ -263,6 +263,26 @@ pub(crate) fn play(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
+/// The chapter of the sheet, of QEMU's card and of the way through the loop-back card.
+pub(crate) fn sheet(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
+    let arguments = ["sheet", "--quick", "--only", "sound", "--format", "json"];
+    let taken = Command::new("/hairspring").args(arguments).output().map_err(text)?;
+    let sheet: Value = serde_json::from_slice(&taken.stdout)
+        .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&taken.stderr)))?;
+    let rows = sheet["chapters"].as_array().into_iter().flatten();
+    let rows = rows.flat_map(|chapter| chapter["tables"].as_array().into_iter().flatten());
+    let rows = rows.flat_map(|table| table["rows"].as_array().into_iter().flatten());
+    let mut found = 0;
+    for row in rows.filter(|row| row["id"].as_str().is_some_and(|id| id.starts_with("sound."))) {
+        let id = row["id"].as_str().unwrap_or_default().to_owned();
+        let (median, reason) = (&row["figure"]["median"], &row["absent"]["reason"]);
+        found += u32::from(median.is_number());
+        check(median.is_number() || reason.is_string(), || format!("{id}: {row}"))?;
+        findings.note(&id, if median.is_number() { median.to_string() } else { reason.to_string() });
+    }
+    check(found >= 4, || format!("only {found} figures: {sheet}"))
+}
+
 /// QEMU's card: as many frames as its interrupts and positions say, at about its rate.
 pub(crate) fn positions(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const FRAMES: u64 = 2 * RATE_HZ;

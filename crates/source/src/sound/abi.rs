@@ -46,8 +46,6 @@ pub(super) const INFO_BATCH: u32 = 0x10;
 /// Time stamps on, of `CLOCK_MONOTONIC`.
 pub(super) const TSTAMP_ENABLE: i32 = 1;
 pub(super) const TSTAMP_MONOTONIC: u32 = 1;
-/// Stamps of when the pointer moved. The kind that is used if nothing is asked for is another one on some cards, which leaves stale stamps.
-pub(super) const STAMP_BY_POINTER: u32 = 1;
 /// The version of the interface from which the type of stamps is read.
 pub(super) const VERSION: u32 = 2 << 16 | 15;
 /// An element that belongs to the mixer.
@@ -202,8 +200,7 @@ pub(super) struct Status {
     avail_max: u64,
     overrange: u64,
     suspended_state: i32,
-    /// Asks for a kind of time stamp.
-    pub(super) audio_stamp_data: u32,
+    audio_stamp_data: u32,
     audio_stamp: TimeSpec,
     driver_stamp: TimeSpec,
     audio_stamp_accuracy: u32,
@@ -374,7 +371,6 @@ mod tests {
             ("SNDRV_PCM_HW_PARAMS_NORESAMPLE", NO_RESAMPLE),
             ("SNDRV_PCM_INFO_BATCH", INFO_BATCH),
             ("SNDRV_PCM_TSTAMP_TYPE_MONOTONIC", TSTAMP_MONOTONIC),
-            ("SNDRV_PCM_AUDIO_TSTAMP_TYPE_DEFAULT", STAMP_BY_POINTER),
             ("SNDRV_PCM_HW_PARAM_CHANNELS - SNDRV_PCM_HW_PARAM_FIRST_INTERVAL", CHANNELS as u32),
             ("SNDRV_PCM_HW_PARAM_RATE - SNDRV_PCM_HW_PARAM_FIRST_INTERVAL", RATE as u32),
             ("SNDRV_PCM_HW_PARAM_PERIOD_SIZE - SNDRV_PCM_HW_PARAM_FIRST_INTERVAL", PERIOD_SIZE as u32),

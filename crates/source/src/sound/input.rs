@@ -136,14 +136,11 @@ impl SoundInput {
     fn look(&mut self) -> io::Result<Look> {
         let before = self.pcm.now();
         let status = self.pcm.status()?;
-        let after = self.pcm.now();
         let Some(count) = &mut self.count else { return Ok(Look { status, doubt: 0 }) };
-        // A pointer that moved since the last look has a stamp since then; a driver that says otherwise has no stamps.
-        let changed = if self.stamps.is_since_last(status.changed) { status.changed.min(after) } else { after };
-        let Passed { least, most } = count.advance(status.pointer, changed);
+        let Passed { least, most } = count.advance(status.pointer, status.changed);
         self.counted += least;
         if least > 0 && least == most {
-            self.stamps.shown(Frames(self.counted - 1), changed);
+            self.stamps.shown(Frames(self.counted - 1), status.changed);
         }
         self.stamps.not_shown(before);
         self.most_waiting = self.most_waiting.max(self.waiting().min(self.buffer()));

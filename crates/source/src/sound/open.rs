@@ -125,7 +125,7 @@ impl SoundCard {
         (software.silence_threshold, software.silence_size) = (0, software.boundary);
         node.exchange(&abi::SW_PARAMS, &mut software)?;
         node.command(abi::PREPARE)?;
-        Pcm::kernel(node, setup)
+        Ok(Pcm::kernel(node, setup))
     }
 }
 

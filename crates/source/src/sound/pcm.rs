@@ -41,8 +41,10 @@ pub struct PcmStatus {
     pub pointer: u64,
     /// The program's pointer, below the boundary.
     pub program: u64,
-    /// When the card's pointer moved last, as far as the driver shows it.
+    /// When the card's pointer moved last, as far as it is known.
     pub changed: Instant,
+    /// Whether that is the driver's stamp. Otherwise it is when the look ended that showed the pointer there.
+    pub is_stamped: bool,
     /// When the stream started or stopped last.
     pub triggered: Instant,
 }
@@ -52,6 +54,8 @@ pub struct PcmStatus {
 pub struct Pcm {
     back_end: BackEnd,
     setup: PcmSetup,
+    /// When the last look began, and what it showed.
+    last: Option<(Instant, PcmStatus)>,
 }
 
 #[derive(Debug)]
@@ -62,16 +66,14 @@ enum BackEnd {
 
 impl Pcm {
     /// A stream of the kernel.
-    pub(super) fn kernel(node: Node, setup: PcmSetup) -> io::Result<Self> {
-        let mut pcm = Self { back_end: BackEnd::Kernel(node), setup };
-        // The first look asks for the kind of stamps, which interrupts take from then on.
-        pcm.status().map(|_| pcm)
+    pub(super) fn kernel(node: Node, setup: PcmSetup) -> Self {
+        Self { back_end: BackEnd::Kernel(node), setup, last: None }
     }
 
     /// A stream of a scripted card.
     pub fn scripted(card: ScriptedPcm) -> Self {
         let setup = card.setup();
-        Self { back_end: BackEnd::Scripted(Box::new(card)), setup }
+        Self { back_end: BackEnd::Scripted(Box::new(card)), setup, last: None }
     }
 
     /// The set-up.
@@ -92,12 +94,19 @@ impl Pcm {
     /// # Errors
     /// What the system said; `ENODEV` if the card was pulled out.
     pub fn status(&mut self) -> io::Result<PcmStatus> {
-        let node = match &mut self.back_end {
-            BackEnd::Kernel(node) => node,
-            BackEnd::Scripted(card) => return card.status(),
+        let before = self.now();
+        let shown = match &mut self.back_end {
+            BackEnd::Kernel(node) => Self::ask(node)?,
+            BackEnd::Scripted(card) => card.status()?,
         };
+        let after = self.now();
+        let status = believed(shown, self.last, after);
+        self.last = Some((before, status));
+        Ok(status)
+    }
+
+    fn ask(node: &Node) -> io::Result<PcmStatus> {
         let mut status = Status::new_zeroed();
-        status.audio_stamp_data = abi::STAMP_BY_POINTER;
         node.exchange(&abi::STATUS_EXT, &mut status)?;
         let state = match status.state {
             2 => PcmState::Prepared,
@@ -113,6 +122,7 @@ impl Pcm {
             pointer: status.hw_ptr,
             program: status.appl_ptr,
             changed: instant(status.stamp),
+            is_stamped: true,
             triggered: instant(status.trigger),
         })
     }
@@ -223,6 +233,45 @@ impl Pcm {
     }
 }
 
+/// A pointer that moved since the last look has a stamp since then. Some drivers leave a stale one, or none; then the end of the look counts.
+fn believed(shown: PcmStatus, last: Option<(Instant, PcmStatus)>, after: Instant) -> PcmStatus {
+    match last {
+        Some((_, last)) if last.pointer == shown.pointer && last.state == shown.state => {
+            PcmStatus { changed: last.changed, is_stamped: last.is_stamped, ..shown }
+        }
+        Some((before, _)) if (before..=after).contains(&shown.changed) => shown,
+        None if shown.changed > Instant::BOOT && shown.changed <= after => shown,
+        _ => PcmStatus { changed: after, is_stamped: false, ..shown },
+    }
+}
+
 fn instant(time: TimeSpec) -> Instant {
     Instant::from_monotonic(Nanos::new(time.seconds.saturating_mul(1_000_000_000).saturating_add(time.nanos)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_that_cannot_be_true_is_replaced_by_the_end_of_the_look() {
+        let at = |ms| Instant::BOOT + Nanos::from_millis(ms);
+        let shown = |pointer, changed| PcmStatus {
+            state: PcmState::Running,
+            pointer,
+            program: 0,
+            changed: at(changed),
+            is_stamped: true,
+            triggered: at(1),
+        };
+        let last = Some((at(10), shown(48, 9)));
+        assert_eq!(believed(shown(96, 11), last, at(12)), shown(96, 11));
+        // Stale, none, and in the future.
+        for wrong in [9, 0, 13] {
+            let status = believed(shown(96, wrong), last, at(12));
+            assert_eq!((status.changed, status.is_stamped), (at(12), false), "{wrong}");
+        }
+        // A pointer that did not move keeps its time.
+        assert_eq!(believed(shown(48, 0), last, at(12)), shown(48, 9));
+    }
 }

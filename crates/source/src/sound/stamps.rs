@@ -31,11 +31,6 @@ impl Stamps {
         self.looked = Some(began);
     }
 
-    /// Whether a moment is not before the last look.
-    pub(super) fn is_since_last(&self, moment: Instant) -> bool {
-        self.looked.is_none_or(|looked| moment >= looked)
-    }
-
     /// A look showed this frame, and all before it, which the last look did not.
     pub(super) fn shown(&mut self, frame: Frames, latest: Instant) {
         let Some(earliest) = self.looked else { return };

@@ -181,7 +181,7 @@ impl ScriptedPcm {
     pub(super) fn status(&mut self) -> io::Result<PcmStatus> {
         self.catch_up()?;
         let Self { state, pointer, program, changed, triggered, .. } = *self;
-        Ok(PcmStatus { state, pointer, program, changed, triggered })
+        Ok(PcmStatus { state, pointer, program, changed, is_stamped: true, triggered })
     }
 
     fn distance(&self, from: u64, to: u64) -> u64 {

@@ -34,6 +34,9 @@ pub(super) fn late(period: u32, span: Nanos) -> Taken {
         let (status, passed, overwritten) = stream.pass()?;
         overruns += u64::from(overwritten);
         total += passed;
+        if !status.is_stamped && stream.pcm.setup().moves_by_periods {
+            return Err(Absent::final_("the card's pointer moves by periods, and its driver does not stamp them"));
+        }
         if passed > 0 {
             let beyond = stream.pcm.setup().rate.time_of(Frames(total % u64::from(period)));
             samples.push_nanos((woken - (status.changed - beyond)).max(Nanos::ZERO));

@@ -42,6 +42,9 @@ pub(super) fn rate_error(span: Nanos) -> Taken {
     let rate = stream.pcm.setup().rate;
     match TimeAxis::new(&record, true).rate_ppb(rate) {
         Some([low, high]) if marks >= 2 => Ok(Reading::estimate(marks, (low + high) / 2e3, [low / 1e3, high / 1e3])),
+        None if marks >= 2 => Err(Absent::final_(
+            "the card's positions do not lie on a line: its rate jumps, or its driver shows them late",
+        )),
         _ => Err(Absent::new("the card's pointer was seen to move less than twice", "take a longer sheet: --thorough")),
     }
 }
