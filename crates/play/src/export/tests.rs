@@ -229,7 +229,7 @@ fn other_programs_read_arrays() {
     }
     let folder = tempfile::tempdir().expect("a folder");
     let layout = |channels, bits, container| Layout::stored_as(channels, bits, container).expect("exists");
-    let large = |layout, block| Spec { layout, block, stored: u64::from(block) * 40, ..counted() };
+    let large = |layout, block| Spec { layout, block, stored: block * 40, ..counted() };
     let specs = [
         // Larger than a block of FLAC, with a gap at the beginning, within and longer than chunks.
         ("gapped", Spec { gaps: vec![(0, 8), (8064, 10), (20_160, 1_000_000)], channels: channels(), ..counted() }),
