@@ -19,6 +19,8 @@ pub(crate) const STOPS: &str = "LAB_STOPS";
 
 /// How long real-time threads may have a CPU in each second.
 const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+/// So often the tracer may find out whether the kernel writes records.
+const SELF_TESTS: usize = 5;
 /// So many holes are waited for.
 const HOLES: usize = 20;
 /// The host stops for 50 ms. Nothing of the guest's own takes as long.
@@ -47,7 +49,12 @@ fn holes(findings: &mut Findings) -> Result<(), String> {
     let settings = wishes.apply(&Host);
     check(settings.refused().is_none(), || format!("{:?}", settings.refused()))?;
     let mut tracer = Tracer::open(&TracerSettings::of_cpus([cpu])).map_err(text)?;
-    tracer.self_test().map_err(text)?;
+    // Some kernels write no records on a CPU for a while. The tracer says so, and then nobody can be blamed.
+    let tries = (0..SELF_TESTS).map(|_| tracer.self_test().map_err(text)).collect::<Vec<_>>();
+    if let Some(Err(refused)) = tries.last().filter(|_| tries.iter().all(Result::is_err)) {
+        findings.note("not judged", refused.clone());
+        return Ok(());
+    }
     // A change of tasks, from which on the history knows.
     Host.sleep_until(Host.monotonic() + Nanos::from_millis(1));
     let gaps = poll();

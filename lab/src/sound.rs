@@ -203,6 +203,11 @@ pub(crate) fn drift(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
         let target = PathBuf::from(format!("/tmp/drift-{shift}"));
         report(record(RECORDS, &target, &["--for", "5s"])?)?;
         let [low, high] = rate_ppm(&target)?;
+        // A known defect: on a busy host the marks can show no progress at all, and the rate is no statement.
+        if high <= -999_999.0 {
+            findings.note(&format!("shift_{shift}"), "not judged: the marks show no progress".to_owned());
+            continue;
+        }
         findings.note(&format!("shift_{shift}"), format!("{low:.1} to {high:.1} ppm"));
         // A tick of the emulated computer, by which the card moves, in the seconds between the marks.
         let slack = 1500.0;
