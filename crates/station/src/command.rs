@@ -42,7 +42,7 @@ const REQUESTS_MOST: usize = 32;
 /// Bytes of a request.
 const REQUEST_BYTES: usize = 512;
 
-/// Who asks.
+/// The client that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// The process, its user and group, as the kernel says.

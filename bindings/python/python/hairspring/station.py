@@ -98,7 +98,7 @@ class Station:
     ) -> None:
         """Sets a property that the station's file makes settable, and returns when the station has accepted it.
 
-        The unit applies it at its next event, or at the event of `cycle`. `peer` and `account` say for whom, in the station's log. Raises
+        The unit applies it at its next event, or at the event of `cycle`. `peer` and `account` name the client in the station's log. Raises
         Refused with the station's reason, and OSError if no station answers.
         """
         request = f"set {unit}.{name} {int(value)}"

@@ -1,4 +1,4 @@
-//! [`Hands`]: who makes the next segment and closes the last one, so that the recorder's thread need not wait for either.
+//! [`Hands`]: the thread that makes the next segment and closes the last one, so that the recorder's thread need not wait for either.
 //!
 //! [`Inline`] does it where it is called, for tests in virtual time; [`session`](crate::session) does it on a thread.
 

@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     span: Nanos,
     /// Serve a page that draws the recording in a browser, until the recording ends; port 0 takes a free one
     ///
-    /// Whoever reaches the address sees the recording: there is no password. Other computers reach 127.0.0.1 through ssh -L only.
+    /// Every user of that address sees the recording: there is no password. Other computers reach 127.0.0.1 through ssh -L only.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["device", "format"], help_heading = "Recording")]
     serve: Option<SocketAddr>,
 }
