@@ -107,7 +107,19 @@ fn rendered(declared: &Declaration, page: Option<&Page>) -> String {
     pairs(&mut roff, "ENVIRONMENT", page.into_iter().flat_map(|page| page.environment).chain(&ENVIRONMENT));
     pairs(&mut roff, "FILES", page.into_iter().flat_map(|page| page.files));
     see_also(&mut roff, declared, page);
-    roff.render()
+    in_ascii(&roff.render())
+}
+
+/// The page with groff's names for characters beyond ASCII: groff reads its input as Latin-1.
+fn in_ascii(page: &str) -> String {
+    let mut text = String::with_capacity(page.len());
+    for one in page.chars() {
+        match one.is_ascii() {
+            true => text.push(one),
+            false => text.push_str(&format!("\\[u{:04X}]", u32::from(one))),
+        }
+    }
+    text
 }
 
 /// The declaration with all names, without the command `help`, which needs no page.

@@ -56,6 +56,7 @@ fn examples_do_what_they_say() {
         "parport:",
         "| man -l",
         "station.toml --for",
+        "--live",
     ];
     let commands = [
         "sheet",
