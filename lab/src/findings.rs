@@ -15,6 +15,7 @@ pub(crate) struct Findings {
     measured: Map<String, Value>,
     captured: Vec<u8>,
     sheet: Option<Value>,
+    not_judged: Vec<String>,
 }
 
 impl Findings {
@@ -42,6 +43,11 @@ impl Findings {
         self.measured.insert(name.to_owned(), text.into());
     }
 
+    /// A part of the test that cannot be judged here, and why: the host counts the test as skipped, unless it fails.
+    pub(crate) fn not_judged(&mut self, why: String) {
+        self.not_judged.push(why);
+    }
+
     /// The next byte that the host must find in the file of the parallel port.
     pub(crate) fn captured(&mut self, byte: u8) {
         self.captured.push(byte);
@@ -63,6 +69,7 @@ impl Findings {
             "test": name,
             "passed": ended.is_ok(),
             "why": ended.as_ref().err(),
+            "skipped": (ended.is_ok() && !self.not_judged.is_empty()).then(|| self.not_judged.join("; ")),
             "took_ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
             "exact": self.exact,
             "measured": self.measured,

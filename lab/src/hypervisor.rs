@@ -52,7 +52,7 @@ fn holes(findings: &mut Findings) -> Result<(), String> {
     // Some kernels write no records on a CPU for a while. The tracer says so, and then nobody can be blamed.
     let tries = (0..SELF_TESTS).map(|_| tracer.self_test().map_err(text)).collect::<Vec<_>>();
     if let Some(Err(refused)) = tries.last().filter(|_| tries.iter().all(Result::is_err)) {
-        findings.note("not judged", refused.clone());
+        findings.not_judged(refused.clone());
         return Ok(());
     }
     // A change of tasks, from which on the history knows.
