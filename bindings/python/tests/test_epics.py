@@ -21,8 +21,8 @@ from hairspring.epics.bridge import ALARM_WINDOW_S, Bridge  # noqa: E402
 from hairspring.epics.main import conf  # noqa: E402
 from hairspring.epics.server import Service  # noqa: E402
 from hairspring.station import LATENCY_EDGES_NS, Refused, Station  # noqa: E402
+from waiting import PATIENCE, eventually, is_published  # noqa: E402
 
-PATIENCE = 30
 #: An odd number of nanoseconds, which no float of seconds holds.
 EVENT_NS = 1_764_000_000_123_456_789
 
@@ -341,24 +341,6 @@ class Live:
         for process in (self.bridge, self.station):
             process.kill()
             process.wait()
-
-
-def is_published(folder, process):
-    assert process.poll() is None, "the station has ended"
-    try:
-        return Station(folder).state()["process"] == process.pid
-    except OSError:
-        return False
-
-
-def eventually(look):
-    begun = time.monotonic()
-    while True:
-        found = look()
-        if found:
-            return found
-        assert time.monotonic() - begun < PATIENCE, found
-        time.sleep(0.02)
 
 
 def next_where(got, is_it):
