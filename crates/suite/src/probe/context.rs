@@ -22,7 +22,7 @@ use crate::host::system::Means;
 pub enum Effort {
     /// A quarter of the normal time.
     Quick,
-    /// About ten seconds a chapter.
+    /// About seven seconds a chapter.
     Normal,
     /// As long as it takes, with the long requests.
     Thorough,
@@ -50,8 +50,8 @@ impl Effort {
     /// The time that a chapter may take, in all rounds together.
     pub fn chapter_budget(self) -> Nanos {
         match self {
-            Self::Quick => Nanos::from_millis(2_500),
-            Self::Normal => Nanos::from_millis(10_000),
+            Self::Quick => Nanos::from_millis(2_000),
+            Self::Normal => Nanos::from_millis(7_500),
             Self::Thorough => Nanos::from_secs(180),
         }
     }
