@@ -69,9 +69,9 @@ fn every_preemption_is_counted_with_its_length() {
 fn the_time_lost_is_the_length_of_all_gaps_over_the_time_watched() {
     let sheet = gaps(Script::default(), &[Disturbance::Preempt(micros(4_000)), Disturbance::Interrupt(micros(1_000))]);
     check(&sheet, &[("preempted", 1.0), ("interrupted", 1.0)]);
-    // The watch lasts 25 % of a quick chapter of 2.5 s.
+    // The watch lasts 25 % of a quick chapter of 2 s.
     let lost = figure(&sheet, "disturbance.gaps.lost").max.unwrap_or(f64::NAN);
-    assert!((lost - 5.0 / 625.0).abs() < 1e-5, "{lost}");
+    assert!((lost - 5.0 / 500.0).abs() < 1e-5, "{lost}");
 }
 
 #[test]
