@@ -86,6 +86,8 @@ impl Row {
             Ok(figure) if figure["unit"].as_str().is_none() || figure["n"].as_u64().is_none_or(|n| n == 0) => {
                 return Err(format!("row {id} has a figure without a unit or without values"));
             }
+            // Of an event too short for the stamps only an upper limit is known.
+            Ok(figure) if figure["at_most"].is_number() && figure["median"].is_null() => {}
             Ok(figure) => {
                 // The median is that of the rounds' medians. It lies between the least and the greatest value, but with two modes
                 // not always between the quartiles of all values.
@@ -137,6 +139,10 @@ pub(super) mod tests {
         refused(first, json!({ "id": "clocks.a", "absent": { "reason": "" } }), "without a reason");
         refused(&format!("{first}/figure/n"), json!(0), "without values");
         refused(&format!("{first}/figure/median"), json!(0.5), "out of order");
+        refused(&format!("{first}/figure"), json!({ "unit": "ns", "n": 5 }), "out of order");
+        let mut limited = document();
+        *limited.pointer_mut(&format!("{first}/figure")).unwrap() = json!({ "unit": "ns", "n": 5, "at_most": 9.0 });
+        assert!(Sheet::read(&limited).is_ok());
     }
 
     #[test]
