@@ -313,7 +313,7 @@ pub(crate) fn positions(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     check(bytes == FRAMES * 4, || format!("{bytes} bytes"))?;
     let more = interrupts()? - before;
     check(more > 0, || "no interrupt".to_owned())?;
-    let [low, high] = rate_ppm(&target)?;
+    let [low, high] = rate_ppm(&target)??;
     check(low < 50_000.0 && high > -50_000.0, || format!("{low} to {high} ppm"))?;
     findings.exact("frames", FRAMES);
     findings.note("interrupts", format!("{more}"));

@@ -71,7 +71,7 @@ pub(crate) enum Command {
     ///
     /// Keeps all data that a checksum proves, and turns the rest into declared gaps.
     Recover(recover::Arguments),
-    /// Join the parts of a stripe, or the segments of a series, into one
+    /// Join the parts of a stripe or the segments of a series
     Join(join::Arguments),
     /// Keep segments of a series from being deleted, or release them
     Keep(keep::Arguments),
