@@ -1,4 +1,4 @@
-// hairspring_exec.h: an executive: tasks with priorities, messages, timers, semaphores, resources, events, interrupts. For Linux.
+// hairspring_exec.h: an executive: tasks with priorities, and what they wait for. For Linux.
 //
 // Written by `cargo xtask gen` from crates/c; do not edit.
 //
@@ -9,7 +9,8 @@
 //     interrupt procedures while it runs, and from its thread while it does not. Other threads and signal handlers post interrupts, and
 //     make no other call. A call from elsewhere is HS_E_CALLER.
 //   * Tasks, timers and objects are ids, passed by value. One of another kind or another executive, or none, is HS_E_HANDLE; a deleted
-//     one is HS_E_FREED. Pools and interrupts are handles and go with their executive.
+//     one is HS_E_FREED. All others (pools, queues, mutexes, conditions, pipes, broadcasts, subscribers, selectors, tickers,
+//     interrupts) are handles, are made before or between runs, and go with their executive.
 //   * A call that readies a more urgent task switches to it before it returns; in a procedure, when the procedure is done.
 //   * A task's function returns at the end of its run. Nothing unwinds through functions in C: a killed task, and every task in
 //     the middle of a run when the run ends, gets HS_E_KILLED from every call that waits, and must return. One that goes on for
@@ -107,6 +108,9 @@
 // The owner runs at the ceiling from the moment it reserves.
 #define HS_EXEC_PROTOCOL_CEILING 2
 
+// The most objects of one wait.
+#define HS_EXEC_MOST_SELECTED 16
+
 // Set off by hs_exec_interrupt_post() alone; `descriptor` is not looked at.
 #define HS_EXEC_SOFTWARE 0
 
@@ -119,14 +123,35 @@
 // An executive. Belongs to the thread that made it.
 typedef struct hs_exec hs_exec;
 
+// The newest messages, for any number of subscribers. Lives as long as its executive; only its tasks and procedures use it.
+typedef struct hs_exec_broadcast hs_exec_broadcast;
+
+// A condition: tasks wait for it, and leave a mutex while they wait. Lives as long as its executive; only its tasks and procedures use it.
+typedef struct hs_exec_condition hs_exec_condition;
+
 // An interrupt procedure that is attached to its source. Lives as long as its executive; any thread may post it.
 typedef struct hs_exec_interrupt hs_exec_interrupt;
+
+// A mutex: one task at a time owns it. Lives as long as its executive; only its tasks use it.
+typedef struct hs_exec_mutex hs_exec_mutex;
+
+// A stream of bytes. Lives as long as its executive; only its tasks and procedures use it.
+typedef struct hs_exec_pipe hs_exec_pipe;
 
 // A pool of blocks. Lives as long as its executive; only its tasks and procedures use it.
 typedef struct hs_exec_pool hs_exec_pool;
 
 // A queue of messages, first in, first out. Lives as long as its executive; only its tasks and procedures use it.
 typedef struct hs_exec_queue hs_exec_queue;
+
+// Waits for the first of several objects. Lives as long as its executive; one task at a time uses it.
+typedef struct hs_exec_selector hs_exec_selector;
+
+// A listener of a broadcast, with its own place among the messages. Lives as long as its executive; one task at a time uses it.
+typedef struct hs_exec_subscriber hs_exec_subscriber;
+
+// The ticks of a task's loop. Lives as long as its executive; one task at a time uses it.
+typedef struct hs_exec_ticker hs_exec_ticker;
 
 // What an executive is to be. All zero but for the size and a cpu of -1: fibers, with the ordinary sizes.
 typedef struct hs_exec_options {
@@ -244,6 +269,20 @@ typedef struct hs_exec_events {
     // Of the library.
     uint64_t id;
 } hs_exec_events;
+
+// A tick that has come.
+typedef struct hs_exec_tick {
+    // sizeof(struct hs_exec_tick), set by the caller.
+    size_t size;
+    // Its number, from 1.
+    uint64_t number;
+    // When it was due.
+    int64_t due_ns;
+    // Ticks before it that passed while the task did something else.
+    uint64_t missed;
+    // How long after it was due the task runs.
+    int64_t late_ns;
+} hs_exec_tick;
 
 // Why a timer procedure runs.
 typedef struct hs_exec_expiry {
@@ -474,7 +513,7 @@ int hs_exec_semaphore_count(struct hs_exec_semaphore semaphore,
 // Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
 // between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_resource_new(struct hs_exec *exec,
-                         int protocol,
+                         int protocol_number,
                          int ceiling,
                          struct hs_exec_resource *resource);
 
@@ -559,6 +598,148 @@ int hs_exec_queue_count(struct hs_exec_queue *queue,
 // Drops the messages in a queue, and lets the tasks go on that wait for room. From tasks and procedures of the executive. HS_E_HANDLE,
 // HS_E_CALLER.
 int hs_exec_queue_clear(struct hs_exec_queue *queue);
+
+// Creates a mutex with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or between
+// runs. Allocates. The mutex is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_mutex_new(struct hs_exec *exec,
+                      int protocol_number,
+                      int ceiling,
+                      struct hs_exec_mutex **mutex);
+
+// Locks a mutex; waiters get it in the order of their priorities. It does not nest. `abandoned` is 1 if the owner before returned, or was killed,
+// without hs_exec_mutex_unlock(): what the mutex protects may be half changed. `abandoned` may be NULL. For tasks. HS_E_TIMED_OUT (also with
+// HS_EXEC_NO_WAIT), HS_E_DEADLOCK (the caller owns it, or its owner waits for the caller), HS_E_CEILING, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE,
+// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_mutex_lock(struct hs_exec_mutex *mutex,
+                       int64_t limit_ns,
+                       int32_t *abandoned);
+
+// Unlocks a mutex. A more urgent task that waits for it runs before this returns. For tasks. HS_E_NOT_OWNER, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_mutex_unlock(struct hs_exec_mutex *mutex);
+
+// Creates a condition. From outside before or between runs. Allocates. The condition is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY,
+// HS_E_THREAD, HS_E_CALLER.
+int hs_exec_condition_new(struct hs_exec *exec,
+                          struct hs_exec_condition **condition);
+
+// Unlocks the mutex, waits for hs_exec_condition_notify(), and locks the mutex again; `limit_ns` is for the wait alone. No notification that comes
+// after the unlocking is missed. Look again at what was waited for: another task may have been faster. The caller owns the mutex again after HS_OK,
+// HS_E_TIMED_OUT and HS_E_CANCELLED, and after no other code. `abandoned` is as in hs_exec_mutex_lock(), and may be NULL. For tasks. HS_E_NOT_OWNER (the
+// caller does not own the mutex, which stays as it is), HS_E_DEADLOCK and HS_E_CEILING (of the locking), HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL,
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_condition_wait(struct hs_exec_condition *condition,
+                           struct hs_exec_mutex *mutex,
+                           int64_t limit_ns,
+                           int32_t *abandoned);
+
+// Lets all tasks go on that wait for a condition; each locks its mutex in turn. From tasks and procedures of the executive. HS_E_FREED,
+// HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_condition_notify(struct hs_exec_condition *condition);
+
+// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs. Allocates. The pipe is freed with its
+// executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_pipe_new(struct hs_exec *exec,
+                     size_t capacity,
+                     struct hs_exec_pipe **pipe);
+
+// Writes as many of the bytes as there is room for, and says in `written` how many; a task waits until there is room for one. Procedures use
+// HS_EXEC_NO_WAIT. With no bytes it returns at once. On threads it copies under the executive's lock: keep pieces short. HS_E_FULL (no room, and
+// HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pipe_write(struct hs_exec_pipe *pipe,
+                       const void *bytes,
+                       size_t count,
+                       int64_t limit_ns,
+                       size_t *written);
+
+// Writes all of the bytes, and waits for room as often as it must; `limit_ns` is for all together. After an error some may have been written. For
+// tasks. HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pipe_write_all(struct hs_exec_pipe *pipe,
+                           const void *bytes,
+                           size_t count,
+                           int64_t limit_ns);
+
+// Reads the bytes that are there, up to `most`, and says in `count` how many; a task waits until there is one. Procedures use HS_EXEC_NO_WAIT. With
+// `most` = 0 it returns at once. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED,
+// HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pipe_read(struct hs_exec_pipe *pipe,
+                      void *bytes,
+                      size_t most,
+                      int64_t limit_ns,
+                      size_t *count);
+
+// How many bytes are in a pipe. From tasks and procedures of the executive. HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pipe_count(struct hs_exec_pipe *pipe,
+                       size_t *count);
+
+// Creates a broadcast that keeps the newest 1 to 16,777,216 messages for slow subscribers. With 1 it is the latest value of something. From outside
+// before or between runs. Allocates. The broadcast is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_broadcast_new(struct hs_exec *exec,
+                          uint32_t messages,
+                          struct hs_exec_broadcast **broadcast);
+
+// Sends a message to all subscribers; the oldest makes room. Never waits. From tasks and procedures of the executive. HS_E_NULL, HS_E_FREED,
+// HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_broadcast_send(struct hs_exec_broadcast *broadcast,
+                           const struct hs_exec_message *message);
+
+// The newest message. From tasks and procedures of the executive. HS_E_EMPTY (none has been sent), HS_E_NULL, HS_E_FREED, HS_E_HANDLE,
+// HS_E_CALLER.
+int hs_exec_broadcast_latest(struct hs_exec_broadcast *broadcast,
+                             struct hs_exec_message *message);
+
+// Creates a subscriber that hears what is sent from now on. From outside before or between runs. Allocates. The subscriber is freed with its
+// executive. HS_E_HANDLE (also of a broadcast of another executive), HS_E_FREED, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_subscriber_new(struct hs_exec *exec,
+                           struct hs_exec_broadcast *broadcast,
+                           struct hs_exec_subscriber **subscriber);
+
+// Waits for the oldest message that the subscriber has not heard and that is still there. `missed` is the number of messages before it that came
+// too fast, and may be NULL. For tasks. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_BUSY (another task uses the subscriber), HS_E_CANCELLED,
+// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_subscriber_next(struct hs_exec_subscriber *subscriber,
+                            int64_t limit_ns,
+                            struct hs_exec_message *message,
+                            uint64_t *missed);
+
+// Creates a selector. From outside before or between runs. Allocates. The selector is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
+// HS_E_CALLER.
+int hs_exec_selector_new(struct hs_exec *exec,
+                         struct hs_exec_selector **selector);
+
+// Waits until one of up to HS_EXEC_MOST_SELECTED objects has something to take: a hs_exec_queue with a message, a hs_exec_pipe with bytes, a
+// hs_exec_subscriber with a message that it has not heard. `index` is its place in `objects`, the first if there are several. Nothing is taken: take
+// with HS_EXEC_NO_WAIT, and wait again if another task was faster. For tasks. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_BUSY (another task uses
+// the selector, one of the subscribers, or another selector for one of the objects), HS_E_RANGE (no objects or too many), HS_E_CANCELLED, HS_E_KILLED,
+// HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_selector_wait(struct hs_exec_selector *selector,
+                          const void *const *objects,
+                          size_t count,
+                          int64_t limit_ns,
+                          size_t *index);
+
+// Creates a ticker, stopped. From outside before or between runs. Allocates. The ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD,
+// HS_E_CALLER.
+int hs_exec_ticker_new(struct hs_exec *exec,
+                       struct hs_exec_ticker **ticker);
+
+// Starts a ticker, or starts it anew: its first tick is one period from now, and tick n is due n periods from now. For tasks. HS_E_RANGE (a period of
+// zero or less), HS_E_BUSY (another task uses it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_ticker_start(struct hs_exec_ticker *ticker,
+                         int64_t period_ns);
+
+// Waits for the next tick, never less. Of those that have passed meanwhile it tells the last, at once. `tick` may be NULL. After an error the tick is
+// still to come. For tasks. HS_E_STATE (it is not started), HS_E_RANGE (the size in `tick` is not set), HS_E_BUSY (another task uses it), HS_E_CANCELLED,
+// HS_E_KILLED, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_ticker_next(struct hs_exec_ticker *ticker,
+                        struct hs_exec_tick *tick);
+
+// Leaves a result of this run for the tasks that join it. A later run leaves its own in its place. For tasks. HS_E_CALLER.
+int hs_exec_task_set_result(uint64_t result);
+
+// The result that a run of a task left last; 0 if none did. Call it after hs_exec_task_join(), which tells how the run ended. From anywhere in its
+// executive, and from outside between runs. HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+int hs_exec_task_result(struct hs_exec_task task,
+                        uint64_t *result);
 
 // Creates a timer, stopped. Its procedure runs above all tasks, must be short, and may make the calls that are for anywhere; `expiry` lives
 // until it returns. From outside before or between runs, and from a task of the executive. `name` may be NULL. Allocates. HS_E_NULL,

@@ -70,6 +70,24 @@ pub(crate) fn room<'a>(pointer: *mut c_void, bytes: usize) -> Result<&'a mut [u8
     Ok(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) })
 }
 
+/// Bytes that a call reads.
+pub(crate) fn bytes_at<'a>(pointer: *const c_void, count: usize) -> Result<&'a [u8], Failure> {
+    list(pointer.cast::<u8>(), count)
+}
+
+/// A list that a call reads: of bytes, or of addresses.
+pub(crate) fn list<'a, T: Copy>(pointer: *const T, count: usize) -> Result<&'a [T], Failure> {
+    if pointer.is_null() || !pointer.is_aligned() || isize::try_from(count.saturating_mul(size_of::<T>())).is_err() {
+        return Err(Failure::new(
+            HS_E_NULL,
+            "read a list: it is NULL, not aligned for its type, or larger than memory",
+        ));
+    }
+    // SAFETY: not NULL and aligned; the header asks the caller for so many of them, which nobody changes during the call, and any bytes are a
+    // valid number or address.
+    Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
+}
+
 /// Refuses a structure whose size differs from this library's, because it comes from another header.
 pub(crate) fn is_of_size<T>(what: &str, size_bytes: usize) -> Result<(), Failure> {
     if size_bytes == size_of::<T>() {

@@ -1,16 +1,12 @@
 // The executive from C: each service on each back-end, and everything that can be done wrong, with its outcome.
 #define _GNU_SOURCE
-#include "check.h"
-#include <hairspring_exec.h>
+#include "exec_check.h"
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static const int BACKENDS[] = { HS_EXEC_FIBERS, HS_EXEC_THREADS_UP, HS_EXEC_THREADS_SMP, HS_EXEC_SIM };
-static const int64_t MS = 1000000, PATIENCE = INT64_C(20000000000);
 
 static hs_exec *exec;
 static hs_exec_task low, high, mail;
@@ -23,30 +19,6 @@ static hs_exec_queue *queue;
 static hs_exec_timer timer;
 static hs_exec_interrupt *interrupt;
 static int backend, seen, expiries, arrivals;
-
-static hs_exec *fresh(int kind)
-{
-    hs_exec *made;
-    hs_exec_options options = { .size = sizeof options, .backend = kind, .cpu = -1 };
-    IS(HS_OK, hs_exec_new(&options, &made));
-    return made;
-}
-
-static hs_exec_task task(hs_exec *of, int priority, void (*entry)(void *, const hs_exec_message *), int room)
-{
-    hs_exec_task made;
-    hs_exec_task_options options = { .size = sizeof options, .name = "t", .entry = entry, .priority = priority };
-    options.mailboxes[0] = (uint16_t)room;
-    IS(HS_OK, hs_exec_task_new(of, &options, &made));
-    return made;
-}
-
-static hs_exec_finish run(hs_exec *of)
-{
-    hs_exec_finish finish = { .size = sizeof finish };
-    IS(HS_OK, hs_exec_run(of, PATIENCE, &finish));
-    return finish;
-}
 
 // ---- every service ----
 

@@ -41,7 +41,9 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("client under AddressSanitizer", checked, &[]);
         let exec = site.compiled("exec.c", "crates/c/tests/exec.c", &[]);
         site.client("executive", exec, &[]);
-        for source in ["client", "exec"] {
+        let objects = site.compiled("objects.c", "crates/c/tests/objects.c", &[]);
+        site.client("objects of the executive", objects, &[]);
+        for source in ["client", "exec", "objects"] {
             let whole = site.compile_instrumented(source);
             site.client(&format!("{source} and library under AddressSanitizer"), whole, &[]);
         }

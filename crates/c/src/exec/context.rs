@@ -10,12 +10,15 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::io::Write as _;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hairspring_exec::{CallSite, CallStatus, Caller, Create, IspCtx, Limit, Mailbox, Nanos, TaskCtx, TimerCtx};
 
 use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{self, IdKind};
 use super::outcome::{failure, foreign, meaning, not_here};
+use super::result::Results;
 use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_OK, say};
 use crate::handle::Alone;
 
@@ -36,7 +39,9 @@ pub(super) struct Context {
     pub(super) caller: Caller<'static>,
     /// The number of the executive.
     pub(super) home: u32,
-    exec: *const hs_exec,
+    here: Home,
+    /// The number of the run among all of the process, once it is asked for.
+    run: Cell<u64>,
     /// The mailboxes of the task.
     pub(super) mailbox: Option<Mailbox<hs_exec_message>>,
     /// Calls that were refused because the task has been killed.
@@ -75,15 +80,38 @@ pub(super) fn outside<R>(code: impl FnOnce() -> R) -> R {
 impl Context {
     /// # Safety
     /// The executive and the context in `who` live as long as this one.
-    pub(super) unsafe fn new(home: u32, exec: *const hs_exec, who: Who, caller: Caller<'_>) -> Self {
+    pub(super) unsafe fn new(here: Home, who: Who, caller: Caller<'_>) -> Self {
         // SAFETY: the caller's promise.
         let caller = unsafe { std::mem::transmute::<Caller<'_>, Caller<'static>>(caller) };
-        Self { who, caller, home, exec, mailbox: None, refused: Cell::new(0) }
+        Self { who, caller, home: here.home, here, run: Cell::new(0), mailbox: None, refused: Cell::new(0) }
     }
 
     /// Whether it is one of this executive.
     pub(super) fn is_of(&self, exec: *const hs_exec) -> bool {
-        std::ptr::eq(self.exec, exec)
+        std::ptr::eq(self.here.exec, exec)
+    }
+
+    /// The number of this run, which no other run of the process has.
+    #[inline]
+    pub(super) fn run(&self) -> u64 {
+        static RUNS: AtomicU64 = AtomicU64::new(1);
+        if self.run.get() == 0 {
+            // Relaxed: only uniqueness matters.
+            self.run.set(RUNS.fetch_add(1, Ordering::Relaxed));
+        }
+        self.run.get()
+    }
+
+    /// What the tasks of this executive left.
+    pub(super) fn results(&self) -> &Results {
+        // SAFETY: they belong to the executive, which lives as long as this context.
+        unsafe { &*self.here.results }
+    }
+
+    /// The place from which this code makes calls.
+    #[inline(always)]
+    pub(super) fn site(&self) -> Site<'_> {
+        Site { caller: self.caller, results: self.here.results, code: PhantomData }
     }
 
     /// A call has returned to this code.
@@ -92,8 +120,9 @@ impl Context {
         CURRENT.set(self);
     }
 
+    /// The code of a call that has returned to this code.
     #[inline(always)]
-    fn conclude(&self, result: Result<(), CallStatus>) -> c_int {
+    pub(super) fn conclude(&self, result: Result<(), CallStatus>) -> c_int {
         self.come_back();
         match result {
             Ok(()) => HS_OK,
@@ -130,7 +159,7 @@ fn give_up() -> ! {
 pub(super) fn serve(id: u64, kind: IdKind, call: impl Fn(Site<'_>, u32) -> Result<(), CallStatus>) -> c_int {
     let Some(context) = current() else { return serve_outside(id, kind, &call) };
     let Some(number) = ids::number(id, kind, context.home) else { return foreign() };
-    context.conclude(call(Site(context.caller), number))
+    context.conclude(call(context.site(), number))
 }
 
 #[cold]
@@ -142,7 +171,7 @@ fn serve_outside(id: u64, kind: IdKind, call: &dyn Fn(Site<'_>, u32) -> Result<(
     let Some(exec) = exec else { return not_here() };
     let Some(number) = ids::number(id, kind, home) else { return foreign() };
     let Ok(owned) = Alone::of(exec) else { return say(HS_E_BUSY, c"failed to make a call: the executive runs") };
-    match call(Site(owned.caller()), number) {
+    match call(owned.site(), number) {
         Ok(()) => HS_OK,
         Err(status) => failure(status).tell(),
     }
@@ -178,12 +207,12 @@ pub(super) fn in_task_with(
 /// Creates something in an executive: from a task of its, or from its own thread while it does not run.
 pub(super) fn create(
     exec: *const hs_exec,
-    make: impl FnOnce(Site<'_>, u32) -> Result<(), Failure>,
+    make: impl FnOnce(Site<'_>, Home) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     match current() {
         Some(context) if context.is_of(exec) => {
             let made = match context.who {
-                Who::Task(_) => make(Site(context.caller), context.home),
+                Who::Task(_) => make(context.site(), context.here),
                 _ => Err(Failure::told(not_here())),
             };
             context.come_back();
@@ -192,7 +221,7 @@ pub(super) fn create(
         _ => {
             let owned = Alone::of(exec)?;
             owned.is_own()?;
-            make(Site(owned.caller()), owned.home)
+            make(owned.site(), owned.place(exec))
         }
     }
 }
@@ -209,12 +238,29 @@ pub(super) fn disown(exec: *const hs_exec) {
 
 /// A place from which calls are made.
 #[derive(Clone, Copy)]
-pub(super) struct Site<'k>(pub(super) Caller<'k>);
+pub(super) struct Site<'k> {
+    caller: Caller<'k>,
+    results: *const Results,
+    /// The executive lives as long as the place.
+    code: PhantomData<&'k Results>,
+}
+
+impl<'k> Site<'k> {
+    pub(super) fn new(caller: Caller<'k>, results: &'k Results) -> Self {
+        Self { caller, results, code: PhantomData }
+    }
+
+    /// What the tasks of this executive left.
+    pub(super) fn results(&self) -> &'k Results {
+        // SAFETY: borrowed for as long as the place lives, or of a context's executive, which lives as long as the context.
+        unsafe { &*self.results }
+    }
+}
 
 impl CallSite for Site<'_> {
     #[inline(always)]
     fn caller(&self) -> Caller<'_> {
-        self.0
+        self.caller
     }
 }
 
@@ -248,23 +294,20 @@ impl Argument {
     }
 }
 
-/// The address of an executive's handle, carried into its tasks, which end before it is freed.
+/// The addresses of an executive's handle and of its tasks' results, carried into its tasks, which end before either is freed.
 #[derive(Clone, Copy)]
 pub(super) struct Home {
     exec: *const hs_exec,
+    results: *const Results,
     pub(super) home: u32,
 }
 
-// SAFETY: it is compared and never followed by a task.
+// SAFETY: the handle is compared and never followed by a task; results are words that any thread may read and write, and live as long as the executive.
 unsafe impl Send for Home {}
 
 impl Home {
-    pub(super) fn new(exec: *const hs_exec, home: u32) -> Self {
-        Self { exec, home }
-    }
-
-    pub(super) fn exec(self) -> *const hs_exec {
-        self.exec
+    pub(super) fn new(exec: *const hs_exec, results: &Results, home: u32) -> Self {
+        Self { exec, results, home }
     }
 }
 

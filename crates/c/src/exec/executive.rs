@@ -6,9 +6,11 @@
 use std::ffi::CString;
 use std::thread::ThreadId;
 
-use hairspring_exec::{CallSite, Caller, Executive};
+use hairspring_exec::{CallSite, Executive};
 
+use super::context::{Home, Site};
 use super::ids::hs_exec_task;
+use super::result::Results;
 use crate::error::{Failure, HS_E_THREAD};
 use crate::handle::Kind;
 use crate::pointer::Numbers;
@@ -29,6 +31,8 @@ unsafe impl Numbers for hs_exec_message {}
 
 pub(crate) struct OwnedExec {
     executive: Executive,
+    /// Of its tasks. After `executive`, whose tasks refer to them.
+    results: Box<Results>,
     pub(super) home: u32,
     thread: ThreadId,
     /// Of the latest run.
@@ -55,7 +59,8 @@ impl Kind for hs_exec {
 impl OwnedExec {
     /// An executive of the calling thread.
     pub(super) fn new(executive: Executive, home: u32) -> Self {
-        Self { executive, home, thread: std::thread::current().id(), mishaps: Vec::new(), parts: Vec::new() }
+        let (results, thread) = (Results::new(), std::thread::current().id());
+        Self { executive, results, home, thread, mishaps: Vec::new(), parts: Vec::new() }
     }
 
     /// Refuses threads that did not make it.
@@ -66,8 +71,14 @@ impl OwnedExec {
         Err(Failure::new(HS_E_THREAD, "use an executive: it belongs to the thread that made it"))
     }
 
-    pub(super) fn caller(&self) -> Caller<'_> {
-        self.executive.caller()
+    /// The place from which the program around it makes calls.
+    pub(super) fn site(&self) -> Site<'_> {
+        Site::new(self.executive.caller(), &self.results)
+    }
+
+    /// What its tasks and procedures carry of it.
+    pub(super) fn place(&self, exec: *const hs_exec) -> Home {
+        Home::new(exec, &self.results, self.home)
     }
 
     pub(super) fn executive(&mut self) -> &mut Executive {

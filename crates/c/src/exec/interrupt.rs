@@ -8,7 +8,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use hairspring_exec::{Arrival, CallSite, InterruptSource, Isp, IspCtx};
 
-use super::context::{Argument, Context, Home, Who, not_within, within};
+use super::context::{Argument, Context, Who, not_within, within};
 use super::executive::hs_exec;
 use crate::error::{Failure, HS_E_FULL, HS_E_NULL, HS_E_RANGE, HS_E_REFUSED, HS_OK, door};
 use crate::handle::{Alone, Kind, free, look, make, peek};
@@ -71,11 +71,11 @@ pub extern "C" fn hs_exec_interrupt_new(
         };
         let mut owned = Alone::of(exec)?;
         owned.is_own()?;
-        let (argument, here) = (Argument::new(argument), Home::new(exec, owned.home));
+        let (argument, here) = (Argument::new(argument), owned.place(exec));
         let body = move |ctx: &IspCtx<'_>, arrival: Arrival| {
             let own = std::ptr::from_ref(ctx).cast::<IspCtx<'static>>();
             // SAFETY: `ctx` and its executive outlive this function.
-            let context = unsafe { Context::new(here.home, here.exec(), Who::Interrupt(own), ctx.caller()) };
+            let context = unsafe { Context::new(here, Who::Interrupt(own), ctx.caller()) };
             let arrival = hs_exec_arrival { at_ns: arrival.at.as_monotonic().count(), count: arrival.count };
             within(&context, || procedure(argument.pointer(), &raw const arrival));
         };

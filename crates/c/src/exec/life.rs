@@ -10,7 +10,7 @@ use hairspring_exec::{
     StopReason, ThreadProfile,
 };
 
-use super::context::{self, Site, Who, current, disown, in_task, not_within, outside, own};
+use super::context::{self, Who, current, disown, in_task, not_within, outside, own};
 use super::executive::{OwnedExec, hs_exec, hs_exec_message};
 use super::ids::{HOMES, IdKind, hs_exec_task, id};
 use super::outcome::not_here;
@@ -297,7 +297,7 @@ pub extern "C" fn hs_exec_by() -> c_int {
 pub extern "C" fn hs_exec_now_ns() -> i64 {
     use hairspring_machine::Machine;
     let now = match current() {
-        Some(context) => Site(context.caller).now(),
+        Some(context) => context.site().now(),
         None => hairspring_machine::Host.monotonic(),
     };
     now.as_monotonic().count()

@@ -103,10 +103,10 @@ pub extern "C" fn hs_exec_exchange_new(
 ) -> c_int {
     door(|| {
         let place = Place::new(exchange)?;
-        create(exec, |site, home| {
+        create(exec, |site, here| {
             let made: Exchange<hs_exec_message> =
                 site.exchange([urgency_0, urgency_1, urgency_2, urgency_3]).map_err(|error| failure(error.into()))?;
-            place.put(hs_exec_exchange { id: id(IdKind::Exchange, home, made.id().number()) });
+            place.put(hs_exec_exchange { id: id(IdKind::Exchange, here.home, made.id().number()) });
             Ok(())
         })
     })

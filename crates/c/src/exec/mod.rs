@@ -26,7 +26,9 @@ pub mod object;
 
 pub mod pool;
 
-pub mod queue;
+pub mod part;
+
+pub mod result;
 
 pub mod timer;
 

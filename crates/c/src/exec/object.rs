@@ -28,6 +28,19 @@ pub(super) fn place_in_line(priority: c_int) -> Option<Priority> {
     u8::try_from(priority).ok().and_then(Priority::new)
 }
 
+/// The protocol of a resource or mutex, from C.
+pub(super) fn protocol(number: c_int, ceiling: c_int) -> Result<ResourceProtocol, Failure> {
+    match (number, place_in_line(ceiling)) {
+        (HS_EXEC_PROTOCOL_NONE, _) => Ok(ResourceProtocol::None),
+        (HS_EXEC_PROTOCOL_INHERIT, _) => Ok(ResourceProtocol::Inherit),
+        (HS_EXEC_PROTOCOL_CEILING, Some(ceiling)) => Ok(ResourceProtocol::Ceiling(ceiling)),
+        _ => {
+            let text = format!("create a resource of protocol {number} and ceiling {ceiling}: 0 to 2, and 0 to 63");
+            Err(Failure::new(HS_E_RANGE, text))
+        }
+    }
+}
+
 /// Creates a semaphore with a count of units and the limit that it may reach. From outside before or between runs, and from a task of the
 /// executive. Allocates. HS_E_OVERFLOW (the count is above the limit), HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
@@ -39,9 +52,9 @@ pub extern "C" fn hs_exec_semaphore_new(
 ) -> c_int {
     door(|| {
         let place = Place::new(semaphore)?;
-        create(exec, |site, home| {
+        create(exec, |site, here| {
             let made = site.semaphore(count, limit).map_err(|error| failure(error.into()))?;
-            place.put(hs_exec_semaphore { id: id(IdKind::Semaphore, home, made.number()) });
+            place.put(hs_exec_semaphore { id: id(IdKind::Semaphore, here.home, made.number()) });
             Ok(())
         })
     })
@@ -88,25 +101,16 @@ pub extern "C" fn hs_exec_semaphore_count(semaphore: hs_exec_semaphore, count: *
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_resource_new(
     exec: *mut hs_exec,
-    protocol: c_int,
+    protocol_number: c_int,
     ceiling: c_int,
     resource: *mut hs_exec_resource,
 ) -> c_int {
     door(|| {
         let place = Place::new(resource)?;
-        let protocol = match (protocol, u8::try_from(ceiling).ok().and_then(Priority::new)) {
-            (HS_EXEC_PROTOCOL_NONE, _) => ResourceProtocol::None,
-            (HS_EXEC_PROTOCOL_INHERIT, _) => ResourceProtocol::Inherit,
-            (HS_EXEC_PROTOCOL_CEILING, Some(ceiling)) => ResourceProtocol::Ceiling(ceiling),
-            _ => {
-                let text =
-                    format!("create a resource of protocol {protocol} and ceiling {ceiling}: 0 to 2, and 0 to 63");
-                return Err(Failure::new(HS_E_RANGE, text));
-            }
-        };
-        create(exec, |site, home| {
+        let protocol = protocol(protocol_number, ceiling)?;
+        create(exec, |site, here| {
             let made = site.resource(protocol).map_err(|error| failure(error.into()))?;
-            place.put(hs_exec_resource { id: id(IdKind::Resource, home, made.number()) });
+            place.put(hs_exec_resource { id: id(IdKind::Resource, here.home, made.number()) });
             Ok(())
         })
     })
@@ -144,9 +148,9 @@ pub extern "C" fn hs_exec_release(resource: hs_exec_resource) -> c_int {
 pub extern "C" fn hs_exec_events_new(exec: *mut hs_exec, set: u32, events: *mut hs_exec_events) -> c_int {
     door(|| {
         let place = Place::new(events)?;
-        create(exec, |site, home| {
+        create(exec, |site, here| {
             let made = site.events(set).map_err(|error| failure(error.into()))?;
-            place.put(hs_exec_events { id: id(IdKind::Events, home, made.number()) });
+            place.put(hs_exec_events { id: id(IdKind::Events, here.home, made.number()) });
             Ok(())
         })
     })

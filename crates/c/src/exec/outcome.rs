@@ -31,7 +31,7 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
             c"failed to count further: the semaphore is at its limit, or the resource is nested too deep",
         ),
         S::MailboxFull => {
-            (HS_E_FULL, c"failed to send a message: this queue is full; give it more room, or let its reader run")
+            (HS_E_FULL, c"failed to send: this queue or pipe is full; give it more room, or let its reader run")
         }
         S::NoEnvelope => (
             HS_E_FULL,
@@ -52,7 +52,9 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
         }
         S::AlreadySuspended => (HS_E_STATE, c"failed to suspend a task: it is suspended already"),
         S::NotSuspended => (HS_E_STATE, c"failed to resume a task: it is not suspended"),
-        S::NotOwner => (HS_E_NOT_OWNER, c"failed to release a resource: it belongs to another task, or to none"),
+        S::NotOwner => {
+            (HS_E_NOT_OWNER, c"failed to release a resource or mutex: it belongs to another task, or to none")
+        }
         S::Deadlock => {
             (HS_E_DEADLOCK, c"failed to wait: it would never end, because what is waited for waits for this task")
         }
@@ -61,7 +63,7 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
             c"failed to use a resource: a task is more urgent than its ceiling; raise it to its most urgent user",
         ),
         S::NoBits => (HS_E_RANGE, c"failed to wait for bits: none are asked for"),
-        S::Empty => (HS_E_EMPTY, c"failed to take one: no block is free, or no sender waits"),
+        S::Empty => (HS_E_EMPTY, c"failed to take one: no block is free, no sender waits, or nothing has been sent"),
         S::NotInUse => (HS_E_STATE, c"failed to give a block back: it is not in use"),
         S::TooMany => {
             (HS_E_TOO_MANY, c"failed to create an object: the executive has as many as it may, or the system no thread")

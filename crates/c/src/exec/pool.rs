@@ -63,7 +63,7 @@ pub extern "C" fn hs_exec_pool_new(
         let mut owned = Alone::of(exec)?;
         owned.is_own()?;
         let block_bytes = block_bytes.next_multiple_of(ALIGNMENT);
-        let site = Site(owned.caller());
+        let site = owned.site();
         let made = site.pool((0..blocks).collect()).map_err(|error| failure(error.into()))?;
         // Each buffer is taken once for its parcel. Contents are numbers, so that a block is told from its buffer.
         let mut taken = Vec::new();
@@ -136,7 +136,7 @@ fn within_pool(pool: *mut hs_exec_pool, call: impl FnOnce(Site<'_>, &OwnedPool) 
     if context.home != owned.home {
         return say(HS_E_HANDLE, c"failed to use a pool: it belongs to another executive");
     }
-    let result = call(Site(context.caller), owned);
+    let result = call(context.site(), owned);
     context.come_back();
     match result {
         Ok(()) => crate::error::HS_OK,

@@ -8,7 +8,7 @@ use hairspring_exec::{
     Bits, CallSite, CallStatus, Create, Ending, Inspect, Instant, Nanos, Priority, Services, TaskCtx, TaskId, TaskState,
 };
 
-use super::context::{Argument, Context, Home, Who, create, in_task, in_task_with, limit, serve, within};
+use super::context::{Argument, Context, Home, Who, create, current, in_task, in_task_with, limit, serve, within};
 use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{IdKind, hs_exec_task, id};
 use super::outcome::{failure, negative, out_of_range};
@@ -58,8 +58,7 @@ pub extern "C" fn hs_exec_task_new(
             return Err(Failure::new(HS_E_RANGE, format!("create a task of priority {}: 0 to 63", options.priority)));
         };
         let argument = Argument::new(options.argument);
-        create(exec, |site, home| {
-            let here = Home::new(exec, home);
+        create(exec, |site, here| {
             let created = if options.mailboxes == [0; 4] {
                 site.task(name, priority, move |ctx| {
                     run(here, ctx, |context| within(context, || entry(argument.pointer(), std::ptr::null())));
@@ -74,7 +73,8 @@ pub extern "C" fn hs_exec_task_new(
                 site.mail_task(name, priority, options.mailboxes, body).map(hairspring_exec::Mailbox::id)
             };
             let created = created.map_err(|error| failure(error.into()))?;
-            place.put(hs_exec_task { id: id(IdKind::Task, home, created.number()) });
+            site.results().begin(created.number());
+            place.put(hs_exec_task { id: id(IdKind::Task, here.home, created.number()) });
             Ok(())
         })
     })
@@ -85,7 +85,7 @@ fn run(here: Home, ctx: &TaskCtx<'_>, body: impl FnOnce(&mut Context)) {
     ctx.refuse_when_killed();
     let own = std::ptr::from_ref(ctx).cast::<TaskCtx<'static>>();
     // SAFETY: `ctx` and its executive outlive this function.
-    let mut context = unsafe { Context::new(here.home, here.exec(), Who::Task(own), ctx.caller()) };
+    let mut context = unsafe { Context::new(here, Who::Task(own), ctx.caller()) };
     body(&mut context);
 }
 
@@ -327,7 +327,13 @@ pub extern "C" fn hs_exec_task_look(task: hs_exec_task, info: *mut hs_exec_task_
 /// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_delete(task: hs_exec_task) -> c_int {
-    in_task_with(task.id, IdKind::Task, |own, number| Ok(own.delete_task(TaskId::from_number(number))?))
+    in_task_with(task.id, IdKind::Task, |own, number| {
+        own.delete_task(TaskId::from_number(number))?;
+        if let Some(context) = current() {
+            context.results().end(number);
+        }
+        Ok(())
+    })
 }
 
 /// In `how` of a wait for bits: all of them, not any.

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use hairspring_exec::{CallSite, Create, Expiry, Instant, Nanos, Services, TimerCtx, TimerId};
 
-use super::context::{Argument, Context, Home, Who, create, current, serve, within};
+use super::context::{Argument, Context, Who, create, current, serve, within};
 use super::executive::hs_exec;
 use super::ids::{IdKind, hs_exec_timer, id, number};
 use super::outcome::{failure, foreign, negative, not_here};
@@ -43,18 +43,17 @@ pub extern "C" fn hs_exec_timer_new(
             return Err(Failure::new(HS_E_NULL, "create a timer: it has no procedure"));
         };
         let argument = Argument::new(argument);
-        create(exec, |site, home| {
-            let here = Home::new(exec, home);
+        create(exec, |site, here| {
             let body = move |ctx: &TimerCtx<'_>, expiry: Expiry| {
                 let own = std::ptr::from_ref(ctx).cast::<TimerCtx<'static>>();
                 // SAFETY: `ctx` and its executive outlive this function.
-                let context = unsafe { Context::new(here.home, here.exec(), Who::Timer(own), ctx.caller()) };
+                let context = unsafe { Context::new(here, Who::Timer(own), ctx.caller()) };
                 let Expiry { deadline, missed, overruns } = expiry;
                 let expiry = hs_exec_expiry { deadline_ns: deadline.as_monotonic().count(), missed, overruns };
                 within(&context, || procedure(argument.pointer(), &raw const expiry));
             };
             let made = site.timer(name, body).map_err(|error| failure(error.into()))?;
-            place.put(hs_exec_timer { id: id(IdKind::Timer, home, made.number()) });
+            place.put(hs_exec_timer { id: id(IdKind::Timer, here.home, made.number()) });
             Ok(())
         })
     })

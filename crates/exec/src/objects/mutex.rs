@@ -141,10 +141,10 @@ impl<T: Send + 'static> Locked<'_, '_, T> {
                 return Err(ReserveError::TimedOut);
             }
             // While the mutex is locked, so that no change is missed.
-            let seen = condition.number(ctx).ok_or(ReserveError::NoSuchObject)?;
+            let seen = condition.changes(ctx).map_err(|_| ReserveError::NoSuchObject)?;
             let mutex = locked.mutex.clone();
             drop(locked);
-            match condition.wait(ctx, seen, limit) {
+            match condition.wait_for_change(ctx, seen, limit) {
                 // One more look, for the data may have changed at the last moment.
                 Err(WaitError::TimedOut) => over = true,
                 Err(error) => return Err(refusal(error.into())),
@@ -210,17 +210,25 @@ impl Condition {
         told.map_or(Err(ObjectError::NoSuchObject), |_| Ok(()))
     }
 
-    fn number(&self, ctx: &TaskCtx<'_>) -> Option<u64> {
-        let mut number = None;
-        ctx.step(&mut |step| {
-            number = Some(self.state.open(step)?.number);
+    /// The number of changes so far: for data under a lock of another kind than [`Mutex`]. Ask while the data are locked, unlock them, and
+    /// [wait](Self::wait_for_change) for more: no change is missed.
+    ///
+    /// # Errors
+    /// The condition belongs to another executive.
+    pub fn changes(&self, site: &impl CallSite) -> Result<u64, ObjectError> {
+        let mut number = Err(ObjectError::NoSuchObject);
+        step_of(site, &mut |step| {
+            number = Ok(self.state.open(step)?.number);
             None
         });
         number
     }
 
-    /// Waits for a change after the one with this number.
-    fn wait(&self, ctx: &TaskCtx<'_>, seen: u64, limit: Limit) -> Result<(), WaitError> {
+    /// Waits until there have been more changes than `seen`; returns at once if there have been.
+    ///
+    /// # Errors
+    /// [`WaitError`] names the reasons, each with what to do.
+    pub fn wait_for_change(&self, ctx: &TaskCtx<'_>, seen: u64, limit: Limit) -> Result<(), WaitError> {
         let until = ctx.until(limit);
         let mut changed = false;
         let reply = ctx.step(&mut |step| {

@@ -5,13 +5,14 @@
 
 use std::ffi::c_int;
 
-use hairspring_exec::{CallStatus, Create, Limit, MessageQueue};
+use hairspring_exec::{Create, Limit, MessageQueue};
 
-use super::context::{Site, current, in_task, limit, not_within};
-use super::executive::{hs_exec, hs_exec_message};
-use super::outcome::{failure, foreign, meaning, negative, not_here};
-use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, HS_OK, door, say};
-use crate::handle::{Alone, Kind, free, make, peek};
+use super::{Part, in_executive, in_task_of, make_part};
+use crate::error::{Failure, HS_E_NULL, HS_E_RANGE};
+use crate::exec::context::limit;
+use crate::exec::executive::{hs_exec, hs_exec_message};
+use crate::exec::outcome::{failure, negative};
+use crate::handle::Kind;
 use crate::pointer::{Place, read};
 
 /// The longest queue, so that a mistaken sign is told.
@@ -20,13 +21,8 @@ const MOST_MESSAGES: u32 = 1 << 24;
 /// A queue of messages, first in, first out. Lives as long as its executive; only its tasks and procedures use it.
 pub struct hs_exec_queue(());
 
-pub(crate) struct OwnedQueue {
-    queue: MessageQueue<hs_exec_message>,
-    home: u32,
-}
-
 impl Kind for hs_exec_queue {
-    type Owned = OwnedQueue;
+    type Owned = Part<MessageQueue<hs_exec_message>>;
     const WORD: u64 = u64::from_le_bytes(*b"execqueu");
     const NAME: &'static str = "queue of messages";
     const GOES_AT_ONCE: bool = false;
@@ -36,23 +32,11 @@ impl Kind for hs_exec_queue {
 /// HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_new(exec: *mut hs_exec, messages: u32, queue: *mut *mut hs_exec_queue) -> c_int {
-    door(|| {
-        let place = Place::new(queue)?;
-        not_within()?;
+    make_part(exec, queue, |site, _| {
         if !(1..=MOST_MESSAGES).contains(&messages) {
             return Err(Failure::new(HS_E_RANGE, "create a queue: it has room for 1 to 16,777,216 messages"));
         }
-        let mut owned = Alone::of(exec)?;
-        owned.is_own()?;
-        let made = Site(owned.caller()).message_queue(messages as usize).map_err(|error| failure(error.into()))?;
-        let home = owned.home;
-        let handle = make::<hs_exec_queue>(OwnedQueue { queue: made, home });
-        owned.parts.push(Box::new(move || {
-            // It fails only if the program freed memory that is not its own.
-            let _ = free(handle);
-        }));
-        place.put(handle);
-        Ok(())
+        site.message_queue(messages as usize).map_err(|error| failure(error.into()))
     })
 }
 
@@ -70,9 +54,9 @@ pub extern "C" fn hs_exec_queue_send(
         Err(failure) => return failure.tell(),
     };
     if limit == Limit::NoWait {
-        return within_queue(queue, |site, queue| queue.try_send(&site, message).map_err(|unsent| unsent.why.into()));
+        return in_executive(queue, |site, queue| queue.try_send(&site, message).map_err(|unsent| unsent.why.into()));
     }
-    waiting_for(queue, |task, queue| queue.send(task, message, limit).map_err(|unsent| unsent.why.into()))
+    in_task_of(queue, |task, _, queue| queue.send(task, message, limit).map_err(|unsent| unsent.why.into()))
 }
 
 /// Takes the first message; a task waits for one, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_TIMED_OUT, HS_E_CANCELLED,
@@ -86,12 +70,12 @@ pub extern "C" fn hs_exec_queue_receive(
     let Some(limit) = limit(limit_ns) else { return negative() };
     let Ok(place) = Place::new(message) else { return HS_E_NULL };
     if limit == Limit::NoWait {
-        return within_queue(queue, |site, queue| {
+        return in_executive(queue, |site, queue| {
             place.put(queue.try_receive(&site)?);
             Ok(())
         });
     }
-    waiting_for(queue, |task, queue| {
+    in_task_of(queue, |task, _, queue| {
         place.put(queue.receive(task, limit)?);
         Ok(())
     })
@@ -101,7 +85,7 @@ pub extern "C" fn hs_exec_queue_receive(
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_count(queue: *mut hs_exec_queue, count: *mut u32) -> c_int {
     let Ok(place) = Place::new(count) else { return HS_E_NULL };
-    within_queue(queue, |site, queue| {
+    in_executive(queue, |site, queue| {
         place.put(queue.len(&site) as u32);
         Ok(())
     })
@@ -111,45 +95,8 @@ pub extern "C" fn hs_exec_queue_count(queue: *mut hs_exec_queue, count: *mut u32
 /// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_clear(queue: *mut hs_exec_queue) -> c_int {
-    within_queue(queue, |site, queue| {
+    in_executive(queue, |site, queue| {
         queue.clear(&site);
         Ok(())
     })
-}
-
-fn within_queue(
-    queue: *mut hs_exec_queue,
-    call: impl FnOnce(Site<'_>, &MessageQueue<hs_exec_message>) -> Result<(), CallStatus>,
-) -> c_int {
-    let owned = match peek(queue) {
-        Ok(owned) => owned,
-        Err(failure) => return failure.tell(),
-    };
-    let Some(context) = current() else { return not_here() };
-    if context.home != owned.home {
-        return foreign();
-    }
-    let result = call(Site(context.caller), &owned.queue);
-    context.come_back();
-    match result {
-        Ok(()) => HS_OK,
-        Err(status) => {
-            let (code, sentence) = meaning(status);
-            say(code, sentence)
-        }
-    }
-}
-
-fn waiting_for(
-    queue: *mut hs_exec_queue,
-    call: impl FnOnce(&hairspring_exec::TaskCtx<'static>, &MessageQueue<hs_exec_message>) -> Result<(), CallStatus>,
-) -> c_int {
-    let owned = match peek(queue) {
-        Ok(owned) => owned,
-        Err(failure) => return failure.tell(),
-    };
-    if current().is_some_and(|context| context.home != owned.home) {
-        return foreign();
-    }
-    in_task(|task, _| call(task, &owned.queue))
 }

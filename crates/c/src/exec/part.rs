@@ -1,0 +1,116 @@
+//! [`Part`]: what a handle of the executive's objects owns: queues, pipes, broadcasts, mutexes and the others that are no ids.
+//!
+//! ```text
+//!   handle of C ─► kind and state of the handle ─► executive of the object = executive of the caller ─► the call of `hairspring_exec`
+//! ```
+//!
+//! A part is made before or between runs by the thread of its executive, used by the executive's tasks and procedures, and freed with the
+//! executive. Every other use has a code: HS_E_HANDLE for another kind and for another executive, HS_E_FREED after the end, HS_E_CALLER
+//! from outside.
+
+pub mod queue;
+
+pub mod mutex;
+
+pub mod pipe;
+
+pub mod broadcast;
+
+pub mod selector;
+
+pub mod ticker;
+
+use std::ffi::c_int;
+
+use hairspring_exec::{CallStatus, TaskCtx};
+
+use super::context::{Context, Site, current, in_task, not_within};
+use super::executive::hs_exec;
+use super::outcome::{foreign, not_here};
+use crate::error::{Failure, door};
+use crate::handle::{Alone, Kind, free, make, peek};
+use crate::pointer::Place;
+
+/// An object of an executive.
+pub(crate) struct Part<T> {
+    pub(in crate::exec) object: T,
+    home: u32,
+}
+
+/// Makes an object of an executive, and a handle of it.
+pub(in crate::exec) fn make_part<K: Kind<Owned = Part<T>>, T>(
+    exec: *mut hs_exec,
+    handle: *mut *mut K,
+    make_object: impl FnOnce(Site<'_>, u32) -> Result<T, Failure>,
+) -> c_int {
+    door(|| {
+        let place = Place::new(handle)?;
+        not_within()?;
+        let mut owned = Alone::of(exec)?;
+        owned.is_own()?;
+        let home = owned.home;
+        let object = make_object(owned.site(), home)?;
+        let made = make::<K>(Part { object, home });
+        owned.parts.push(Box::new(move || {
+            // It fails only if the program freed memory that is not its own.
+            let _ = free(made);
+        }));
+        place.put(made);
+        Ok(())
+    })
+}
+
+impl<T> Part<T> {
+    /// Whether it is of this executive.
+    pub(in crate::exec) fn is_of(&self, home: u32) -> bool {
+        self.home == home
+    }
+}
+
+/// Makes a call that cannot wait: for tasks and procedures.
+#[inline]
+pub(in crate::exec) fn in_executive<K: Kind<Owned = Part<T>>, T: Sync>(
+    handle: *const K,
+    call: impl FnOnce(Site<'_>, &T) -> Result<(), CallStatus>,
+) -> c_int {
+    let part = match peek(handle) {
+        Ok(part) => part,
+        Err(failure) => return failure.tell(),
+    };
+    let Some(context) = current() else { return not_here() };
+    if !part.is_of(context.home) {
+        return foreign();
+    }
+    context.conclude(call(context.site(), &part.object))
+}
+
+/// Makes a call for a task.
+#[inline]
+pub(in crate::exec) fn in_task_of<K: Kind<Owned = Part<T>>, T: Sync>(
+    handle: *const K,
+    call: impl FnOnce(&TaskCtx<'static>, &Context, &T) -> Result<(), CallStatus>,
+) -> c_int {
+    let part = match peek(handle) {
+        Ok(part) => part,
+        Err(failure) => return failure.tell(),
+    };
+    if current().is_some_and(|context| !part.is_of(context.home)) {
+        return foreign();
+    }
+    in_task(|task, context| call(task, context, &part.object))
+}
+
+/// Makes a call for a task that changes the object. HS_E_BUSY while another task makes one.
+pub(in crate::exec) fn alone_in_task<K: Kind<Owned = Part<T>>, T>(
+    handle: *const K,
+    call: impl FnOnce(&TaskCtx<'static>, &mut T) -> Result<(), CallStatus>,
+) -> c_int {
+    let mut part = match Alone::of(handle) {
+        Ok(part) => part,
+        Err(failure) => return failure.tell(),
+    };
+    if current().is_some_and(|context| !part.is_of(context.home)) {
+        return foreign();
+    }
+    in_task(|task, _| call(task, &mut part.object))
+}
