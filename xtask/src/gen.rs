@@ -6,7 +6,7 @@
 mod c_pages;
 mod commands;
 mod figures;
-mod header;
+pub(crate) mod header;
 pub(crate) mod origins;
 mod picture;
 mod readmes;

@@ -2,7 +2,7 @@
 //!
 //! Cargo's own shared library has neither: the compiler passes the linker a list of symbols without versions, which cannot be
 //! combined with another list. So the C compiler links the whole static library once more and exports the symbols of
-//! `crates/c/hairspring.map`.
+//! `crates/c/hairspring.map`, each with the version of the interface in which it appeared.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,6 +13,8 @@ use crate::workspace::Workspace;
 
 /// The folder of the crate.
 pub(crate) const FOLDER: &str = "crates/c";
+/// The symbols that the shared library exports, by version of the interface.
+pub(crate) const MAP: &str = "crates/c/hairspring.map";
 /// The header, which `cargo xtask gen` writes.
 pub(crate) const HEADER: &str = "crates/c/include/hairspring.h";
 
@@ -46,7 +48,7 @@ pub(crate) fn link_shared(workspace: &Workspace, archive: &Path, folder: &Path) 
     let mut command = compiler();
     command.arg("-shared").arg("-o").arg(&file);
     command.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive");
-    command.arg(format!("-Wl,--version-script={}", workspace.root.join(FOLDER).join("hairspring.map").display()));
+    command.arg(format!("-Wl,--version-script={}", workspace.root.join(MAP).display()));
     command.arg(format!("-Wl,-soname,{}", soname()));
     command.args(["-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,relro,-z,now,-z,defs"]);
     // Makes unloading a no-op, because a window's SIGBUS handler stays in the process.
@@ -83,9 +85,29 @@ pub(crate) fn declared(header: &str) -> BTreeSet<String> {
     calls.filter_map(|(before, _)| before.rsplit([' ', '*']).next()).map(str::to_owned).collect()
 }
 
+/// The functions in a list of symbols, each as `name@@VERSION`.
+pub(crate) fn versions(map: &str) -> BTreeSet<String> {
+    let mut version = "";
+    let mut found = BTreeSet::new();
+    for line in map.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_suffix(" {") {
+            version = name;
+        } else if let Some(name) = line.trim().strip_suffix(';').filter(|name| name.starts_with("hs_")) {
+            found.insert(format!("{name}@@{version}"));
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_versions_of_symbols_are_found() {
+        let map = "# hs_no;\nONE {\n    global:\n        hs_a;\n        hs_b;\n    local: *;\n};\n\nTWO {\n    global:\n        hs_c;\n} ONE;\n";
+        assert_eq!(versions(map).into_iter().collect::<Vec<_>>(), ["hs_a@@ONE", "hs_b@@ONE", "hs_c@@TWO"]);
+    }
 
     #[test]
     fn the_functions_of_a_header_are_found() {

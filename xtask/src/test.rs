@@ -19,6 +19,7 @@ mod crates;
 pub(crate) mod debian;
 mod examples;
 mod html;
+pub(crate) mod interface;
 pub(crate) mod needs;
 mod netlog;
 mod python;

@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "reads and writes where a C caller points")]
 
 use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use hairspring_time::Nanos;
@@ -50,6 +51,91 @@ impl<T> Place<T> {
 /// # Safety
 /// Any bytes are a valid value of the type.
 pub(crate) unsafe trait Numbers: Copy {}
+
+/// The largest structure that is looked at, so that a size that was never set does not lead far away.
+const MOST_BYTES: usize = 4_096;
+
+/// A structure that begins with its size in bytes, which its caller sets to `sizeof`. A later header may have more fields at the end; zero in one of
+/// them means what was meant before the field was there. So programs of an older header work with this library, and those of a newer one, too, as
+/// long as they ask for nothing that this library does not know.
+///
+/// # Safety
+/// It is `repr(C)`, and its first field is its size, a `usize`.
+pub(crate) unsafe trait Growing: Numbers {
+    /// Its name in a sentence.
+    const NAME: &'static str;
+    /// The size of its first version.
+    const FIRST_BYTES: usize;
+}
+
+/// Looks at a required growing structure: its size.
+fn size_at<T: Growing>(pointer: *const T) -> Result<usize, Failure> {
+    // The size alone: the structure may end after the first version's last field.
+    let size_bytes = read(pointer.cast::<usize>())?;
+    if (T::FIRST_BYTES..=MOST_BYTES).contains(&size_bytes) {
+        return Ok(size_bytes);
+    }
+    let text = format!(
+        "take {} of {size_bytes} bytes: set its size to sizeof, which is {} in this library's header",
+        T::NAME,
+        size_of::<T>()
+    );
+    Err(Failure::new(HS_E_RANGE, text))
+}
+
+// SAFETY: a single number, for which any bytes are valid.
+unsafe impl Numbers for usize {}
+
+/// Reads a required structure of this header or another. Fields that an older header does not have are zero.
+pub(crate) fn read_growing<T: Growing>(pointer: *const T) -> Result<T, Failure> {
+    let size_bytes = size_at(pointer)?;
+    let known_bytes = size_bytes.min(size_of::<T>());
+    // SAFETY: not NULL, as `size_at` saw, and any address is aligned for bytes; the header asks the caller for as many bytes as the size says.
+    let given = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), size_bytes) };
+    if given[known_bytes..].iter().any(|&byte| byte != 0) {
+        let text = format!(
+            "take {} of {size_bytes} bytes: a field beyond the {known_bytes} that this library knows is not zero; use a newer library",
+            T::NAME
+        );
+        return Err(Failure::new(HS_E_RANGE, text));
+    }
+    let mut value = MaybeUninit::<T>::zeroed();
+    // SAFETY: both hold at least so many bytes, and do not overlap; any bytes are a value of the type.
+    unsafe {
+        std::ptr::copy_nonoverlapping(given.as_ptr(), value.as_mut_ptr().cast::<u8>(), known_bytes);
+        Ok(value.assume_init())
+    }
+}
+
+/// A place for a structure of this header or another.
+pub(crate) struct GrowingPlace<T> {
+    start: NonNull<T>,
+    size_bytes: usize,
+}
+
+impl<T: Growing> GrowingPlace<T> {
+    /// A required place.
+    pub(crate) fn new(pointer: *mut T) -> Result<Self, Failure> {
+        let Place(start) = Place::new(pointer)?;
+        Ok(Self { start, size_bytes: size_at(pointer)? })
+    }
+
+    /// An optional place: NULL if the result is not wanted.
+    pub(crate) fn wanted(pointer: *mut T) -> Result<Option<Self>, Failure> {
+        if pointer.is_null() { Ok(None) } else { Self::new(pointer).map(Some) }
+    }
+
+    /// Writes all but the size, which stays the caller's: the fields that the caller's header has, and zeros into those that this library does not know.
+    pub(crate) fn put(&self, value: T) {
+        let (first, known_bytes) = (size_of::<usize>(), self.size_bytes.min(size_of::<T>()));
+        let (to, from) = (self.start.as_ptr().cast::<u8>(), (&raw const value).cast::<u8>());
+        // SAFETY: `size_at` saw a size of at least the first version's; the header asks the caller for so many bytes that may be written to.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from.add(first), to.add(first), known_bytes - first);
+            std::ptr::write_bytes(to.add(known_bytes), 0, self.size_bytes - known_bytes);
+        }
+    }
+}
 
 /// Reads a required structure.
 pub(crate) fn read<T: Numbers>(pointer: *const T) -> Result<T, Failure> {
@@ -133,6 +219,56 @@ pub(crate) fn micros(us: f64) -> Result<Nanos, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A structure as it was, as it is, and as it will be.
+    #[repr(C)]
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    struct Structure<const N: usize> {
+        size: usize,
+        fields: [u64; N],
+    }
+
+    // SAFETY: words and nothing else.
+    unsafe impl<const N: usize> Numbers for Structure<N> {}
+
+    // SAFETY: `repr(C)`, with `size` before the fields.
+    unsafe impl Growing for Structure<2> {
+        const NAME: &'static str = "a structure";
+        const FIRST_BYTES: usize = 16;
+    }
+
+    fn of<const N: usize>(fields: [u64; N]) -> Structure<N> {
+        Structure { size: size_of::<Structure<N>>(), fields }
+    }
+
+    #[test]
+    fn structures_of_older_and_newer_headers_are_read_as_they_were_meant() {
+        let read = |pointer: *const Structure<2>| read_growing(pointer).map(|read| read.fields).map_err(Failure::tell);
+        let (of_one, of_two, of_zeros, of_more) = (of([7]), of([7, 8]), of([7, 8, 0, 0]), of([7, 8, 0, 1 << 63]));
+        assert_eq!(read(&raw const of_two), Ok([7, 8]));
+        assert_eq!(read((&raw const of_one).cast()), Ok([7, 0]), "what an old header lacks is zero");
+        assert_eq!(read((&raw const of_zeros).cast()), Ok([7, 8]), "a new header that asks for nothing new");
+        assert_eq!(read((&raw const of_more).cast()), Err(HS_E_RANGE), "one that does");
+        for size in [0, 8, 15, 4_097, usize::MAX] {
+            let unset = Structure { size, fields: [0; 2] };
+            assert_eq!(read(&raw const unset), Err(HS_E_RANGE), "{size}");
+        }
+        assert_eq!(read(std::ptr::null()), Err(HS_E_NULL));
+    }
+
+    #[test]
+    fn structures_of_older_and_newer_headers_are_written_as_far_as_they_go() {
+        let (mut old, mut own, mut new) = (of([1]), of([1, 1]), of([1, 1, 1]));
+        // What lies behind an old one must stay.
+        let mut both = [of([1]), of([1])];
+        for pointer in [&raw mut own, (&raw mut old).cast(), (&raw mut new).cast(), both.as_mut_ptr().cast()] {
+            GrowingPlace::new(pointer).unwrap().put(Structure { size: 99, fields: [5, 6] });
+        }
+        assert_eq!((old, own, new), (of([5]), of([5, 6]), of([5, 6, 0])));
+        assert_eq!(both, [of([5]), of([1])]);
+        old.size = 8;
+        assert_eq!(GrowingPlace::<Structure<2>>::new((&raw mut old).cast()).map(drop).unwrap_err().tell(), HS_E_RANGE);
+    }
 
     #[test]
     fn microseconds_are_rounded_up_and_refused_where_they_mean_nothing() {

@@ -304,6 +304,28 @@ static void ids(void *argument, const hs_exec_message *message)
     IS(HS_E_HANDLE, hs_exec_pool_take((hs_exec_pool *)exec, NULL));
 }
 
+// Structures of a header that is newer than the library: they pass as long as they ask for nothing new.
+static void sizes(void)
+{
+    struct { hs_exec_task_options known; uint64_t more[2]; } tasks = { .known = { .size = sizeof tasks, .entry = ids, .priority = 7 } };
+    struct { hs_exec_options known; uint64_t more; } options = { .known = { .size = sizeof options, .cpu = -1 } };
+    struct { hs_exec_task_info known; uint64_t more; } info = { .known = { .size = sizeof info }, .more = 7 };
+    hs_exec_task made;
+    hs_exec *newer;
+    IS(HS_OK, hs_exec_task_new(exec, &tasks.known, &made));
+    tasks.more[1] = 1;
+    IS(HS_E_RANGE, hs_exec_task_new(exec, &tasks.known, &made));
+    CHECK(strstr(hs_last_error(), "use a newer library"));
+    tasks.known.size = SIZE_MAX;
+    IS(HS_E_RANGE, hs_exec_task_new(exec, &tasks.known, &made));
+    IS(HS_OK, hs_exec_new(&options.known, &newer));
+    IS(HS_OK, hs_exec_free(newer));
+    options.more = 1;
+    IS(HS_E_RANGE, hs_exec_new(&options.known, &newer));
+    IS(HS_OK, hs_exec_task_look(made, &info.known));
+    CHECK(info.known.size == sizeof info && info.known.priority == 7 && info.known.wait_ends_ns == -1 && info.more == 0);
+}
+
 static void *elsewhere(void *argument)
 {
     (void)argument;
@@ -340,6 +362,7 @@ static void wrong(int kind)
     task_options.entry = ids;
     task_options.priority = 64;
     IS(HS_E_RANGE, hs_exec_task_new(exec, &task_options, &low));
+    sizes();
     pthread_t thread;
     CHECK(!pthread_create(&thread, NULL, elsewhere, NULL) && !pthread_join(thread, NULL));
     IS(HS_OK, hs_exec_task_start(low));

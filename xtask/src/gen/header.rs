@@ -42,6 +42,12 @@ pub(super) fn read(root: &Path) -> Result<Vec<Item>, String> {
     Ok(all)
 }
 
+/// The functions that a header declares, by name, with their declarations.
+pub(crate) fn functions(header: &str) -> Vec<(String, String)> {
+    let functions = parse(header).into_iter().filter(|item| item.kind == Kind::Function);
+    functions.map(|item| (item.name, item.code)).collect()
+}
+
 fn parse(header: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let (mut comment, mut lines) = (String::new(), header.lines());

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::Context;
+use super::{Context, interface};
 use crate::install::{self, Installed, Layout, Parts};
 use crate::tally::Tally;
 use crate::{library, shapes};
@@ -35,6 +35,7 @@ struct Site<'a> {
 pub(super) fn c(context: &Context, name: &str) -> Tally {
     within(context, name, false, |site| {
         site.case("symbols", site.symbols());
+        site.earlier_interface();
         let client = site.compiled("client.c", "crates/c/tests/client.c", &[]);
         site.client("client", client.clone(), &[]);
         let checked = site.compiled("client-asan.c", "crates/c/tests/client.c", &["-fsanitize=address,undefined"]);
@@ -273,6 +274,59 @@ impl Site<'_> {
         self.case(label, outcome);
     }
 
+    /// Compiled programs keep working: the interface against its record, a program of the first version with this library, and one of today with
+    /// a library of the first version, which must refuse it at its start instead of in the middle.
+    fn earlier_interface(&mut self) {
+        let root = &self.context.workspace.root;
+        match interface::ABIDIFF.missing(self.context.workspace) {
+            Some(missing) => {
+                let name = format!("{} interface against its record", self.name);
+                self.tally.add(Tally::skip(&name, missing.to_string(), missing.installable));
+            }
+            None => {
+                let held = interface::holds(root, &self.folder.join("interface"));
+                self.case("interface against its record", held);
+            }
+        }
+        let first = self.folder.join("first-version");
+        let built = interface::Interface::recorded(root).and_then(|old| old.library(&first));
+        let program = built.as_ref().map_err(String::clone).and_then(|old| {
+            let source = root.join(interface::RECORD).join("client.c");
+            self.linked("first-version.out", &first, &source, old, &self.prefix.join("lib"))
+        });
+        self.client("program of the first version", program, &[]);
+        let newer = built.and_then(|old| {
+            let (source, lib) = (root.join("crates/c/tests/objects.c"), self.prefix.join("lib"));
+            let new = lib.join("libhairspring.so");
+            let program = self.linked("newer.out", &self.prefix.join("include"), &source, &new, &first)?;
+            let ended = Command::new(&program).env_remove("LD_LIBRARY_PATH").output();
+            let ended = ended.map_err(|error| format!("run {}: {error}", program.display()))?;
+            let said = String::from_utf8_lossy(&ended.stderr);
+            if !ended.status.success() && said.contains("version `HAIRSPRING_1.1' not found") {
+                return Ok(());
+            }
+            Err(format!("with {} it ended with {}: {said}", old.display(), ended.status))
+        });
+        self.case("program of today with a library of the first version", newer);
+    }
+
+    /// Compiles a program with the headers of one folder, links it with one library, and lets it look for it in another folder.
+    fn linked(
+        &self,
+        name: &str,
+        headers: &Path,
+        source: &Path,
+        library: &Path,
+        place: &Path,
+    ) -> Result<PathBuf, String> {
+        let program = self.folder.join(name);
+        let mut command = library::compiler();
+        command.args(STRICT).arg("-I").arg(headers).arg("-o").arg(&program).arg(source).arg(library);
+        command.arg(format!("-Wl,-rpath,{}", place.display())).arg("-pthread");
+        library::run(&mut command)?;
+        Ok(program)
+    }
+
     /// The library exports exactly the header's functions, each with its version.
     fn symbols(&self) -> Result<(), String> {
         let shared = self.prefix.join("lib/libhairspring.so");
@@ -283,11 +337,17 @@ impl Site<'_> {
             ));
         }
         let listed = library::run(Command::new("nm").args(["-D", "--defined-only"]).arg(&shared))?;
-        let names = listed.lines().filter_map(|line| line.rsplit(' ').next()).filter(|name| *name != "HAIRSPRING_1");
+        let names = listed.lines().filter_map(|line| line.rsplit(' ').next()).filter(|name| name.starts_with("hs_"));
         let exported: BTreeSet<String> = names.map(str::to_owned).collect();
-        let wanted: BTreeSet<String> = declared.iter().map(|name| format!("{name}@@HAIRSPRING_1")).collect();
+        let map = self.context.workspace.root.join(library::MAP);
+        let wanted = library::versions(&fs::read_to_string(map).map_err(|error| error.to_string())?);
         if let Some(odd) = wanted.symmetric_difference(&exported).next() {
-            return Err(format!("{odd} is exported but not declared in the header, or the other way round"));
+            return Err(format!("{odd} is exported but not in {}, or the other way round", library::MAP));
+        }
+        let named: BTreeSet<String> =
+            wanted.iter().filter_map(|name| name.split('@').next()).map(str::to_owned).collect();
+        if let Some(odd) = named.symmetric_difference(&declared).next() {
+            return Err(format!("{odd} is in {} but not in a header, or the other way round", library::MAP));
         }
         let dynamic = library::run(Command::new("readelf").arg("-d").arg(&shared))?;
         if wanted.is_empty() || !dynamic.contains(&format!("[{}]", library::soname())) {

@@ -50,6 +50,7 @@ pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[
     Need::Program("bindfs"),
     Need::Program("flac"),
     CBINDGEN,
+    super::interface::ABIDIFF,
 ];
 
 /// A missing requirement: what is missing, and the remedy.

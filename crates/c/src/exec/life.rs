@@ -16,7 +16,7 @@ use super::ids::{HOMES, IdKind, hs_exec_task, id};
 use super::outcome::not_here;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_NOT_FOUND, HS_E_RANGE, HS_E_REFUSED, HS_OK, door};
 use crate::handle::{Alone, free, make};
-use crate::pointer::{Numbers, Place, is_of_size, read};
+use crate::pointer::{Growing, GrowingPlace, Numbers, Place, read_growing};
 
 /// Fibers on the calling thread: a switch takes nanoseconds, and happens in calls only.
 pub const HS_EXEC_FIBERS: i32 = 0;
@@ -77,6 +77,12 @@ pub struct hs_exec_options {
 // SAFETY: numbers.
 unsafe impl Numbers for hs_exec_options {}
 
+// SAFETY: as declared.
+unsafe impl Growing for hs_exec_options {
+    const NAME: &'static str = "options of an executive";
+    const FIRST_BYTES: usize = 48;
+}
+
 /// The report of a run.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +105,12 @@ pub struct hs_exec_finish {
 
 // SAFETY: numbers.
 unsafe impl Numbers for hs_exec_finish {}
+
+// SAFETY: as declared.
+unsafe impl Growing for hs_exec_finish {
+    const NAME: &'static str = "a report of a run";
+    const FIRST_BYTES: usize = 48;
+}
 
 fn failed(error: ExecError) -> Failure {
     let code = if matches!(error, ExecError::ExecConfig(_)) { HS_E_RANGE } else { HS_E_REFUSED };
@@ -142,8 +154,7 @@ pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut h
         let place = Place::new(exec)?;
         let (mut config, mut chosen) = (ExecConfig::default(), Backend::fiber());
         if !options.is_null() {
-            let options = read(options)?;
-            is_of_size::<hs_exec_options>("options of an executive", options.size)?;
+            let options = read_growing(options)?;
             chosen = backend(&options)?;
             if options.envelopes != 0 {
                 config.envelopes = u16::try_from(options.envelopes).unwrap_or(u16::MAX);
@@ -174,10 +185,7 @@ pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut h
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_run(exec: *mut hs_exec, limit_ns: i64, finish: *mut hs_exec_finish) -> c_int {
     door(|| {
-        let place = Place::wanted(finish)?;
-        if let Some(place) = &place {
-            is_of_size::<hs_exec_finish>("the report of a run", place.holds().size)?;
-        }
+        let place = GrowingPlace::wanted(finish)?;
         let limit = match limit_ns {
             HS_EXEC_FOREVER => RunLimit::Forever,
             ns if ns < 0 => return Err(Failure::new(HS_E_NEGATIVE, "run an executive: the limit is negative")),

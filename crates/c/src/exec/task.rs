@@ -13,7 +13,7 @@ use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{IdKind, hs_exec_task, id};
 use super::outcome::{failure, negative, out_of_range};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
-use crate::pointer::{Numbers, Place, is_of_size, optional_text, read};
+use crate::pointer::{Growing, GrowingPlace, Numbers, Place, optional_text, read_growing};
 
 /// What a task is to be. All zero but for the size, the entry and the priority is a task that is started by hs_exec_task_start().
 #[repr(C)]
@@ -39,6 +39,12 @@ pub struct hs_exec_task_options {
 // SAFETY: numbers and pointers; a pointer to a function is not called before it is looked at for NULL.
 unsafe impl Numbers for hs_exec_task_options {}
 
+// SAFETY: `repr(C)`, with `size` before the name of the task.
+unsafe impl Growing for hs_exec_task_options {
+    const NAME: &'static str = "options of a task";
+    const FIRST_BYTES: usize = 48;
+}
+
 /// Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
 /// (also of a size that is not set), HS_E_TOO_MANY, HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
@@ -48,8 +54,7 @@ pub extern "C" fn hs_exec_task_new(
     task: *mut hs_exec_task,
 ) -> c_int {
     door(|| {
-        let (place, options) = (Place::new(task)?, read(options)?);
-        is_of_size::<hs_exec_task_options>("options of a task", options.size)?;
+        let (place, options) = (Place::new(task)?, read_growing(options)?);
         let Some(entry) = options.entry else {
             return Err(Failure::new(HS_E_NULL, "create a task: it has no function"));
         };
@@ -217,7 +222,7 @@ pub extern "C" fn hs_exec_task_kill(task: hs_exec_task) -> c_int {
 }
 
 /// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to HS_EXEC_PANICKED. Returns at once if
-/// the task is idle. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
+/// the task is idle, with HS_EXEC_RETURNED: how earlier runs ended, hs_exec_mishap() tells. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
 /// HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_join(task: hs_exec_task, limit_ns: i64, how: *mut i32) -> c_int {
@@ -293,14 +298,20 @@ pub struct hs_exec_task_info {
 // SAFETY: a size, flags, counts and a time: each pattern of bits is one.
 unsafe impl Numbers for hs_exec_task_info {}
 
+// SAFETY: `repr(C)`, with `size` before the state of the task.
+unsafe impl Growing for hs_exec_task_info {
+    const NAME: &'static str = "an account of a task";
+    const FIRST_BYTES: usize = 48;
+}
+
 /// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL,
 /// HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_look(task: hs_exec_task, info: *mut hs_exec_task_info) -> c_int {
-    let Ok(place) = Place::new(info) else { return HS_E_NULL };
-    if place.holds().size != size_of::<hs_exec_task_info>() {
-        return out_of_range();
-    }
+    let place = match GrowingPlace::new(info) {
+        Ok(place) => place,
+        Err(failure) => return failure.tell(),
+    };
     serve(task.id, IdKind::Task, |site, number| {
         let found = site.task_info(TaskId::from_number(number)).ok_or(CallStatus::NoSuchObject)?;
         place.put(hs_exec_task_info {

@@ -8,11 +8,10 @@ use std::ffi::c_int;
 use hairspring_exec::{CallStatus, Nanos, Ticker};
 
 use super::{Part, alone_in_task, make_part};
-use crate::error::{HS_E_NULL, HS_E_STATE, say};
+use crate::error::{HS_E_STATE, say};
 use crate::exec::executive::hs_exec;
-use crate::exec::outcome::out_of_range;
 use crate::handle::Kind;
-use crate::pointer::{Numbers, Place};
+use crate::pointer::{Growing, GrowingPlace, Numbers};
 
 /// The ticks of a task's loop. Lives as long as its executive; one task at a time uses it.
 pub struct hs_exec_ticker(());
@@ -40,8 +39,14 @@ pub struct hs_exec_tick {
     pub late_ns: i64,
 }
 
-// SAFETY: numbers.
+// SAFETY: a size, two counts and two times: each pattern of bits is one.
 unsafe impl Numbers for hs_exec_tick {}
+
+// SAFETY: `repr(C)`, with `size` before the number of the tick.
+unsafe impl Growing for hs_exec_tick {
+    const NAME: &'static str = "a tick";
+    const FIRST_BYTES: usize = 40;
+}
 
 /// Creates a ticker, stopped. From outside before or between runs. Allocates. The ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD,
 /// HS_E_CALLER.
@@ -65,10 +70,10 @@ pub extern "C" fn hs_exec_ticker_start(ticker: *mut hs_exec_ticker, period_ns: i
 /// HS_E_KILLED, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_ticker_next(ticker: *mut hs_exec_ticker, tick: *mut hs_exec_tick) -> c_int {
-    let Ok(place) = Place::wanted(tick) else { return HS_E_NULL };
-    if place.as_ref().is_some_and(|place| place.holds().size != size_of::<hs_exec_tick>()) {
-        return out_of_range();
-    }
+    let place = match GrowingPlace::wanted(tick) {
+        Ok(place) => place,
+        Err(failure) => return failure.tell(),
+    };
     let code = alone_in_task(ticker, |task, ticker| {
         let ticked = ticker.as_mut().ok_or(CallStatus::NotStarted)?.next(task)?;
         if let Some(place) = place {

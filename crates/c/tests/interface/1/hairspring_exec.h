@@ -1,0 +1,608 @@
+// hairspring_exec.h: an executive: tasks with priorities, messages, timers, semaphores, resources, events, interrupts. For Linux.
+//
+// Written by `cargo xtask gen` from crates/c; do not edit.
+//
+// Conventions, besides those of hairspring.h
+//   * Priority 0 is the most urgent, 63 the least. Limits are in ns: HS_EXEC_NO_WAIT, HS_EXEC_FOREVER, or a time from now; times
+//     are those of hs_exec_now_ns().
+//   * An executive belongs to the thread that made it. "From anywhere in its executive" says: from its tasks, timer procedures and
+//     interrupt procedures while it runs, and from its thread while it does not. Other threads and signal handlers post interrupts, and
+//     make no other call. A call from elsewhere is HS_E_CALLER.
+//   * Tasks, timers and objects are ids, passed by value. One of another kind or another executive, or none, is HS_E_HANDLE; a deleted
+//     one is HS_E_FREED. Pools and interrupts are handles and go with their executive.
+//   * A call that readies a more urgent task switches to it before it returns; in a procedure, when the procedure is done.
+//   * A task's function returns at the end of its run. Nothing unwinds through functions in C: a killed task, and every task in
+//     the middle of a run when the run ends, gets HS_E_KILLED from every call that waits, and must return. One that goes on for
+//     100,000 such calls ends the process with a sentence and SIGABRT.
+//   * A task may call exit(). It must not longjmp() out of its function, nor throw through it, nor end its thread: behaviour undefined.
+//   * A task that overflows its stack meets a guard page: SIGSEGV. On fibers a sentence on standard error names the task.
+//   * On fibers all tasks share one thread: errno, thread-local variables and hs_last_error() are all tasks'. A task that blocks in
+//     the kernel blocks all.
+//   * In the child of a fork an executive that was running, or has threads, must not be used.
+
+
+#ifndef HAIRSPRING_EXEC_H
+#define HAIRSPRING_EXEC_H
+
+#include "hairspring.h"
+
+// Fibers on the calling thread: a switch takes nanoseconds, and happens in calls only.
+#define HS_EXEC_FIBERS 0
+
+// A thread of the kernel for each task, all on one CPU: a task is preempted anywhere.
+#define HS_EXEC_THREADS_UP 1
+
+// A thread of the kernel for each task, on all CPUs.
+#define HS_EXEC_THREADS_SMP 2
+
+// Virtual time: each run is the same to the nanosecond. For tests.
+#define HS_EXEC_SIM 3
+
+// A limit: do not wait.
+#define HS_EXEC_NO_WAIT 0
+
+// A limit: wait for as long as it takes.
+#define HS_EXEC_FOREVER INT64_MAX
+
+// A run ended because it was asked to.
+#define HS_EXEC_ASKED 0
+
+// A run ended because its time was up.
+#define HS_EXEC_TIME_UP 1
+
+// A run ended because nothing could happen any more: all tasks are idle.
+#define HS_EXEC_FINISHED 2
+
+// A run ended because some task waits and nothing can end its wait.
+#define HS_EXEC_STUCK 3
+
+// The caller is outside of the executives' tasks and procedures.
+#define HS_EXEC_BY_OUTSIDE 0
+
+// The caller is a task.
+#define HS_EXEC_BY_TASK 1
+
+// The caller is a timer procedure.
+#define HS_EXEC_BY_TIMER 2
+
+// The caller is an interrupt procedure.
+#define HS_EXEC_BY_INTERRUPT 3
+
+// The run returned.
+#define HS_EXEC_RETURNED 0
+
+// The run was killed.
+#define HS_EXEC_KILLED 1
+
+// The run panicked: a task in Rust.
+#define HS_EXEC_PANICKED 2
+
+// The task is idle.
+#define HS_EXEC_IDLE 0
+
+// The task runs, or could if no more urgent one did.
+#define HS_EXEC_READY 1
+
+// The task waits.
+#define HS_EXEC_WAITING 2
+
+// The task is dead.
+#define HS_EXEC_DEAD 3
+
+// In `how` of a wait for bits: all of them, not any.
+#define HS_EXEC_ALL 1
+
+// In `how` of a wait for the bits of a group: clear those that ended the wait.
+#define HS_EXEC_TAKE 2
+
+// Any urgency, in hs_exec_receive().
+#define HS_EXEC_ANY -1
+
+// A resource without a protocol against priority inversion, as in AMX.
+#define HS_EXEC_PROTOCOL_NONE 0
+
+// The owner runs at the priority of its most urgent waiter.
+#define HS_EXEC_PROTOCOL_INHERIT 1
+
+// The owner runs at the ceiling from the moment it reserves.
+#define HS_EXEC_PROTOCOL_CEILING 2
+
+// Set off by hs_exec_interrupt_post() alone; `descriptor` is not looked at.
+#define HS_EXEC_SOFTWARE 0
+
+// Set off for each read of at most 4 KiB from a descriptor; the data are dropped.
+#define HS_EXEC_READABLE 1
+
+// Set off for each read of an eventfd or timerfd, with the count that was read.
+#define HS_EXEC_COUNTER 2
+
+// An executive. Belongs to the thread that made it.
+typedef struct hs_exec hs_exec;
+
+// An interrupt procedure that is attached to its source. Lives as long as its executive; any thread may post it.
+typedef struct hs_exec_interrupt hs_exec_interrupt;
+
+// A pool of blocks. Lives as long as its executive; only its tasks and procedures use it.
+typedef struct hs_exec_pool hs_exec_pool;
+
+// A queue of messages, first in, first out. Lives as long as its executive; only its tasks and procedures use it.
+typedef struct hs_exec_queue hs_exec_queue;
+
+// What an executive is to be. All zero but for the size and a cpu of -1: fibers, with the ordinary sizes.
+typedef struct hs_exec_options {
+    // sizeof(struct hs_exec_options): by it a later library recognizes the header of this one.
+    size_t size;
+    // HS_EXEC_FIBERS to HS_EXEC_SIM.
+    int32_t backend;
+    // The CPU of fibers and of HS_EXEC_THREADS_UP; negative: any for fibers, the last one for threads.
+    int32_t cpu;
+    // With fibers the HS_POLICY_… of the calling thread during a run; HS_POLICY_KEEP stands for HS_POLICY_OTHER.
+    int32_t policy;
+    // 1 to 99 with HS_POLICY_FIFO and HS_POLICY_ROUND_ROBIN.
+    int32_t priority;
+    // The most messages in all mailboxes and exchanges together, up to 65,534; 0: 1,024.
+    uint32_t envelopes;
+    // Zero.
+    uint32_t reserved;
+    // The stack of each task, at least 4,096, with a guard page below; 0: 65,536.
+    size_t stack_bytes;
+    // The CPU time that a task may use without a call before it loses its real-time priority; 0: 1 s; negative: no limit.
+    int64_t watchdog_ns;
+} hs_exec_options;
+
+// The report of a run.
+typedef struct hs_exec_finish {
+    // sizeof(struct hs_exec_finish), set by the caller.
+    size_t size;
+    // HS_EXEC_ASKED to HS_EXEC_STUCK.
+    int32_t stopped;
+    // Whether strict priority held: 1, or 0 if the system refused real-time priority or a CPU.
+    int32_t strict;
+    // How many things went wrong; hs_exec_mishap() tells the first 64 or more.
+    uint64_t mishaps;
+    // Interrupts that found their ring full and were lost.
+    uint64_t interrupts_lost;
+    // Periods of timers that passed without a run of their procedure.
+    uint64_t timer_overruns;
+    // The longest time that a procedure kept the CPU, if the watchdog did not allow it; else 0. On fibers.
+    int64_t procedure_ran_away_ns;
+} hs_exec_finish;
+
+// A task. All zero: none.
+typedef struct hs_exec_task {
+    // Of the library.
+    uint64_t id;
+} hs_exec_task;
+
+// A message: 32 bytes, copied when it is sent and when it is received.
+typedef struct hs_exec_message {
+    // The program's.
+    uint64_t words[4];
+} hs_exec_message;
+
+// What a task is to be. All zero but for the size, the entry and the priority is a task that is started by hs_exec_task_start().
+typedef struct hs_exec_task_options {
+    // sizeof(struct hs_exec_task_options): by it a later library recognizes the header of this one.
+    size_t size;
+    // Its name in reports; NULL: "task". Copied.
+    const char *name;
+    // The function of the task. It runs once for each start, and returns at the end of the run. `message` is the message that started
+    // the run, or NULL for a task without mailboxes; it lives until the function returns.
+    void (*entry)(void *argument, const struct hs_exec_message *message);
+    // Handed to the function.
+    void *argument;
+    // The room of its mailboxes by urgency, in messages. With any, the task is started by hs_exec_send() and by nothing else.
+    uint16_t mailboxes[4];
+    // 0, the most urgent, to 63.
+    int32_t priority;
+    // Zero.
+    uint32_t reserved;
+} hs_exec_task_options;
+
+// A task as it is now.
+typedef struct hs_exec_task_info {
+    // sizeof(struct hs_exec_task_info), set by the caller.
+    size_t size;
+    // HS_EXEC_IDLE to HS_EXEC_DEAD.
+    int32_t state;
+    // 1 if it is suspended.
+    int32_t suspended;
+    // 1 if it was killed and has not returned yet.
+    int32_t killed;
+    // Its own priority.
+    int32_t priority;
+    // The priority that it runs at: its own, or a more urgent one because of a resource.
+    int32_t effective;
+    // Starts that are pending.
+    uint32_t starts;
+    // Messages that wait in its mailboxes.
+    uint64_t messages;
+    // When its wait ends by time, or -1.
+    int64_t wait_ends_ns;
+} hs_exec_task_info;
+
+// A message exchange: four queues, by urgency. All zero: none.
+typedef struct hs_exec_exchange {
+    // Of the library.
+    uint64_t id;
+} hs_exec_exchange;
+
+// A counting semaphore. All zero: none.
+typedef struct hs_exec_semaphore {
+    // Of the library.
+    uint64_t id;
+} hs_exec_semaphore;
+
+// A resource that one task at a time owns. All zero: none.
+typedef struct hs_exec_resource {
+    // Of the library.
+    uint64_t id;
+} hs_exec_resource;
+
+// A group of 32 event bits. All zero: none.
+typedef struct hs_exec_events {
+    // Of the library.
+    uint64_t id;
+} hs_exec_events;
+
+// Why a timer procedure runs.
+typedef struct hs_exec_expiry {
+    // When the timer was due.
+    int64_t deadline_ns;
+    // Expirations before this one that had no run of their own.
+    uint64_t missed;
+    // All that it missed since it was started.
+    uint64_t overruns;
+} hs_exec_expiry;
+
+// A timer. All zero: none.
+typedef struct hs_exec_timer {
+    // Of the library.
+    uint64_t id;
+} hs_exec_timer;
+
+// Why an interrupt procedure runs.
+typedef struct hs_exec_arrival {
+    // The time of the post, or when a descriptor had been read.
+    int64_t at_ns;
+    // How often its source fired.
+    uint64_t count;
+} hs_exec_arrival;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Makes an executive. `options` may be NULL: fibers. Free it with hs_exec_free() in the same thread. From a task of another executive,
+// too. HS_E_RANGE (also of a size that is not set), HS_E_REFUSED (no threads or memory).
+int hs_exec_new(const struct hs_exec_options *options,
+                struct hs_exec **exec);
+
+// Runs the tasks until hs_exec_stop(), for `limit_ns` (HS_EXEC_FOREVER: no limit), or until nothing can happen any more. Blocks. Tasks in
+// the middle of a run are killed at the end: their calls return HS_E_KILLED, and they must return. Tasks and objects stay for
+// another run. `finish` may be NULL. From outside, in the thread that made it. HS_E_NEGATIVE, HS_E_THREAD, HS_E_BUSY (it runs), HS_E_RANGE
+// (the size in `finish` is not set).
+int hs_exec_run(struct hs_exec *exec,
+                int64_t limit_ns,
+                struct hs_exec_finish *finish);
+
+// One thing that went wrong in the latest run, from 0: a task that was killed, returned as an owner or ran away; an interrupt source that lost
+// arrivals; a setting that the system refused. `task` is all zero if it is not about a task; it may be NULL. The text lives until the next
+// run. HS_E_NOT_FOUND after the last.
+int hs_exec_mishap(const struct hs_exec *exec,
+                   size_t index,
+                   struct hs_exec_task *task,
+                   const char **text);
+
+// Ends the run. From a task, which then must return; from a timer or interrupt procedure. HS_E_CALLER.
+int hs_exec_stop(void);
+
+// Returns the kind of the caller, HS_EXEC_BY_OUTSIDE to HS_EXEC_BY_INTERRUPT. From anywhere.
+int hs_exec_by(void);
+
+// The time of the caller's executive: CLOCK_MONOTONIC, or virtual time with HS_EXEC_SIM. From outside: CLOCK_MONOTONIC.
+int64_t hs_exec_now_ns(void);
+
+// Frees an executive with all its tasks and objects. From outside, in the thread that made it. NULL is allowed. HS_E_FREED, HS_E_BUSY (it
+// runs), HS_E_THREAD, HS_E_CALLER (a task calls).
+int hs_exec_free(struct hs_exec *exec);
+
+// Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
+// (also of a size that is not set), HS_E_TOO_MANY, HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
+int hs_exec_task_new(struct hs_exec *exec,
+                     const struct hs_exec_task_options *options,
+                     struct hs_exec_task *task);
+
+// Starts an idle task. A task that is not idle runs again after its run, once for each start. From anywhere in its executive, and from outside
+// between runs. HS_E_OVERFLOW, HS_E_FREED, HS_E_HANDLE.
+int hs_exec_task_start(struct hs_exec_task task);
+
+// Wakes a task from hs_exec_wait(). If it does not wait, one wake is kept for it. From anywhere in its executive. HS_E_OVERFLOW (one is kept
+// already), HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
+int hs_exec_wake(struct hs_exec_task task);
+
+// Waits for hs_exec_wake(). A wake that came before is taken at once. For tasks. HS_E_TIMED_OUT, HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+int hs_exec_wait(int64_t limit_ns);
+
+// Discards a kept wake. For tasks. HS_E_CALLER.
+int hs_exec_wake_reset(void);
+
+// Waits for this long, never less; 0 returns at once. For tasks. HS_E_NEGATIVE, HS_E_KILLED, HS_E_CALLER.
+int hs_exec_delay_ns(int64_t span_ns);
+
+// Waits until the executive's time is `at_ns`, never less; a time that has passed returns at once. For tasks. HS_E_NEGATIVE, HS_E_KILLED,
+// HS_E_CALLER.
+int hs_exec_delay_until_ns(int64_t at_ns);
+
+// Gives the CPU to the other ready tasks of the same priority. For tasks. HS_E_CALLER.
+int hs_exec_yield(void);
+
+// Serves what is due and lets more urgent tasks run: for long computations on fibers. For tasks. HS_E_CALLER.
+int hs_exec_preempt_point(void);
+
+// Uses this much CPU time; in virtual time, lets it pass. More urgent tasks preempt it. For tasks. HS_E_NEGATIVE, HS_E_CALLER.
+int hs_exec_work_ns(int64_t span_ns);
+
+// Keeps the floating-point control words of this run apart from those of other code. A task calls it before it changes them. For
+// tasks. HS_E_CALLER.
+int hs_exec_keep_control_words(void);
+
+// The calling task. HS_E_CALLER.
+int hs_exec_self(struct hs_exec_task *task);
+
+// Suspends a task, or the caller, until hs_exec_task_resume(). On threads another task goes on until its next call. For tasks. HS_E_STATE,
+// HS_E_FREED, HS_E_KILLED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_task_suspend(struct hs_exec_task task);
+
+// Resumes a suspended task. From anywhere in its executive. HS_E_STATE, HS_E_FREED, HS_E_HANDLE.
+int hs_exec_task_resume(struct hs_exec_task task);
+
+// Sets the priority of a task, 0 to 63; it goes to the end of the list of its new one. For tasks. HS_E_RANGE, HS_E_CEILING, HS_E_FREED,
+// HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_task_set_priority(struct hs_exec_task task,
+                              int priority);
+
+// Kills a task: its waits return HS_E_KILLED, and its function must return. It can be started again. A task that kills itself gets
+// HS_E_KILLED from this call. For tasks. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_task_kill(struct hs_exec_task task);
+
+// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to HS_EXEC_PANICKED. Returns at once if
+// the task is idle. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
+// HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_task_join(struct hs_exec_task task,
+                      int64_t limit_ns,
+                      int32_t *how);
+
+// Breaks off the wait of another task: its call returns HS_E_CANCELLED. `waited` is 0 if it did not wait, and may be NULL. For tasks. HS_E_STATE (it is
+// idle), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_task_cancel_wait(struct hs_exec_task task,
+                             int32_t *waited);
+
+// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL,
+// HS_E_FREED, HS_E_HANDLE.
+int hs_exec_task_look(struct hs_exec_task task,
+                      struct hs_exec_task_info *info);
+
+// Deletes an idle task; its id is refused from then on. For tasks. HS_E_STATE (it is in the middle of a run), HS_E_FREED, HS_E_HANDLE,
+// HS_E_CALLER.
+int hs_exec_task_delete(struct hs_exec_task task);
+
+// Sets signal bits of a task. From anywhere in its executive. HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
+int hs_exec_signal(struct hs_exec_task task,
+                   uint32_t bits);
+
+// Waits for any of these signals of the caller, or with HS_EXEC_ALL in `how` for all, and clears them. `came` may be NULL. For tasks.
+// HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+int hs_exec_signals_wait(uint32_t mask,
+                         int how,
+                         int64_t limit_ns,
+                         uint32_t *came);
+
+// Sends a message to a task's mailbox of an urgency, 0 to 3; starts the task if it is idle. From anywhere in its executive. HS_E_FULL,
+// HS_E_RANGE (it has no such mailbox), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+int hs_exec_send(struct hs_exec_task task,
+                 int urgency_number,
+                 const struct hs_exec_message *message);
+
+// Sends a message and waits until the receiver has acknowledged it; `value` is that of the acknowledgement and may be NULL. After a time-out
+// the message stays in the mailbox. For tasks. HS_E_TIMED_OUT, HS_E_NOT_ACKNOWLEDGED, HS_E_DEADLOCK (to itself), HS_E_KILLED,
+// HS_E_NEGATIVE, HS_E_CALLER, and those of hs_exec_send().
+int hs_exec_send_wait(struct hs_exec_task task,
+                      int urgency_number,
+                      const struct hs_exec_message *message,
+                      int64_t limit_ns,
+                      uint32_t *value);
+
+// Waits for mail of one urgency, or of HS_EXEC_ANY, in the caller's own mailboxes; acknowledges the message before. For tasks with mailboxes.
+// HS_E_TIMED_OUT, HS_E_RANGE, HS_E_NULL, HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+int hs_exec_receive(int urgency_number,
+                    int64_t limit_ns,
+                    struct hs_exec_message *message);
+
+// Acknowledges the message received last with a value, if its sender waits. For tasks. HS_E_EMPTY (it does not wait), HS_E_CALLER.
+int hs_exec_acknowledge(uint32_t value);
+
+// Creates an exchange with room for so many messages of each urgency. From outside before or between runs, and from a task of the executive.
+// Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_exchange_new(struct hs_exec *exec,
+                         uint16_t urgency_0,
+                         uint16_t urgency_1,
+                         uint16_t urgency_2,
+                         uint16_t urgency_3,
+                         struct hs_exec_exchange *exchange);
+
+// Sends a message to an exchange: the first waiter gets it, or else the next task that fetches. Never waits. From anywhere in its executive.
+// HS_E_FULL, HS_E_RANGE, HS_E_NULL, HS_E_HANDLE.
+int hs_exec_post(struct hs_exec_exchange exchange,
+                 int urgency_number,
+                 const struct hs_exec_message *message);
+
+// Waits for a message of an exchange, the most urgent first. For tasks. HS_E_TIMED_OUT, HS_E_NULL, HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE,
+// HS_E_CALLER.
+int hs_exec_fetch(struct hs_exec_exchange exchange,
+                  int64_t limit_ns,
+                  struct hs_exec_message *message);
+
+// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+int hs_exec_fetch_at(struct hs_exec_exchange exchange,
+                     int priority,
+                     int64_t limit_ns,
+                     struct hs_exec_message *message);
+
+// Creates a semaphore with a count of units and the limit that it may reach. From outside before or between runs, and from a task of the
+// executive. Allocates. HS_E_OVERFLOW (the count is above the limit), HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_semaphore_new(struct hs_exec *exec,
+                          uint32_t count,
+                          uint32_t limit,
+                          struct hs_exec_semaphore *semaphore);
+
+// Gives a semaphore one unit. From anywhere in its executive. HS_E_OVERFLOW (it is at its limit), HS_E_HANDLE.
+int hs_exec_semaphore_signal(struct hs_exec_semaphore semaphore);
+
+// Takes one unit of a semaphore; waiters get theirs in the order of their priorities. For tasks. HS_E_TIMED_OUT, HS_E_KILLED,
+// HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_semaphore_wait(struct hs_exec_semaphore semaphore,
+                           int64_t limit_ns);
+
+// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+int hs_exec_semaphore_wait_at(struct hs_exec_semaphore semaphore, int priority, int64_t limit_ns);
+
+// The units of a semaphore. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_HANDLE.
+int hs_exec_semaphore_count(struct hs_exec_semaphore semaphore,
+                            uint32_t *count);
+
+// Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
+// between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_resource_new(struct hs_exec *exec,
+                         int protocol,
+                         int ceiling,
+                         struct hs_exec_resource *resource);
+
+// Reserves a resource; reservations nest, and each needs its hs_exec_release(). For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK, HS_E_CEILING,
+// HS_E_OVERFLOW, HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_reserve(struct hs_exec_resource resource,
+                    int64_t limit_ns);
+
+// The same, but waits at a priority given for this wait, 0 to 63. HS_E_RANGE besides.
+int hs_exec_reserve_at(struct hs_exec_resource resource, int priority, int64_t limit_ns);
+
+// Releases a resource once. For tasks. HS_E_NOT_OWNER, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_release(struct hs_exec_resource resource);
+
+// Creates a group of 32 event bits with these set. From outside before or between runs, and from a task of the executive. Allocates.
+// HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_events_new(struct hs_exec *exec,
+                       uint32_t set,
+                       struct hs_exec_events *events);
+
+// Sets bits of a group. From anywhere in its executive. HS_E_HANDLE.
+int hs_exec_events_signal(struct hs_exec_events events, uint32_t bits);
+
+// Clears bits of a group. From anywhere in its executive. HS_E_HANDLE.
+int hs_exec_events_clear(struct hs_exec_events events, uint32_t bits);
+
+// Waits for any of these bits of a group, with HS_EXEC_ALL in `how` for all; HS_EXEC_TAKE clears those that ended the wait. `came` may be
+// NULL. For tasks. HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_events_wait(struct hs_exec_events events,
+                        uint32_t mask,
+                        int how,
+                        int64_t limit_ns,
+                        uint32_t *came);
+
+// The same, but waits at a priority given for this wait, 0 to 63.
+int hs_exec_events_wait_at(struct hs_exec_events events,
+                           uint32_t mask,
+                           int how,
+                           int priority,
+                           int64_t limit_ns,
+                           uint32_t *came);
+
+// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs. Allocates. The pool is freed
+// with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_pool_new(struct hs_exec *exec,
+                     uint16_t blocks,
+                     size_t block_bytes,
+                     struct hs_exec_pool **pool);
+
+// Takes a block of a pool. Its contents are what the last user left. From tasks and procedures of the executive. HS_E_EMPTY, HS_E_NULL,
+// HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pool_take(struct hs_exec_pool *pool,
+                      void **block);
+
+// Gives a block back to its pool. From tasks and procedures of the executive. HS_E_STATE (it is not in use), HS_E_RANGE (no block of this
+// pool), HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pool_give(struct hs_exec_pool *pool,
+                      void *block);
+
+// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs. Allocates. The queue is freed with its executive.
+// HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_queue_new(struct hs_exec *exec,
+                      uint32_t messages,
+                      struct hs_exec_queue **queue);
+
+// Sends a message; a task waits for room, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_FULL (no room, and HS_EXEC_NO_WAIT),
+// HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_queue_send(struct hs_exec_queue *queue,
+                       const struct hs_exec_message *message,
+                       int64_t limit_ns);
+
+// Takes the first message; a task waits for one, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_TIMED_OUT, HS_E_CANCELLED,
+// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_queue_receive(struct hs_exec_queue *queue,
+                          int64_t limit_ns,
+                          struct hs_exec_message *message);
+
+// How many messages are in a queue. From tasks and procedures of the executive. HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_queue_count(struct hs_exec_queue *queue,
+                        uint32_t *count);
+
+// Drops the messages in a queue, and lets the tasks go on that wait for room. From tasks and procedures of the executive. HS_E_HANDLE,
+// HS_E_CALLER.
+int hs_exec_queue_clear(struct hs_exec_queue *queue);
+
+// Creates a timer, stopped. Its procedure runs above all tasks, must be short, and may make the calls that are for anywhere; `expiry` lives
+// until it returns. From outside before or between runs, and from a task of the executive. `name` may be NULL. Allocates. HS_E_NULL,
+// HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_timer_new(struct hs_exec *exec,
+                      const char *name,
+                      void (*procedure)(void *argument, const struct hs_exec_expiry *expiry),
+                      void *argument,
+                      struct hs_exec_timer *timer);
+
+// Starts a timer that expires once, when the executive's time is `at_ns`. From anywhere in its executive. HS_E_NEGATIVE, HS_E_FREED,
+// HS_E_HANDLE.
+int hs_exec_timer_start_ns(struct hs_exec_timer timer,
+                           int64_t at_ns);
+
+// Starts a timer that expires at `first_ns` and then once per period (1 or more), without drift. From anywhere in its executive.
+// HS_E_NEGATIVE, HS_E_RANGE, HS_E_FREED, HS_E_HANDLE.
+int hs_exec_timer_start_periodic_ns(struct hs_exec_timer timer,
+                                    int64_t first_ns,
+                                    int64_t period_ns);
+
+// Stops a timer, if it runs. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE.
+int hs_exec_timer_stop(struct hs_exec_timer timer);
+
+// Deletes a timer; its id is refused from then on. For timer procedures, also that of this timer. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_timer_delete(struct hs_exec_timer timer);
+
+// Attaches an interrupt procedure to HS_EXEC_SOFTWARE, or to a descriptor, which is duplicated. It runs above all tasks, must be short, and may
+// make the calls that are for anywhere; `arrival` lives until it returns. `name` may be NULL. From outside before or between runs. It is
+// freed with its executive. HS_E_NULL, HS_E_RANGE, HS_E_REFUSED (no thread or descriptor), HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_interrupt_new(struct hs_exec *exec,
+                          const char *name,
+                          int source,
+                          int descriptor,
+                          void (*procedure)(void *argument, const struct hs_exec_arrival *arrival),
+                          void *argument,
+                          struct hs_exec_interrupt **interrupt);
+
+// Sets an interrupt off. Never blocks. From anywhere: tasks, other threads, signal handlers; it returns a code and leaves
+// hs_last_error() as it is. HS_E_FULL (its ring is full; the arrival is lost and counted), HS_E_HANDLE, HS_E_FREED.
+int hs_exec_interrupt_post(const struct hs_exec_interrupt *interrupt);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* HAIRSPRING_EXEC_H */
