@@ -42,7 +42,7 @@
 // The handle is in use by another call, in another thread.
 #define HS_E_BUSY -4
 
-// The handle belongs to another thread.
+// The handle belongs to another thread, or to the process that forked this one.
 #define HS_E_THREAD -5
 
 // The number is NaN.
@@ -105,7 +105,7 @@
 // Nothing to take: no free block, or no sender that waits.
 #define HS_E_EMPTY -25
 
-// The task or block is in another state: idle, in a run, suspended, not in use.
+// The task, block or ticker is in another state: idle, in a run, suspended, not in use, not started.
 #define HS_E_STATE -26
 
 // A count is at its limit: starts, a kept wake, units, nested reservations.
@@ -114,7 +114,7 @@
 // The wait would never end: what is waited for waits for the caller.
 #define HS_E_DEADLOCK -28
 
-// The resource belongs to another task, or to none.
+// The resource or mutex belongs to another task, or to none.
 #define HS_E_NOT_OWNER -29
 
 // A task is more urgent than the ceiling of the resource.

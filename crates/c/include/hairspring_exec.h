@@ -15,11 +15,13 @@
 //   * A task's function returns at the end of its run. Nothing unwinds through functions in C: a killed task, and every task in
 //     the middle of a run when the run ends, gets HS_E_KILLED from every call that waits, and must return. One that goes on for
 //     100,000 such calls ends the process with a sentence and SIGABRT.
-//   * A task may call exit(). It must not longjmp() out of its function, nor throw through it, nor end its thread: behaviour undefined.
+//   * A task may call exit(). It must not longjmp() out of its function, nor throw through it, nor end its thread.
 //   * A task that overflows its stack meets a guard page: SIGSEGV. On fibers a sentence on standard error names the task.
 //   * On fibers all tasks share one thread: errno, thread-local variables and hs_last_error() are all tasks'. A task that blocks in
-//     the kernel blocks all.
-//   * In the child of a fork an executive that was running, or has threads, must not be used.
+//     the kernel blocks all. A task calls from its own stack: to a coroutine of the program inside of it, calls are HS_E_CALLER.
+//   * In the child of a fork there is no executive of the parent: calls are HS_E_CALLER, HS_E_BUSY or HS_E_THREAD, and a task that
+//     returns ends the child by SIGABRT. The child may make executives of its own.
+//   * A thread is not cancelled while it runs an executive. docs/c/executive.md has the outcome of every misfortune.
 
 
 #ifndef HAIRSPRING_EXEC_H
@@ -406,7 +408,7 @@ int hs_exec_task_set_priority(struct hs_exec_task task,
 int hs_exec_task_kill(struct hs_exec_task task);
 
 // Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to HS_EXEC_PANICKED. Returns at once if
-// the task is idle. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
+// the task is idle, with HS_EXEC_RETURNED: how earlier runs ended, hs_exec_mishap() tells. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
 // HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_task_join(struct hs_exec_task task,
                       int64_t limit_ns,

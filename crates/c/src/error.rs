@@ -17,7 +17,7 @@ pub const HS_E_HANDLE: c_int = -2;
 pub const HS_E_FREED: c_int = -3;
 /// The handle is in use by another call, in another thread.
 pub const HS_E_BUSY: c_int = -4;
-/// The handle belongs to another thread.
+/// The handle belongs to another thread, or to the process that forked this one.
 pub const HS_E_THREAD: c_int = -5;
 /// The number is NaN.
 pub const HS_E_NAN: c_int = -6;
@@ -59,13 +59,13 @@ pub const HS_E_CALLER: c_int = -23;
 pub const HS_E_FULL: c_int = -24;
 /// Nothing to take: no free block, or no sender that waits.
 pub const HS_E_EMPTY: c_int = -25;
-/// The task or block is in another state: idle, in a run, suspended, not in use.
+/// The task, block or ticker is in another state: idle, in a run, suspended, not in use, not started.
 pub const HS_E_STATE: c_int = -26;
 /// A count is at its limit: starts, a kept wake, units, nested reservations.
 pub const HS_E_OVERFLOW: c_int = -27;
 /// The wait would never end: what is waited for waits for the caller.
 pub const HS_E_DEADLOCK: c_int = -28;
-/// The resource belongs to another task, or to none.
+/// The resource or mutex belongs to another task, or to none.
 pub const HS_E_NOT_OWNER: c_int = -29;
 /// A task is more urgent than the ceiling of the resource.
 pub const HS_E_CEILING: c_int = -30;

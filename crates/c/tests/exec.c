@@ -2,11 +2,7 @@
 #define _GNU_SOURCE
 #include "exec_check.h"
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static hs_exec *exec;
 static hs_exec_task low, high, mail;
@@ -423,85 +419,6 @@ static void killed(int kind)
     IS(HS_OK, hs_exec_free(exec));
 }
 
-// ---- ends of the process, each in a child ----
-
-#ifdef __SANITIZE_ADDRESS__
-// The library has a handler of its own for a stack that has overflowed, and that one is tested.
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "handle_segv=0:handle_sigbus=0";
-}
-#endif
-
-static void exits(void *argument, const hs_exec_message *message)
-{
-    (void)argument, (void)message;
-    printf("good bye\n");
-    exit(7);
-}
-
-static int deeper(int depth)
-{
-    volatile char room[1024];
-    room[depth % 1024] = (char)depth;
-    return depth > 1000000 ? 0 : deeper(depth + 1) + room[depth % 1024];
-}
-
-static void overflows(void *argument, const hs_exec_message *message)
-{
-    (void)argument, (void)message;
-    seen = deeper(0);
-}
-
-static void goes_on(void *argument, const hs_exec_message *message)
-{
-    (void)argument, (void)message;
-    hs_exec_stop();
-    for (;;)
-        hs_exec_wait(HS_EXEC_FOREVER);
-}
-
-// What a child said on both outputs, and how it ended.
-static int child(int kind, void (*entry)(void *, const hs_exec_message *), char *said, size_t room)
-{
-    int ends[2], status;
-    CHECK(!pipe(ends) && !fflush(stdout));
-    pid_t id = fork();
-    CHECK(id >= 0);
-    if (id == 0) {
-        struct rlimit none = { 0, 0 };
-        setrlimit(RLIMIT_CORE, &none);
-        dup2(ends[1], 1), dup2(ends[1], 2);
-        close(ends[0]), close(ends[1]);
-        exec = fresh(kind);
-        low = task(exec, 5, entry, 0);
-        IS(HS_OK, hs_exec_task_start(low));
-        hs_exec_run(exec, PATIENCE, NULL);
-        _exit(99);
-    }
-    close(ends[1]);
-    size_t got = 0;
-    for (ssize_t more; (more = read(ends[0], said + got, room - 1 - got)) > 0;)
-        got += (size_t)more;
-    said[got] = 0;
-    close(ends[0]);
-    CHECK(waitpid(id, &status, 0) == id);
-    return status;
-}
-
-static void ends(int kind)
-{
-    static char said[65536];
-    int status = child(kind, exits, said, sizeof said);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7 && strstr(said, "good bye"));
-    status = child(kind, goes_on, said, sizeof said);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strstr(said, "must return from its function"));
-    status = child(kind, overflows, said, sizeof said);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-    CHECK(kind != HS_EXEC_FIBERS || strstr(said, "has overflowed its stack of 65536 bytes"));
-}
-
 int main(int count, char **arguments)
 {
     (void)arguments;
@@ -512,9 +429,6 @@ int main(int count, char **arguments)
     CHECK(sizeof(hs_exec_task_options) == 48 && offsetof(hs_exec_task_options, mailboxes) == 32 && offsetof(hs_exec_task_options, priority) == 40);
     CHECK(sizeof(hs_exec_message) == 32 && sizeof(hs_exec_task) == 8 && sizeof(hs_exec_expiry) == 24 && sizeof(hs_exec_arrival) == 16);
     CHECK(sizeof(hs_exec_task_info) == 48 && offsetof(hs_exec_task_info, messages) == 32 && offsetof(hs_exec_task_info, wait_ends_ns) == 40);
-    // Children first: a fork after threads were made is a harder thing.
-    ends(HS_EXEC_FIBERS);
-    ends(HS_EXEC_THREADS_UP);
     for (size_t number = 0; number < sizeof BACKENDS / sizeof *BACKENDS; number++) {
         every_service(BACKENDS[number]);
         wrong(BACKENDS[number]);

@@ -3,6 +3,7 @@
 //! Each declaration belongs to one noun. The generation fails for one that belongs to none or to two.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::Path;
 
 use super::header::{self, Item, Kind, marked};
@@ -18,6 +19,8 @@ pub(super) struct Noun {
     names: &'static [&'static str],
     /// An example, `crates/c/examples/NAME.c`.
     example: Option<&'static str>,
+    /// A file with a chapter that stands before the functions.
+    chapter: Option<&'static str>,
 }
 
 pub(super) const NOUNS: [Noun; 10] = [
@@ -41,6 +44,7 @@ pub(super) const NOUNS: [Noun; 10] = [
             "HS_DISTRUSTED",
         ],
         example: Some("calibrate"),
+        chapter: None,
     },
     Noun {
         name: "delay",
@@ -48,6 +52,7 @@ pub(super) const NOUNS: [Noun; 10] = [
         about: "A delay of at most 100 ms that polls: never early, late by a poll step unless disturbed. Its report says what happened.",
         names: &["hs_delay_", "hs_report", "hs_gaps", "hs_verdict_", "HS_VERDICT_", "HS_CAUSES"],
         example: Some("delay"),
+        chapter: None,
     },
     Noun {
         name: "long-delay",
@@ -55,6 +60,7 @@ pub(super) const NOUNS: [Noun; 10] = [
         about: "A delay of up to 100 days that sleeps first and polls only the end.",
         names: &["hs_long_delay"],
         example: Some("long_delay"),
+        chapter: None,
     },
     Noun {
         name: "profile",
@@ -62,6 +68,7 @@ pub(super) const NOUNS: [Noun; 10] = [
         about: "How long each run of a piece of code takes.",
         names: &["hs_profile", "hs_summary"],
         example: Some("profile"),
+        chapter: None,
     },
     Noun {
         name: "real-time",
@@ -78,6 +85,7 @@ pub(super) const NOUNS: [Noun; 10] = [
             "HS_REFUSED",
         ],
         example: Some("realtime"),
+        chapter: None,
     },
     Noun {
         name: "window",
@@ -85,6 +93,7 @@ pub(super) const NOUNS: [Noun; 10] = [
         about: "The 32-bit words of a file or of a card's memory.",
         names: &["hs_window"],
         example: None,
+        chapter: None,
     },
     Noun {
         name: "sheet",
@@ -92,6 +101,7 @@ pub(super) const NOUNS: [Noun; 10] = [
         about: "A timing data sheet: taken by the command, or read from its JSON.",
         names: &["hs_sheet", "hs_contents", "hs_row"],
         example: Some("read_sheet"),
+        chapter: None,
     },
     Noun {
         name: "executive",
@@ -100,6 +110,7 @@ pub(super) const NOUNS: [Noun; 10] = [
                 Include `hairspring_exec.h`, whose beginning has the rules.",
         names: &["hs_exec", "HS_EXEC_"],
         example: Some("executive"),
+        chapter: Some("crates/c/src/exec/misfortune.md"),
     },
     Noun {
         name: "tap",
@@ -108,6 +119,7 @@ pub(super) const NOUNS: [Noun; 10] = [
                 [Watching a recording](../live-tap.md) tells what a reader gets.",
         names: &["hs_tap", "HS_TAP_"],
         example: None,
+        chapter: None,
     },
     Noun {
         name: "errors",
@@ -124,8 +136,14 @@ pub(super) const NOUNS: [Noun; 10] = [
             "HS_VERSION_",
         ],
         example: None,
+        chapter: None,
     },
 ];
+
+/// A line of a chapter: names become code as in comments, and the bars of a table stay.
+fn marked_line(line: &str) -> String {
+    line.split('|').map(marked).collect::<Vec<_>>().join("|")
+}
 
 /// The page of the noun with this name.
 pub(super) fn page(root: &Path, names: &[&str]) -> Result<String, String> {
@@ -137,7 +155,10 @@ pub(super) fn page(root: &Path, names: &[&str]) -> Result<String, String> {
         }
     }
     let noun = NOUNS.iter().find(|noun| names.contains(&noun.name)).ok_or("find the noun of a page of C")?;
-    Ok(noun.page(&items))
+    let chapter = noun.chapter.map_or(Ok(String::new()), |path| {
+        fs::read_to_string(root.join(path)).map_err(|error| format!("read {path}: {error}"))
+    })?;
+    Ok(noun.page(&items, &chapter))
 }
 
 impl Noun {
@@ -145,7 +166,7 @@ impl Noun {
         self.names.iter().any(|name| item.name.starts_with(name))
     }
 
-    fn page(&self, items: &[Item]) -> String {
+    fn page(&self, items: &[Item], chapter: &str) -> String {
         let mut page = format!("# {} in C\n\n{}\n", self.title, self.about);
         let of = |kind| items.iter().filter(move |item| self.owns(item) && item.kind == kind);
         for handle in of(Kind::Handle) {
@@ -153,6 +174,10 @@ impl Noun {
         }
         if let Some(example) = self.example {
             let _ = writeln!(page, "\n## Example\n\n```c\n--8<-- \"crates/c/examples/{example}.c\"\n```");
+        }
+        if !chapter.is_empty() {
+            let lines: Vec<String> = chapter.lines().map(marked_line).collect();
+            let _ = write!(page, "\n{}\n", lines.join("\n"));
         }
         if of(Kind::Function).next().is_some() {
             page += "\n## Functions\n";

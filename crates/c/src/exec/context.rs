@@ -4,6 +4,8 @@
 //! Solution: one word of the thread points to the context of the code that runs. It is set before a function of the program is called, put
 //! back after a timer or interrupt procedure, and set again whenever a call returns to its task.
 //! Why it works: a fiber gives the CPU away inside of calls only, and comes back out of the same call.
+//! Conditions: the code has not left its stack by a jump, and is not in the child of a fork. Both are tested, not assumed: a context that is not
+//! on the caller's stack is none, a fork takes the word away in the child, and a function that returns without the word ends the process.
 
 #![expect(unsafe_code, reason = "the context of the running code, found by a pointer of its thread")]
 
@@ -11,6 +13,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::io::Write as _;
 use std::marker::PhantomData;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hairspring_exec::{CallSite, CallStatus, Caller, Create, IspCtx, Limit, Mailbox, Nanos, TaskCtx, TimerCtx};
@@ -19,11 +22,15 @@ use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{self, IdKind};
 use super::outcome::{failure, foreign, meaning, not_here};
 use super::result::Results;
-use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_OK, say};
+use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_E_REFUSED, HS_OK, say};
 use crate::handle::Alone;
+use crate::host::{Uncancelled, in_each_child, stack_pointer};
 
 /// Refused calls of one killed run after which the process is ended: a task that goes round and round would never let the run end.
 const MOST_REFUSED: u32 = 100_000;
+
+/// Code of the program may begin a little above the place at which its context was made: the frames between them.
+const FRAMES_BYTES: usize = 4_096;
 
 /// The code that runs.
 #[derive(Clone, Copy)]
@@ -40,6 +47,9 @@ pub(super) struct Context {
     /// The number of the executive.
     pub(super) home: u32,
     here: Home,
+    /// Where its stack began, and how far down it may be.
+    stack: usize,
+    depth_bytes: usize,
     /// The number of the run among all of the process, once it is asked for.
     run: Cell<u64>,
     /// The mailboxes of the task.
@@ -54,17 +64,43 @@ thread_local! {
     static OWN: RefCell<Vec<(u32, *const hs_exec)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The context of the calling code; none outside of the executive's tasks and procedures.
+/// The context of the calling code; none outside of the executive's tasks and procedures, and after a jump out of them.
 #[inline(always)]
 pub(super) fn current<'c>() -> Option<&'c Context> {
-    // SAFETY: null, or set by `within`, whose context lives as long as the code that it calls. A fiber's stack stays while it is away.
-    unsafe { CURRENT.get().as_ref() }
+    // SAFETY: null, or set by `within`, whose context lives as long as the code that it calls. A fiber's stack stays while it is away, and after a
+    // jump out of it, because the run then never ends.
+    let context = unsafe { CURRENT.get().as_ref() }?;
+    // The stack grows down; above its beginning this is more than any depth.
+    (context.stack.wrapping_sub(stack_pointer()) <= context.depth_bytes).then_some(context)
+}
+
+/// Takes the context away in the child of a fork: there is no executive in it.
+extern "C" fn forget() {
+    CURRENT.set(std::ptr::null());
+}
+
+/// Forks are noticed from now on.
+pub(super) fn notice_forks() -> Result<(), Failure> {
+    static NOTICED: OnceLock<bool> = OnceLock::new();
+    if *NOTICED.get_or_init(|| in_each_child(forget)) {
+        return Ok(());
+    }
+    Err(Failure::new(HS_E_REFUSED, "make an executive: no memory to notice forks"))
 }
 
 /// Lets code of the program run in this context.
 pub(super) fn within(context: &Context, code: impl FnOnce()) {
+    if context.here.has_threads {
+        Uncancelled::for_good();
+    }
     let outer = CURRENT.replace(context);
     code();
+    if !std::ptr::eq(CURRENT.get(), context) {
+        give_up(
+            "hairspring: a task or procedure returned in the child of a fork, or after a jump from another; a child ends by exec or _exit, and \
+             longjmp stays in its function\n",
+        );
+    }
     // No context is current after a task: the next task returns from a call or begins, and either sets its own.
     CURRENT.set(if matches!(context.who, Who::Task(_)) { std::ptr::null() } else { outer });
 }
@@ -80,10 +116,13 @@ pub(super) fn outside<R>(code: impl FnOnce() -> R) -> R {
 impl Context {
     /// # Safety
     /// The executive and the context in `who` live as long as this one.
+    #[inline(always)]
     pub(super) unsafe fn new(here: Home, who: Who, caller: Caller<'_>) -> Self {
         // SAFETY: the caller's promise.
         let caller = unsafe { std::mem::transmute::<Caller<'_>, Caller<'static>>(caller) };
-        Self { who, caller, home: here.home, here, run: Cell::new(0), mailbox: None, refused: Cell::new(0) }
+        let depth_bytes = if matches!(who, Who::Task(_)) { here.depth_bytes } else { isize::MAX as usize };
+        let (stack, home) = (stack_pointer() + FRAMES_BYTES, here.home);
+        Self { who, caller, home, here, stack, depth_bytes, run: Cell::new(0), mailbox: None, refused: Cell::new(0) }
     }
 
     /// Whether it is one of this executive.
@@ -138,7 +177,9 @@ impl Context {
             self.refused.set(self.refused.get() + 1);
             if self.refused.get() > MOST_REFUSED {
                 // Nothing else ends it: its frames cannot be unwound, and the run waits for its end.
-                give_up();
+                give_up(
+                    "hairspring: a killed task went on after HS_E_KILLED 100000 times; it must return from its function\n",
+                );
             }
         }
         say(code, sentence)
@@ -147,8 +188,8 @@ impl Context {
 
 /// Ends the process by SIGABRT, and says why. It does not panic: a panic would unwind on the task's stack up to the function of C, which it
 /// cannot leave.
-fn give_up() -> ! {
-    let text = "hairspring: a killed task went on after HS_E_KILLED 100000 times; it must return from its function\n";
+#[cold]
+fn give_up(text: &str) -> ! {
     // Nothing is left to do if standard error is closed.
     let _ = std::io::stderr().write_all(text.as_bytes());
     std::process::abort()
@@ -171,6 +212,9 @@ fn serve_outside(id: u64, kind: IdKind, call: &dyn Fn(Site<'_>, u32) -> Result<(
     let Some(exec) = exec else { return not_here() };
     let Some(number) = ids::number(id, kind, home) else { return foreign() };
     let Ok(owned) = Alone::of(exec) else { return say(HS_E_BUSY, c"failed to make a call: the executive runs") };
+    if let Err(failure) = owned.is_own() {
+        return failure.tell();
+    }
     match call(owned.site(), number) {
         Ok(()) => HS_OK,
         Err(status) => failure(status).tell(),
@@ -300,14 +344,20 @@ pub(super) struct Home {
     exec: *const hs_exec,
     results: *const Results,
     pub(super) home: u32,
+    /// Whether tasks and procedures run on threads of the executive.
+    has_threads: bool,
+    /// How far down the stack a task of the program can be.
+    depth_bytes: usize,
 }
 
 // SAFETY: the handle is compared and never followed by a task; results are words that any thread may read and write, and live as long as the executive.
 unsafe impl Send for Home {}
 
 impl Home {
-    pub(super) fn new(exec: *const hs_exec, results: &Results, home: u32) -> Self {
-        Self { exec, results, home }
+    /// `stack_bytes`: of a fiber; none for threads.
+    pub(super) fn new(exec: *const hs_exec, results: &Results, home: u32, stack_bytes: Option<usize>) -> Self {
+        let depth_bytes = stack_bytes.map_or(isize::MAX as usize, |bytes| bytes.saturating_add(2 * FRAMES_BYTES));
+        Self { exec, results, home, has_threads: stack_bytes.is_none(), depth_bytes }
     }
 }
 

@@ -34,7 +34,10 @@ pub(crate) struct OwnedExec {
     /// Of its tasks. After `executive`, whose tasks refer to them.
     results: Box<Results>,
     pub(super) home: u32,
+    /// Of each task, on fibers.
+    stack_bytes: Option<usize>,
     thread: ThreadId,
+    process: u32,
     /// Of the latest run.
     pub(super) mishaps: Vec<(hs_exec_task, CString)>,
     /// Frees what the program holds of this executive.
@@ -58,13 +61,17 @@ impl Kind for hs_exec {
 
 impl OwnedExec {
     /// An executive of the calling thread.
-    pub(super) fn new(executive: Executive, home: u32) -> Self {
-        let (results, thread) = (Results::new(), std::thread::current().id());
-        Self { executive, results, home, thread, mishaps: Vec::new(), parts: Vec::new() }
+    pub(super) fn new(executive: Executive, home: u32, stack_bytes: Option<usize>) -> Self {
+        let (results, thread, process) = (Results::new(), std::thread::current().id(), std::process::id());
+        Self { executive, results, home, stack_bytes, thread, process, mishaps: Vec::new(), parts: Vec::new() }
     }
 
-    /// Refuses threads that did not make it.
+    /// Refuses threads that did not make it, and the child of a fork: its timers, its threads and its signals are the parent's.
     pub(super) fn is_own(&self) -> Result<(), Failure> {
+        if std::process::id() != self.process {
+            let text = "use an executive: it belongs to the process that forked this one; make another";
+            return Err(Failure::new(HS_E_THREAD, text));
+        }
         if std::thread::current().id() == self.thread {
             return Ok(());
         }
@@ -78,7 +85,7 @@ impl OwnedExec {
 
     /// What its tasks and procedures carry of it.
     pub(super) fn place(&self, exec: *const hs_exec) -> Home {
-        Home::new(exec, &self.results, self.home)
+        Home::new(exec, &self.results, self.home, self.stack_bytes)
     }
 
     pub(super) fn executive(&mut self) -> &mut Executive {

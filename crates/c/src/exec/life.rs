@@ -10,12 +10,13 @@ use hairspring_exec::{
     StopReason, ThreadProfile,
 };
 
-use super::context::{self, Who, current, disown, in_task, not_within, outside, own};
+use super::context::{self, Who, current, disown, in_task, not_within, notice_forks, outside, own};
 use super::executive::{OwnedExec, hs_exec, hs_exec_message};
 use super::ids::{HOMES, IdKind, hs_exec_task, id};
 use super::outcome::not_here;
 use crate::error::{Failure, HS_E_NEGATIVE, HS_E_NOT_FOUND, HS_E_RANGE, HS_E_REFUSED, HS_OK, door};
 use crate::handle::{Alone, free, make};
+use crate::host::Uncancelled;
 use crate::pointer::{Growing, GrowingPlace, Numbers, Place, read_growing};
 
 /// Fibers on the calling thread: a switch takes nanoseconds, and happens in calls only.
@@ -77,7 +78,7 @@ pub struct hs_exec_options {
 // SAFETY: numbers.
 unsafe impl Numbers for hs_exec_options {}
 
-// SAFETY: as declared.
+// SAFETY: `repr(C)`, with `size` before the back-end.
 unsafe impl Growing for hs_exec_options {
     const NAME: &'static str = "options of an executive";
     const FIRST_BYTES: usize = 48;
@@ -106,7 +107,7 @@ pub struct hs_exec_finish {
 // SAFETY: numbers.
 unsafe impl Numbers for hs_exec_finish {}
 
-// SAFETY: as declared.
+// SAFETY: `repr(C)`, with `size` before the reason of the end.
 unsafe impl Growing for hs_exec_finish {
     const NAME: &'static str = "a report of a run";
     const FIRST_BYTES: usize = 48;
@@ -168,10 +169,12 @@ pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut h
             }
         }
         config.message_bytes = size_of::<hs_exec_message>();
+        notice_forks()?;
+        let stack_bytes = (!matches!(chosen, Backend::Thread(_))).then_some(config.stack_bytes);
         let executive = Executive::new(chosen, &config).map_err(failed)?;
         // Relaxed: only uniqueness matters.
         let home = MADE.fetch_add(1, Ordering::Relaxed) % HOMES + 1;
-        let handle = make::<hs_exec>(OwnedExec::new(executive, home));
+        let handle = make::<hs_exec>(OwnedExec::new(executive, home, stack_bytes));
         own(home, handle);
         place.put(handle);
         Ok(())
@@ -193,7 +196,9 @@ pub extern "C" fn hs_exec_run(exec: *mut hs_exec, limit_ns: i64, finish: *mut hs
         };
         let mut owned = Alone::of(exec)?;
         owned.is_own()?;
+        let uncancelled = Uncancelled::new();
         let report = outside(|| owned.executive().run(limit));
+        drop(uncancelled);
         let told = hs_exec_finish {
             size: size_of::<hs_exec_finish>(),
             stopped: match report.stopped {
