@@ -10,12 +10,15 @@ pub(crate) struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
     quick: bool,
-    /// One part alone: reads, calibrations, delays, executive, reaction, recording, datagrams, memory or callers
+    /// One part alone: reads, calibrations, delays, executive, reaction, bridge, recording, datagrams, memory, callers or thread-metric
     #[arg(long)]
     only: Option<String>,
     /// Where the files of the recordings go [default: the target folder]
     #[arg(long)]
     dir: Option<std::path::PathBuf>,
+    /// A checkout of a suite whose own sources are to run, too: thread-metric=DIR
+    #[arg(long, value_name = "SUITE=DIR")]
+    with: Option<String>,
 }
 
 /// Runs the comparison; its tables go to the standard output.
@@ -35,6 +38,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     let folder = arguments.dir.as_ref().map(|folder| folder.display().to_string());
     if let Some(folder) = &folder {
         command.extend(["--dir", folder]);
+    }
+    if let Some(suite) = &arguments.with {
+        command.extend(["--with", suite]);
     }
     let status = workspace.cargo(&command).status().map_err(|error| format!("run the peers: {error}"))?;
     Ok(status.success())

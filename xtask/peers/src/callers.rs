@@ -58,7 +58,12 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> 
     };
     let language = |name, clock, sleep, program| Language { name, clock, sleep, program, taken: Taken::default() };
     let mut languages = [
-        language("C", "clock_gettime", "nanosleep", compiled(folder)),
+        language(
+            "C",
+            "clock_gettime",
+            "nanosleep",
+            compiled(folder, &[&format!("{FOLDER}/beside.c")], "peers-callers-c"),
+        ),
         language("Python", "time.perf_counter_ns", "time.sleep", script("python3", "beside.py")),
         language("Tcl", "clock microseconds", "after", script("tclsh", "beside.tcl")),
     ];
@@ -206,8 +211,8 @@ fn keep<T>(value: T) {
     black_box(value);
 }
 
-/// Compiles the program in C against the library that pkg-config finds.
-fn compiled(folder: &Path) -> Result<Command, String> {
+/// Compiles a program in C, from these words of the compiler's command line, against the library that pkg-config finds.
+pub(crate) fn compiled(folder: &Path, words: &[&str], name: &str) -> Result<Command, String> {
     let said = |command: &mut Command| {
         let output = command.output().map_err(|error| error.to_string())?;
         let text = || String::from_utf8_lossy(&output.stdout).trim().to_owned();
@@ -215,9 +220,9 @@ fn compiled(folder: &Path) -> Result<Command, String> {
     };
     let flags = said(Command::new("pkg-config").args(["--cflags", "--libs", "hairspring"]))?;
     let libraries = said(Command::new("pkg-config").args(["--variable=libdir", "hairspring"]))?;
-    let program = folder.join("peers-callers-c");
+    let program = folder.join(name);
     let mut compiler = Command::new("cc");
-    compiler.args(["-O2", "-o"]).arg(&program).arg(format!("{FOLDER}/beside.c")).args(flags.split_whitespace());
+    compiler.args(["-O2", "-o"]).arg(&program).args(words).args(flags.split_whitespace());
     said(compiler.arg(format!("-Wl,-rpath,{libraries}")))?;
     Ok(Command::new(std::path::absolute(program).map_err(|error| error.to_string())?))
 }

@@ -17,6 +17,7 @@ mod reaction;
 mod reads;
 mod recording;
 mod report;
+mod thread_metric;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,8 +37,20 @@ struct Arguments {
     /// Where the files of the recordings go, on a disk of its own
     #[arg(long, default_value = "target")]
     dir: PathBuf,
+    /// A checkout of a suite whose own sources are to run: thread-metric=DIR
+    #[arg(long, value_name = "SUITE=DIR", value_parser = checkout)]
+    with: Option<PathBuf>,
     #[command(subcommand)]
     task: Option<Task>,
+}
+
+/// The folder of a suite that is known.
+fn checkout(given: &str) -> Result<PathBuf, String> {
+    match given.split_once('=') {
+        Some(("thread-metric", folder)) if Path::new(folder).join("include/tm_api.h").is_file() => Ok(folder.into()),
+        Some(("thread-metric", folder)) => Err(format!("{folder} has no include/tm_api.h")),
+        _ => Err("write thread-metric=DIR".to_owned()),
+    }
 }
 
 /// The parts of the comparison.
@@ -53,6 +66,7 @@ enum Part {
     Datagrams,
     Memory,
     Callers,
+    ThreadMetric,
 }
 
 #[derive(Subcommand)]
@@ -72,7 +86,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.task {
         Some(Task::Calibrate { candidate }) => calibrations::once(&candidate, before_main),
         Some(Task::ParkedFibers) => executive::memory::once(),
-        None => run(arguments.quick, arguments.only, &arguments.dir),
+        None => run(arguments.quick, arguments.only, &arguments.dir, arguments.with.as_deref()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,7 +97,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
+fn run(quick: bool, only: Option<Part>, folder: &Path, suite: Option<&Path>) -> Result<(), String> {
     let timebase = Timebase::calibrate_to(Host, 0.2, Nanos::from_secs(1)).map_err(|error| error.to_string())?;
     let cpu = Host.affinity().0.last().copied().unwrap_or(Cpu(0));
     let wanted = |part| only.is_none_or(|only| only == part);
@@ -114,6 +128,9 @@ fn run(quick: bool, only: Option<Part>, folder: &Path) -> Result<(), String> {
     }
     if wanted(Part::Callers) {
         callers::run(&timebase, cpu, folder, quick)?;
+    }
+    if wanted(Part::ThreadMetric) {
+        thread_metric::run(folder, quick, suite)?;
     }
     if wanted(Part::Recording) {
         recording::run(folder, quick)?;
