@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::Context;
 use super::needs;
 use crate::deb::{self, Ingredients, Packed};
-use crate::tally::Tally;
+use crate::tally::{Skip, Tally};
 use crate::workspace::Workspace;
 use crate::{library, wheel};
 
@@ -43,15 +43,30 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
         Err(why) => return Tally::fail(name, why, ""),
     };
     let mut tally = Tally::default();
-    let mut case = |label: &str, outcome: Result<(), String>| match outcome {
-        Ok(()) => tally.passed += 1,
-        Err(why) => tally.failure(&format!("{name} {label}"), why, ""),
-    };
-    case("all packages", is_complete(&packed));
-    case("lintian", lintian(context, name, &packed.files));
-    case("sandbox of the service", sandbox(context, name));
-    case("clean system", clean_system(context, name, &packed.files));
+    case(&mut tally, &format!("{name} all packages"), is_complete(&packed).map(|()| Vec::new()));
+    case(&mut tally, &format!("{name} lintian"), lintian(context, name, &packed.files).map(|()| Vec::new()));
+    let label = format!("{name} sandbox of the service");
+    match needs::SYSTEMD_ANALYZE.missing(context.workspace) {
+        Some(missing) => {
+            let (reason, could_run) = (missing.to_string(), missing.installable);
+            tally.skips.push(Skip { name: label, reason, could_run });
+        }
+        None => case(&mut tally, &label, sandbox(context, name).map(|()| Vec::new())),
+    }
+    case(&mut tally, &format!("{name} clean system"), clean_system(context, name, &packed.files));
     tally
+}
+
+/// Counts a check, and what it could not try here.
+fn case(tally: &mut Tally, label: &str, outcome: Result<Vec<String>, String>) {
+    match outcome {
+        Ok(untried) => {
+            tally.passed += 1;
+            let skip = |reason| Skip { name: label.to_owned(), reason, could_run: false };
+            tally.skips.extend(untried.into_iter().map(skip));
+        }
+        Err(why) => tally.failure(label, why, ""),
+    }
 }
 
 /// Packs what the other steps have built, or builds it.
@@ -98,10 +113,6 @@ fn lintian(context: &Context, name: &str, files: &[PathBuf]) -> Result<(), Strin
 
 /// systemd reads the unit, and counts little that it leaves open.
 fn sandbox(context: &Context, name: &str) -> Result<(), String> {
-    if needs::in_path("systemd-analyze").is_none() {
-        // The file is in the package nevertheless; the clean system checks that.
-        return Ok(());
-    }
     let unit = context.workspace.root.join("packaging/realtime/hairspring-station@.service");
     let mut command = Command::new("systemd-analyze");
     // On systemd's scale from 0, closed, to 10: below 3.
@@ -110,8 +121,8 @@ fn sandbox(context: &Context, name: &str) -> Result<(), String> {
     if ended.succeeded() { Ok(()) } else { Err(format!("{}\n{}", ended.how, ended.tail())) }
 }
 
-/// Installs all packages in the clean system, uses and purges them.
-fn clean_system(context: &Context, name: &str, files: &[PathBuf]) -> Result<(), String> {
+/// Installs all packages in the clean system, uses and purges them. Returns what could not be tried.
+fn clean_system(context: &Context, name: &str, files: &[PathBuf]) -> Result<Vec<String>, String> {
     let folder = context.workspace.scratch("debian-clean");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
@@ -124,11 +135,25 @@ fn clean_system(context: &Context, name: &str, files: &[PathBuf]) -> Result<(), 
         let to = packages.join(file.file_name().unwrap_or_default());
         fs::copy(file, &to).map_err(|error| format!("copy {}: {error}", file.display()))?;
     }
-    fs::write(folder.join("life.sh"), LIFE).map_err(|error| format!("write life.sh: {error}"))?;
+    for (file, text) in [("life.sh", LIFE), ("rights.py", RIGHTS)] {
+        fs::write(folder.join(file), text).map_err(|error| format!("write {file}: {error}"))?;
+    }
+    let mut asked = library::compiler();
+    asked.args(["-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]).arg(folder.join("asked.so"));
+    library::run(asked.arg(context.workspace.root.join("xtask/src/test/debian/asked.c")))?;
     let ended = context.run_at_most(&format!("{name} life"), &mut inside(&folder, "/life.sh"), INSIDE);
     let _ = fs::remove_dir_all(&folder);
     let whole = ended.output.lines().any(|line| line == "life: whole");
-    if ended.succeeded() && whole { Ok(()) } else { Err(format!("{}\n{}", ended.how, ended.tail())) }
+    if ended.succeeded() && whole {
+        Ok(untried(&ended.output).into_iter().map(str::to_owned).collect())
+    } else {
+        Err(format!("{}\n{}", ended.how, ended.tail()))
+    }
+}
+
+/// The reasons behind lines `skip: WHY`.
+fn untried(said: &str) -> Vec<&str> {
+    said.lines().filter_map(|line| line.strip_prefix("skip: ")).collect()
 }
 
 /// A script in the clean system, with /proc and /dev mounted for it alone.
@@ -143,54 +168,18 @@ fn inside(folder: &Path, script: &str) -> Command {
     command
 }
 
-/// What happens to the packages. Each line that can fail ends the script.
-const LIFE: &str = r##"
-# Without what adduser keeps beside the accounts.
-files() { find / -xdev \( -path /proc -o -path /dev -o -path /packages -o -path /tmp -o -path /var/lib/dpkg -o -path /var/log -o -path /var/cache -o -path /run/adduser -o -path '/etc/*-' \) -prune -o -print | LC_ALL=C sort; }
-accounts() { cat /etc/group /etc/passwd; }
-files > /tmp/files.before; accounts > /tmp/accounts.before
+/// What happens to the packages.
+const LIFE: &str = include_str!("debian/life.sh");
+/// What a member of the group may do, and a stranger may not.
+const RIGHTS: &str = include_str!("debian/rights.py");
 
-dpkg --install /packages/*.deb
-dpkg --audit
-if dpkg --list '*hairspring*' | grep -E '^i[^i ]'; then exit 1; fi
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-# The command and its manual.
-hairspring --version
-hairspring delay 10us --count 3
-test -s /usr/share/man/man1/hairspring.1.gz -a -s /usr/share/bash-completion/completions/hairspring
-# A program that the linker bound to the library.
-head -c 8192 /dev/zero > /tmp/word
-/usr/libexec/hairspring/callers-c /tmp/word 20
-# Python: alone, and nothing else is imported.
-python3 -c '
-import sys
-import hairspring
-extras = {"numpy", "pandas", "dask", "xarray", "p4p", "distributed"} & set(sys.modules)
-assert not extras, extras
-report = hairspring.delay(50e-6)
-assert report.late_ns >= 0
-print("python late", report.late_ns)
-'
-echo 'package require hairspring; set timebase [hairspring calibrate]; puts "tcl [package provide hairspring]"' > /tmp/use.tcl
-tclsh /tmp/use.tcl
-# What a C program needs to be compiled.
-test -f /usr/include/hairspring.h -a -e /usr/lib/*/libhairspring.so -a -f /usr/lib/*/libhairspring.a
-test -f /usr/lib/*/pkgconfig/hairspring.pc -a -f /usr/lib/*/cmake/hairspring/hairspringConfig.cmake
-# The rights: a group without members, and what it may do.
-getent group hairspring | grep -q ':$'
-test "$(stat -c '%a %G' /usr/lib/hairspring/perf/hairspring)" = '750 hairspring'
-getcap /usr/lib/hairspring/perf/hairspring | grep -q cap_perfmon
-hairspring-perf --version
-test -f '/usr/lib/systemd/system/hairspring-station@.service' -a -f /usr/lib/udev/rules.d/60-hairspring.rules
-grep -q '^@hairspring.*rtprio' /etc/security/limits.d/hairspring.conf
-# Another user has no perf events.
-if setpriv --reuid=nobody --regid=nogroup --clear-groups hairspring-perf --version; then exit 1; fi
-
-# A second installation of the same version changes nothing.
-dpkg --install /packages/hairspring-realtime_*.deb
-dpkg --purge hairspring-realtime hairspring-doc tcl-hairspring python3-hairspring libhairspring-dev hairspring $(cd /packages && ls libhairspring[0-9]*.deb | cut -d_ -f1) 2> /tmp/purge.err || { cat /tmp/purge.err; exit 1; }
-files > /tmp/files.after; accounts > /tmp/accounts.after
-diff /tmp/files.before /tmp/files.after
-diff /tmp/accounts.before /tmp/accounts.after
-echo 'life: whole'
-"##;
+    #[test]
+    fn what_the_script_could_not_try_is_counted() {
+        assert_eq!(untried("life: whole\n"), Vec::<&str>::new());
+        assert_eq!(untried("a\nskip: no device\nlife: whole\nskip: no priority\n"), ["no device", "no priority"]);
+    }
+}

@@ -42,6 +42,9 @@ pub(crate) enum Need {
 /// Writes the C header. Debian keeps a recent one for its web browsers.
 pub(crate) const CBINDGEN: Need = Need::Packaged("cbindgen", "cbindgen-web");
 
+/// Reads the unit of a service and says how much it leaves open.
+pub(crate) const SYSTEMD_ANALYZE: Need = Need::Packaged("systemd-analyze", "systemd");
+
 /// Programs for single tests, which are skipped without them.
 pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[
     Need::Python,
@@ -51,6 +54,7 @@ pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[
     Need::Program("flac"),
     CBINDGEN,
     super::interface::ABIDIFF,
+    SYSTEMD_ANALYZE,
 ];
 
 /// A missing requirement: what is missing, and the remedy.
