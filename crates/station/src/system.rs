@@ -132,19 +132,18 @@ struct Messages([u8; 128]);
 pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
     let mut messages = Messages([0; 128]);
     let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    let mut header = libc::msghdr {
-        msg_name: std::ptr::null_mut(),
-        msg_namelen: 0,
-        msg_iov: &raw mut piece,
-        msg_iovlen: 1,
-        msg_control: messages.0.as_mut_ptr().cast(),
-        msg_controllen: messages.0.len(),
-        msg_flags: 0,
-    };
+    // SAFETY: all zeros are a message header without any part.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = &raw mut piece;
+    header.msg_iovlen = 1;
+    header.msg_control = messages.0.as_mut_ptr().cast();
+    // The two C libraries declare lengths with different types.
+    header.msg_controllen = messages.0.len() as _;
     // SAFETY: header, piece, buffer and room for messages live until the call returns, and are as long as is said.
     let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
     let bytes = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
-    let (realtime, dropped) = times_and_losses(&messages.0[..header.msg_controllen.min(messages.0.len())]);
+    let length: usize = header.msg_controllen as _;
+    let (realtime, dropped) = times_and_losses(&messages.0[..length.min(messages.0.len())]);
     Ok(Received { bytes, realtime, dropped })
 }
 

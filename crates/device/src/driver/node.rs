@@ -48,9 +48,10 @@ impl<T: Number> Request<T> {
 }
 
 /// The requests of terminals are older than the encoding of sizes; all of these are about one `int`.
-pub(crate) const MODEM_GET: Request<i32> = Request { number: libc::TIOCMGET, value: PhantomData };
-pub(crate) const MODEM_SET: Request<i32> = Request { number: libc::TIOCMBIS, value: PhantomData };
-pub(crate) const MODEM_CLEAR: Request<i32> = Request { number: libc::TIOCMBIC, value: PhantomData };
+/// glibc and musl declare the numbers of requests with different types.
+pub(crate) const MODEM_GET: Request<i32> = Request { number: libc::TIOCMGET as _, value: PhantomData };
+pub(crate) const MODEM_SET: Request<i32> = Request { number: libc::TIOCMBIS as _, value: PhantomData };
+pub(crate) const MODEM_CLEAR: Request<i32> = Request { number: libc::TIOCMBIC as _, value: PhantomData };
 
 /// A request without any value.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +65,7 @@ impl Command {
 }
 
 /// The exclusive use of a terminal.
-pub(crate) const EXCLUSIVE: Command = Command(libc::TIOCEXCL);
+pub(crate) const EXCLUSIVE: Command = Command(libc::TIOCEXCL as _);
 
 /// The number of a request, as in `asm-generic/ioctl.h`; both processors that we know use this one.
 pub(crate) const fn encoded(direction: u32, group: u8, index: u8, bytes: usize) -> libc::c_ulong {

@@ -123,7 +123,7 @@ impl Alarm {
         let stops = at == u64::MAX;
         let (seconds, nanos) = if stops { (0, 0) } else { (at / 1_000_000_000, at % 1_000_000_000) };
         // The values fit: a moment is at most 584 years from the clock's beginning.
-        let value = libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: nanos as libc::c_long };
+        let value = libc::timespec { tv_sec: seconds as _, tv_nsec: nanos as libc::c_long };
         let setting = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value: value };
         // SAFETY: the timer lives until `drop`, the structure during the call.
         let set =

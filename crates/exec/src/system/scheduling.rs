@@ -16,9 +16,10 @@ pub(crate) fn set_policy_of(thread: i32, policy: Policy) -> bool {
         Policy::RoundRobin(priority) => (libc::SCHED_RR, priority),
         Policy::Other | Policy::Unknown(_) => (libc::SCHED_OTHER, 0),
     };
-    let parameters = libc::sched_param { sched_priority: i32::from(priority) };
-    // SAFETY: a live structure. The thread is one of the executive's, which has not been joined (the seats' doing).
-    unsafe { libc::sched_setscheduler(thread, number, &raw const parameters) == 0 }
+    let parameter = libc::c_int::from(priority);
+    // The kernel's own call: musl's function of this name always fails, because POSIX means whole processes by it.
+    // SAFETY: a live structure, which is one int. The thread is one of the executive's, which has not been joined (the seats' doing).
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, &raw const parameter) == 0 }
 }
 
 /// Puts the calling thread behind the others of its priority.

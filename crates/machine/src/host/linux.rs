@@ -136,14 +136,14 @@ impl Machine for Host {
     }
 
     fn policy(&self) -> Policy {
-        let mut parameters = MaybeUninit::<libc::sched_param>::zeroed();
-        // SAFETY: 0 is the calling thread; the kernel fills the structure whose address it is given.
-        let (policy, parameters) = unsafe {
-            let policy = libc::sched_getscheduler(0);
-            libc::sched_getparam(0, parameters.as_mut_ptr());
-            (policy, parameters.assume_init())
+        let mut priority: libc::c_int = 0;
+        // The kernel's own calls: musl's functions of these names always fail, because POSIX means whole processes by them.
+        // SAFETY: 0 is the calling thread; the kernel writes the structure whose address it is given, which is one int.
+        let policy = unsafe {
+            libc::syscall(libc::SYS_sched_getparam, 0, &raw mut priority);
+            libc::syscall(libc::SYS_sched_getscheduler, 0) as libc::c_int
         };
-        let priority = u8::try_from(parameters.sched_priority).unwrap_or(0);
+        let priority = u8::try_from(priority).unwrap_or(0);
         match policy & !libc::SCHED_RESET_ON_FORK {
             libc::SCHED_OTHER => Policy::Other,
             libc::SCHED_FIFO => Policy::Fifo(priority),
@@ -159,12 +159,13 @@ impl Machine for Host {
             Policy::RoundRobin(priority) => (libc::SCHED_RR, priority),
             Policy::Unknown(number) => (number, 0),
         };
-        let parameters = libc::sched_param { sched_priority: i32::from(priority) };
+        let parameter = libc::c_int::from(priority);
         // The flag is no part of the policy that is asked for, and to take it back needs a permission.
         // SAFETY: 0 is the calling thread; the call takes no pointers.
-        let flag = unsafe { libc::sched_getscheduler(0) } & libc::SCHED_RESET_ON_FORK;
-        // SAFETY: 0 is the calling thread; the structure outlives the call.
-        refusal(unsafe { libc::sched_setscheduler(0, number | flag, &raw const parameters) }, || {
+        let flag = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) } as libc::c_int & libc::SCHED_RESET_ON_FORK;
+        // SAFETY: 0 is the calling thread; the structure, which is one int, outlives the call.
+        let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, number | flag, &raw const parameter) };
+        refusal(result as libc::c_int, || {
             (
                 format!("set the scheduling policy to {policy}"),
                 match policy {

@@ -2,27 +2,31 @@
 //!
 //! On Linux a back-end is one file per CPU with equal inner names: `ticks`, `ticks_ordered`, `fence`, `relax`, `thread_pointer`,
 //! `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`; `linux.rs` holds the code for all Linux
-//! machines. Windows has one file, `windows_x86_64.rs`, and its facts beside it. `x86_64.rs` reads what an x86-64 CPU states about itself
-//! under either system.
+//! machines, with glibc or musl; musl has no rseq, so there is no sentinel with it. Windows has one file, `windows_x86_64.rs`, and its facts
+//! beside it. `x86_64.rs` reads what an x86-64 CPU states about itself under either system.
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", any(target_env = "gnu", target_env = "musl")))]
 #[expect(unsafe_code, reason = "on the ledger: thread pointer, prctl")]
 mod linux_x86_64;
-#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+#[cfg(all(target_os = "linux", target_arch = "x86_64", any(target_env = "gnu", target_env = "musl")))]
 use linux_x86_64 as arch;
 
-#[cfg(all(target_os = "linux", target_arch = "aarch64", target_env = "gnu"))]
+#[cfg(all(target_os = "linux", target_arch = "aarch64", any(target_env = "gnu", target_env = "musl")))]
 #[expect(unsafe_code, reason = "on the ledger: counter, barrier, thread pointer")]
 mod linux_aarch64;
-#[cfg(all(target_os = "linux", target_arch = "aarch64", target_env = "gnu"))]
+#[cfg(all(target_os = "linux", target_arch = "aarch64", any(target_env = "gnu", target_env = "musl")))]
 use linux_aarch64 as arch;
 
 #[cfg(not(any(
-    all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), target_env = "gnu"),
+    all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        any(target_env = "gnu", target_env = "musl")
+    ),
     all(target_os = "windows", target_arch = "x86_64")
 )))]
 compile_error!(
-    "Hairspring runs on Linux with glibc on x86-64 and aarch64, and on Windows on x86-64; this target has no back-end yet"
+    "Hairspring runs on Linux with glibc or musl on x86-64 and aarch64, and on Windows on x86-64; this target has no back-end yet"
 );
 
 #[cfg(target_os = "linux")]
