@@ -1,15 +1,5 @@
-//! Metadata: whatever is accepted is written as it can be read again.
+//! Fuzzes the check `sigmf`; its promises are in `fuzz/checks/src/sigmf.rs`.
 
 #![no_main]
 
-use hairspring_record::sigmf::{parse, parse_foreign, render};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    if let Ok((about, closing, segments)) = parse(bytes) {
-        let text = render(&about, closing.as_ref(), &segments);
-        let again = parse(&text).expect("what was written is read");
-        assert_eq!((&again.0, &again.1), (&about, &closing));
-    }
-    let _ = parse_foreign(bytes);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::check("sigmf", bytes));

@@ -168,9 +168,18 @@ const DISTRIBUTION: &[Proof] = &[
     },
     Proof {
         name: "packages",
-        claim: "The Debian packages have no error of lintian and are installed, used and purged in a clean system without a trace; the source distribution                 for Python builds from what it holds, in an environment that has nothing else, and imports no extra.",
+        claim: "The Debian packages have no error of lintian and are installed, used and purged in a clean system without a trace. The source \
+                distribution for Python builds a wheel from what it holds, outside of the repository and without a network; in an environment that has \
+                nothing else it works and imports no extra.",
         command: &["packages"],
         limit_s: 3600,
+    },
+    Proof {
+        name: "deny",
+        claim: "All crates have licences and sources that deny.toml accepts, and none is banned there. Where the list of advisories can be fetched, none of \
+                them has one; elsewhere that check is counted as skipped.",
+        command: &["deny"],
+        limit_s: 600,
     },
 ];
 
@@ -318,10 +327,11 @@ const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "fuzz",
-        claim: "No input, of a minute's worth for each target, makes a parser of recordings and plans (cards, devices and triggers, stations, metadata, \
-                journals with the recovery that rests on them, topologies) panic or contradict itself.",
+        claim: "No input, of a minute's worth for each target, makes a parser of foreign files, packets or answers panic or contradict itself: cards, devices \
+                and triggers, channels, stations and requests to them, pages of stations, taps, datagrams, sound cards, browsers, metadata, journals with \
+                the recovery that rests on them, indexes of series, topologies, sheets and their archive.",
         command: &["fuzz", "--seconds", "60"],
-        limit_s: 1800,
+        limit_s: 3600,
     },
     Proof {
         name: "recording-kills",

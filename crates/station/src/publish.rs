@@ -24,6 +24,8 @@ mod state;
 mod words;
 
 pub use histogram::{LATENCY_EDGES_NS, LatencyHistogram};
+#[doc(hidden)]
+pub use layout::published_again;
 pub use place::folders;
 pub use publisher::{STATE_FILE, StatePublisher, bracketed_realtime};
 pub use reader::{SILENT_AFTER, StateReader, StateView, Validity};

@@ -140,9 +140,15 @@ impl TapReader {
             _ => TapError::System(path.clone(), error),
         })?;
         let peer = socket_peercred(&connection).map_err(|error| TapError::System(path.clone(), error.into()))?;
-        let opened = greeting::receive(&connection).and_then(|shared| Self::look_at(&shared, connection));
-        let reader = opened.map_err(|why| TapError::Refused(path, why))?;
+        let reader = Self::over(connection).map_err(|why| TapError::Refused(path, why))?;
         Ok(Self { user: peer.uid.as_raw(), process: peer.pid.as_raw_nonzero().get(), ..reader })
+    }
+
+    /// Opens the tap at the other end of a connection, for fuzzing: what [`Self::open`] does after it has connected.
+    #[doc(hidden)]
+    pub fn over(connection: OwnedFd) -> Result<Self, String> {
+        let shared = greeting::receive(&connection)?;
+        Self::look_at(&shared, connection)
     }
 
     /// Checks what came, and maps it.

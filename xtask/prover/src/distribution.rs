@@ -1,4 +1,4 @@
-//! Proofs about what strangers get: crates, Debian packages, the source distribution for Python.
+//! Proofs about what strangers get: crates, Debian packages, a source distribution, and what they are made of.
 //!
 //! Each is a list of shell commands with the figures that they print as lines `figure NAME: VALUE`. `$T` is an empty folder on the disk of the
 //! target directory. A command that cannot be tried here prints `not run: WHY` and ends with 77.
@@ -27,13 +27,38 @@ const PACKAGES: &[Step] = &[
     ("Debian packages", "cargo xtask test --only debian && echo figure Debian steps: 1"),
     (
         "source distribution",
-        "python3 -m venv $T/build && $T/build/bin/pip install --quiet maturin==1.16.0\n\
-         $T/build/bin/python -m maturin sdist --manifest-path bindings/python/Cargo.toml --out $T/sdist\n\
-         mkdir $T/unpacked && tar -xzf $T/sdist/*.tar.gz -C $T/unpacked\n\
-         python3 -m venv $T/alone && cd $T && $T/alone/bin/pip install --quiet $T/unpacked/*\n\
-         $T/alone/bin/python -c 'import sys, hairspring; assert not {\"numpy\", \"pandas\", \"dask\", \"xarray\", \"p4p\"} & set(sys.modules); \
-         assert hairspring.delay(50e-6).late_ns >= 0'\n\
-         echo figure files in the source distribution: $(find $T/unpacked -type f | wc -l)",
+        // Outside of the repository, so that nothing of it can be found by looking upwards; and without the network.
+        "version=$(sed -n 's/^maturin==//p' bindings/python/requirements.txt)\n\
+         python3 -m venv $T/build && $T/build/bin/pip install --quiet maturin==$version\n\
+         $T/build/bin/python -m maturin sdist --quiet --manifest-path bindings/python/Cargo.toml --out $T/sdist\n\
+         cargo fetch --quiet --locked\n\
+         far=$(mktemp -d /var/tmp/hairspring-sdist.XXXXXX); trap 'rm -rf $far' EXIT\n\
+         tar -xzf $T/sdist/*.tar.gz -C $far && cd $far/hairspring-*\n\
+         GIT_DIR=/nonexistent CARGO_NET_OFFLINE=true CARGO_TARGET_DIR=$far/target $T/build/bin/python -m maturin build --quiet --release --locked --offline \
+         --compatibility linux --out $far/wheel\n\
+         python3 -m venv $far/alone && $far/alone/bin/pip install --quiet --no-index --no-deps $far/wheel/*.whl\n\
+         cd $far && $far/alone/bin/python -c 'import sys, hairspring; assert not {\"numpy\", \"pandas\", \"dask\", \"xarray\", \"p4p\"} & set(sys.modules); \
+         assert hairspring.delay(50e-6).late_ns >= 0; assert hairspring.__file__.startswith(sys.prefix), hairspring.__file__'\n\
+         echo figure files in the source distribution: $(find $far/hairspring-* -type f | wc -l)\n\
+         echo figure bytes of its wheel: $(stat -c %s $far/wheel/*.whl)",
+    ),
+];
+
+/// Licences, bans and sources by the manifests alone; advisories by a list that the tool fetches.
+const DENY: &[Step] = &[
+    (
+        "licences, bans and sources",
+        "cargo deny --version || { echo 'not run: cargo deny is not installed; cargo install --locked cargo-deny'; exit 77; }\n\
+         cargo deny --locked check licenses bans sources\n\
+         echo figure crates: $(grep -c '^name = ' Cargo.lock)\n\
+         echo figure checks: 3",
+    ),
+    (
+        "advisories",
+        "if cargo deny --locked check advisories > $T/said 2>&1; then echo figure advisories: 0\n\
+         elif grep -q 'failed to fetch advisory database' $T/said; then\n\
+         cat $T/said; echo 'figure advisories: skipped, their list cannot be fetched here'; echo figure checks skipped: 1\n\
+         else cat $T/said >&2; exit 1; fi",
     ),
 ];
 
@@ -45,7 +70,16 @@ pub(crate) fn prove_packages() -> Verdict {
     prove(PACKAGES)
 }
 
+pub(crate) fn prove_deny() -> Verdict {
+    prove(DENY)
+}
+
 fn prove(steps: &[Step]) -> Verdict {
+    prove_with(steps, &[])
+}
+
+/// Runs the steps with these variables.
+fn prove_with(steps: &[Step], variables: &[(&str, String)]) -> Verdict {
     let mut figures = Map::new();
     // Not in memory: a release is large.
     let place = std::fs::create_dir_all("target").and_then(|()| tempfile::tempdir_in("target"));
@@ -53,7 +87,7 @@ fn prove(steps: &[Step]) -> Verdict {
         let folder = std::path::absolute(folder.path()).map_err(|error| error.to_string())?;
         steps.iter().try_for_each(|(name, words)| {
             let begun = Instant::now();
-            let said = run(name, words, &folder)?;
+            let said = run(name, words, &folder, variables)?;
             figures.extend(figures_in(&said));
             figures.insert(format!("{name}, s"), json!(begun.elapsed().as_secs()));
             Ok(())
@@ -69,9 +103,9 @@ fn prove(steps: &[Step]) -> Verdict {
 /// How a step says that it cannot be tried here.
 const CANNOT: &str = "not run: ";
 
-fn run(name: &str, words: &str, folder: &std::path::Path) -> Result<String, String> {
+fn run(name: &str, words: &str, folder: &std::path::Path, variables: &[(&str, String)]) -> Result<String, String> {
     println!("{name}:\n{words}");
-    let output = Command::new("sh").args(["-euc", words]).env("T", folder).output();
+    let output = Command::new("sh").args(["-euc", words]).env("T", folder).envs(variables.iter().cloned()).output();
     let output = output.map_err(|error| format!("{name}: run sh: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);

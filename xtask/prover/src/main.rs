@@ -218,6 +218,8 @@ enum Proof {
     Installs,
     /// Each crate compiles out of its package
     Crates,
+    /// Licences, sources and advisories of all crates
+    Deny,
     /// Debian packages and the source distribution are installed, used and removed
     Packages,
     /// What the metadata of recordings on the scripted disk say is true after every end
@@ -279,6 +281,9 @@ enum Proof {
         /// How long for each target
         #[arg(long, default_value_t = 60)]
         seconds: u32,
+        /// Only these targets
+        #[arg(long, value_name = "TARGET")]
+        only: Vec<String>,
     },
 }
 
@@ -364,6 +369,7 @@ fn main() -> ExitCode {
         Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Installs => installs::prove(),
         Proof::Crates => distribution::prove_crates(),
+        Proof::Deny => distribution::prove_deny(),
         Proof::Packages => distribution::prove_packages(),
         Proof::Tests { times, set, arguments } => {
             let arguments: Vec<&str> = arguments.split_whitespace().chain(["--", "--nocapture"]).collect();
@@ -378,7 +384,7 @@ fn main() -> ExitCode {
         Proof::MutantsSample { mutants, seed, seconds, parts } => {
             mutants::sample::prove(mutants, seed, seconds, &parts)
         }
-        Proof::Fuzz { seconds } => fuzz::prove(seconds),
+        Proof::Fuzz { seconds, only } => fuzz::prove(seconds, &only),
         Proof::StreamSanitizers => cargo_test::sanitize(STREAM_CRATES, STREAM_TESTS),
         Proof::ExecutiveSanitizers => cargo_test::sanitize(&["hairspring-exec"], EXECUTIVE_TESTS),
     };

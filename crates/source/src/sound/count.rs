@@ -56,8 +56,9 @@ impl PointerCount {
         Self { boundary, buffer, step, rate_hz, pointer, changed: started, begun: started, counted: 0 }
     }
 
-    /// The frames from one pointer to another.
+    /// The frames from one pointer to another. A pointer that a driver shows beyond the boundary counts from 0 again.
     pub fn distance(&self, from: u64, to: u64) -> u64 {
+        let (from, to) = (from % self.boundary, to % self.boundary);
         if to >= from { to - from } else { to + self.boundary - from }
     }
 
@@ -127,6 +128,14 @@ mod tests {
             assert_eq!(count.advance(total % BOUNDARY, at(step * 10)), exactly(480), "{step}");
         }
         assert!(total > BOUNDARY);
+    }
+
+    #[test]
+    fn a_pointer_beyond_the_boundary_counts_from_0_again() {
+        // Some driver shows one; the subtraction overflowed, and the count was of the order of 2⁶⁴.
+        let mut count = count();
+        assert_eq!(count.advance(BOUNDARY + 480, at(10)), exactly(480));
+        assert_eq!(count.distance(u64::MAX, 0), (BOUNDARY - u64::MAX % BOUNDARY) % BOUNDARY);
     }
 
     #[test]

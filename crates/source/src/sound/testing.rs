@@ -9,12 +9,45 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_ring::layout::Layout;
+use hairspring_ring::layout::{Container, Layout};
 use hairspring_ring::units::Frames;
+use zerocopy::IntoBytes as _;
 
+use super::abi::HwParams;
 use super::pcm::{PcmState, PcmStatus};
-use super::setup::PcmSetup;
+use super::setup::{PcmSetup, PcmWish, checked, negotiate};
 use crate::pattern::Pattern;
+
+/// Sets up 16-bit stereo at 48 kHz with a card of ill will, for fuzzing. An answer of the card is a byte, odd if it refuses, a count of changes, and the
+/// changes: a place of two bytes in the kernel's structure, and the byte that it gets. A last answer of eight bytes is where its pointers wrap.
+///
+/// # Errors
+/// The card refuses, or its set-up contradicts itself.
+pub fn negotiated(answers: &[u8]) -> io::Result<PcmSetup> {
+    let wish = PcmWish { container: Container::I16, channels: 2, rate_hz: 48_000, period: None, buffer: None };
+    let mut rest = answers;
+    let mut next = || {
+        let (first, others) = rest.split_first()?;
+        rest = others;
+        Some(*first)
+    };
+    let params = negotiate(&wish, &mut |params: &mut HwParams| {
+        let verdict = next();
+        for _ in 0..next().unwrap_or_default() {
+            let (Some(low), Some(high), Some(value)) = (next(), next(), next()) else { break };
+            let bytes = params.as_mut_bytes();
+            let place = usize::from(u16::from_le_bytes([low, high])) % bytes.len();
+            bytes[place] = value;
+        }
+        if verdict.is_some_and(|verdict| verdict & 1 == 0) {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(libc::EINVAL))
+        }
+    })?;
+    let boundary = [(); 8].map(|()| next().unwrap_or_default());
+    checked(&wish, &params, u64::from_le_bytes(boundary))
+}
 
 /// What one call of the card takes.
 const CALL: Nanos = Nanos::from_micros(1);

@@ -145,6 +145,15 @@ pub(super) fn decode(words: &[u64]) -> Option<(StationState, Issue)> {
     Some((state, Issue { number: station[4], at, process: station[7] }))
 }
 
+/// The state in the words of a page, and the words that the state is published as. For fuzzing.
+#[doc(hidden)]
+pub fn published_again(words: &[u64]) -> Option<(StationState, Vec<u64>)> {
+    let (state, issue) = decode(words)?;
+    let mut again = Vec::new();
+    encode(&state, issue, &mut again);
+    Some((state, again))
+}
+
 fn decode_unit(block: &[u64; BLOCK_WORDS]) -> Option<UnitState> {
     let [events, activations, missed, delayed, overrun, unrecorded, skipped] = *block[8..].first_chunk()?;
     let values = |at: usize| Some(PropertyValues(block[at..].first_chunk::<4>()?.map(u64::cast_signed)));

@@ -22,7 +22,7 @@ pub(super) struct Request {
     /// The path, with what follows a question mark.
     pub(super) target: String,
     /// The server's name, as the browser calls it.
-    host: String,
+    pub(super) host: String,
 }
 
 /// An answer.
@@ -119,7 +119,7 @@ fn converse(mut stream: &TcpStream, local: SocketAddr, answer: &impl Fn(&Request
 }
 
 /// Reads a request.
-fn understand(text: &str) -> Result<Request, Answer> {
+pub(super) fn understand(text: &str) -> Result<Request, Answer> {
     let mut lines = text.split("\r\n");
     let mut words = lines.next().unwrap_or_default().split(' ');
     let (method, target, version) = (words.next(), words.next(), words.next());
@@ -140,7 +140,7 @@ fn understand(text: &str) -> Result<Request, Answer> {
 
 /// Whether a browser means this server. A page of another site could make its own name point to this computer (DNS rebinding): then
 /// the browser would let that page read the answers. A server that others may reach anyway takes any name.
-fn is_meant(host: &str, local: SocketAddr) -> bool {
+pub(super) fn is_meant(host: &str, local: SocketAddr) -> bool {
     !local.ip().is_loopback() || host == local.to_string() || host == format!("localhost:{}", local.port())
 }
 

@@ -1,0 +1,12 @@
+//! Metadata: whatever is accepted is written as it can be read again.
+
+use hairspring_record::sigmf::{parse, parse_foreign, render};
+
+pub(crate) fn check(bytes: &[u8]) {
+    if let Ok((about, closing, segments)) = parse(bytes) {
+        let text = render(&about, closing.as_ref(), &segments);
+        let again = parse(&text).expect("what was written is read");
+        assert_eq!((&again.0, &again.1), (&about, &closing));
+    }
+    let _ = parse_foreign(bytes);
+}

@@ -1,0 +1,5 @@
+//! Fuzzes the check `http`; its promises are in `fuzz/checks/src/http.rs`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::check("http", bytes));
