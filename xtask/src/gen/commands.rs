@@ -166,8 +166,22 @@ fn sentence(heading: &str) -> String {
 /// Without roff's marks.
 fn plain(line: &str) -> String {
     let marks = ["\\fB", "\\fI", "\\fR", "\\fP", "\\&"];
-    let bare = marks.iter().fold(line.to_owned(), |line, mark| line.replace(mark, ""));
+    let bare = marks.iter().fold(unescaped(line), |line, mark| line.replace(mark, ""));
     bare.replace("\\-", "-").replace("\\*(Aq", "'").replace("\\(aq", "'").replace("\\e", "\\")
+}
+
+/// With the characters that groff's names stand for: `\[u00D7]` is a cross.
+fn unescaped(line: &str) -> String {
+    let (mut text, mut rest) = (String::new(), line);
+    while let Some((before, after)) = rest.split_once("\\[u") {
+        text.push_str(before);
+        let name = after.split_once(']');
+        let found = name.and_then(|(hex, after)| Some((char::from_u32(u32::from_str_radix(hex, 16).ok()?)?, after)));
+        let (known, left) = found.map_or(("\\[u".to_owned(), after), |(one, after)| (one.to_string(), after));
+        text.push_str(&known);
+        rest = left;
+    }
+    text + rest
 }
 
 /// With the words that roff sets in bold as code.
@@ -202,6 +216,12 @@ mod tests {
         .SH DESCRIPTION\nDoes x.\n.SH OPTIONS\n.TP\n\\fB\\-\\-on\\fR \\fI<ID>\\fR [default: 80]\nMeasure only \\fBthis\\fR\n.br\n\n.br\n\
         \\fIPossible values:\\fR\n.RS 14\n.IP \\(bu 2\ntext: for people\n.IP \\(bu 2\njson: for programs\n.RE\n.SH EXAMPLES\nRun it:\n.PP\n.RS 4\n.nf\n\
         \\fBhairspring x\\fR\n.fi\n.RE\n";
+
+    #[test]
+    fn characters_come_back_from_their_names() {
+        assert_eq!(plain("machines \\[u00D7] figures \\[u00B5]s"), "machines × figures µs");
+        assert_eq!(plain("\\[u00D7"), "\\[u00D7");
+    }
 
     #[test]
     fn a_manual_becomes_markdown() {
