@@ -175,6 +175,8 @@ pub struct Recorded {
     pub recorder_cpu: Nanos,
     /// CPU time of the thread that served the source.
     pub source_cpu: Nanos,
+    /// How often the source waited for several datagrams together: see [`SourceCounters::pauses`].
+    pub pauses: u64,
     /// The settings of the threads that were asked for, and whether they were granted.
     pub grants: Vec<ThreadGrant>,
 }
@@ -194,6 +196,7 @@ struct Board {
     fifo_bytes: AtomicU64,
     fifo_high_water_bytes: AtomicU64,
     ignored: [AtomicU64; 5],
+    pauses: AtomicU64,
     /// When a source that begins at the start call was started.
     started: OnceLock<Beginning>,
     /// When the first frame was taken, once it has come.
@@ -226,6 +229,7 @@ impl Board {
         for (place, (_, count)) in self.ignored.iter().zip(counters.ignored.named()) {
             place.store(count, Ordering::Relaxed);
         }
+        self.pauses.store(counters.pauses, Ordering::Relaxed);
     }
 
     fn counters(&self) -> SourceCounters {
@@ -236,6 +240,7 @@ impl Board {
             fifo_bytes: self.fifo_bytes.load(Ordering::Relaxed),
             fifo_high_water_bytes: self.fifo_high_water_bytes.load(Ordering::Relaxed),
             ignored: Ignored::of(std::array::from_fn(|number| self.ignored[number].load(Ordering::Relaxed))),
+            pauses: self.pauses.load(Ordering::Relaxed),
         }
     }
 }
@@ -431,6 +436,7 @@ pub fn record(
                 finished: since(finished),
                 recorder_cpu,
                 source_cpu,
+                pauses: board.counters().pauses,
                 grants: buffer_grants.into_iter().chain(source_grants).chain(recorder_grants).collect(),
             });
         }

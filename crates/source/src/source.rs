@@ -109,6 +109,8 @@ pub struct SourceCounters {
     pub fifo_high_water_bytes: u64,
     /// Datagrams that are no part of the stream.
     pub ignored: Ignored,
+    /// How often the source waited for several datagrams together, for at most [`udp::MOST_PAUSE`].
+    pub pauses: u64,
 }
 
 /// When a source or the kernel says that a frame was taken.

@@ -1,6 +1,10 @@
 //! The source of datagrams beside a plain receiver: a loop of `recv` into one buffer, which checks nothing. A sender on another thread
 //! floods a port of the loopback interface; each receiver has its turn in each round. Ours takes the kernel's stamps and counts, checks
-//! sender, size and number of each datagram, and copies the samples into the ring. What it did not get must be in its gaps.
+//! sender, size and number of each datagram, and copies the samples into the ring. What it did not get must be in its gaps. It is served as in a
+//! recording, whose thread sleeps while several datagrams gather.
+//!
+//! Sender and receiver have a CPU of their own, as where the sender is another computer. Left alone, the scheduler puts a receiver that blocks for
+//! each datagram onto its sender's CPU, and another one elsewhere: then the rates would compare places. Both are shown.
 
 #![expect(unsafe_code, reason = "setsockopt, for a sender that hands the kernel several datagrams by one call")]
 
@@ -11,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as StdInstant};
 
-use hairspring_machine::{Host, Machine as _, Nanos};
+use hairspring_machine::{Cpu, CpuSet, Held, Host, Machine as _, Nanos, Wish};
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::{Bytes, Layout, OnOverrun, ring};
 use hairspring_sheet::{Figure, Method, Unit};
@@ -26,6 +30,8 @@ const ROUNDS: usize = 9;
 const TURN: Duration = Duration::from_millis(400);
 /// The receive buffer of both.
 const FIFO: Bytes = Bytes::mib(4);
+/// As in a recording.
+const TOO_SHORT_TO_SLEEP: Nanos = Nanos::from_micros(5);
 /// Bytes before the samples: the number.
 const HEADER: usize = 8;
 
@@ -40,8 +46,11 @@ pub(crate) fn run(quick: bool) -> Result<(), String> {
          and looks at nothing.\n",
         TURN.as_millis()
     );
-    println!("| traffic | what | n | min | median | max | against |\n| --- | --- | ---: | ---: | ---: | ---: | --- |");
-    for (samples, burst) in TRAFFIC {
+    println!(
+        "| traffic | CPUs | what | n | min | median | max | against |\n| --- | --- | --- | ---: | ---: | ---: | ---: | --- |"
+    );
+    let cases = TRAFFIC.into_iter().flat_map(|traffic| [true, false].map(|apart| (traffic, apart)));
+    for ((samples, burst), apart) in cases {
         let mut rates = [Vec::new(), Vec::new()];
         let rounds = if quick { ROUNDS.div_ceil(4) } else { ROUNDS };
         for round in 0..rounds {
@@ -49,7 +58,7 @@ pub(crate) fn run(quick: bool) -> Result<(), String> {
             let mut turns = [0, 1];
             turns.rotate_left(round % 2);
             for turn in turns {
-                rates[turn].push(one(samples, burst, turn == 1)?);
+                rates[turn].push(one(samples, burst, turn == 1, apart)?);
             }
         }
         let medians = [median(&rates[0]), median(&rates[1])];
@@ -61,7 +70,8 @@ pub(crate) fn run(quick: bool) -> Result<(), String> {
                 _ => format!("{:.1} % of the plain receiver", medians[1] / medians[0] * 100.0),
             };
             let traffic = format!("{samples} bytes, {burst} a call");
-            println!("| {traffic} | {name} | {} | {} | {against} |", figure.n, cells.join(" | "));
+            let place = if apart { "one each" } else { "the scheduler's choice" };
+            println!("| {traffic} | {place} | {name} | {} | {} | {against} |", figure.n, cells.join(" | "));
         }
     }
     println!();
@@ -69,7 +79,7 @@ pub(crate) fn run(quick: bool) -> Result<(), String> {
 }
 
 /// The rate at which one receiver got samples.
-fn one(samples: usize, burst: usize, ours: bool) -> Result<f64, String> {
+fn one(samples: usize, burst: usize, ours: bool, apart: bool) -> Result<f64, String> {
     let told = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(told("bind a port"))?;
     let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(told("bind a port"))?;
@@ -79,8 +89,15 @@ fn one(samples: usize, burst: usize, ours: bool) -> Result<f64, String> {
         send_in_segments(&sender, HEADER + samples).map_err(told("set UDP_SEGMENT"))?;
     }
     let (stop, all_sent) = (AtomicBool::new(false), AtomicBool::new(false));
+    let cpus = Host.affinity().0;
+    let place = |cpu: Option<&Cpu>| {
+        let cpu = cpu.filter(|_| apart && cpus.len() > 1)?;
+        Held::take(&Host, Wish::Affinity(CpuSet(vec![*cpu]))).ok()
+    };
     std::thread::scope(|scope| {
+        let _receiver = place(cpus.last());
         let sending = scope.spawn(|| {
+            let _sender = place(cpus.first());
             let sent = flood(&sender, samples, burst, &stop);
             // Release: pairs with the Acquire of the source, which has then got the last datagrams.
             all_sent.store(true, Ordering::Release);
@@ -182,6 +199,10 @@ fn source(socket: UdpSocket, stop: &AtomicBool, sent: &AtomicBool) -> Result<(f6
         match next {
             Next::Readable(_) => producer.notifier().wait(source.descriptor(), Nanos::from_millis(200)),
             Next::Ended(end) => return Err(format!("receive: the source ended ({end:?})")),
+            // As the thread does that serves a source in a recording.
+            Next::At(when) if when - Host.monotonic() > TOO_SHORT_TO_SLEEP => {
+                std::thread::sleep((when - Host.monotonic()).try_into().unwrap_or_default());
+            }
             Next::At(_) | Next::Room => {}
         }
         if let Some(rate) = rate.filter(|_| all && matches!(next, Next::Readable(_))) {

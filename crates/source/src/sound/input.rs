@@ -429,6 +429,7 @@ impl Source for SoundInput {
             lost_bytes: self.lost * frame_bytes,
             fifo_bytes: self.waiting() * frame_bytes,
             fifo_high_water_bytes: self.most_waiting * frame_bytes,
+            pauses: 0,
         }
     }
 }

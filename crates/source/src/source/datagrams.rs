@@ -23,7 +23,7 @@ pub(super) const MOST_DATAGRAM_BYTES: usize = 65_536;
 pub(super) const MOST_JOINED: u64 = 128;
 
 /// Messages of one call. More would save nothing that can be measured, and leave the caches.
-const MOST_MESSAGES: usize = 32;
+pub(super) const MOST_MESSAGES: usize = 32;
 
 /// From one message to the next in the buffer: not a power of two, because then the beginnings of all would share a set of the cache.
 const STRIDE: usize = MOST_DATAGRAM_BYTES + 1088;
@@ -87,6 +87,11 @@ impl Batch {
             next: 0,
             taken: 0,
         }
+    }
+
+    /// How many messages the last call brought.
+    pub(super) fn messages(&self) -> usize {
+        self.messages.len()
     }
 
     /// Takes the next datagram, in the order in which they came.

@@ -44,18 +44,23 @@
 //! dropped, which is the least that it can be. Everywhere else the numbers say how many are missing. A stream without numbers is never
 //! joined, because there the kernel's count is the only evidence.
 //!
+//! While datagrams come fast, more than 40,000 messages a second, the source lets several gather in the kernel's buffer: for at most
+//! [`MOST_PAUSE`] after it has emptied the buffer. So the kernel need not wake the receiver for each of them. [`SourceCounters::pauses`] counts how
+//! often it did. A slower stream is taken as soon as it comes.
+//!
 //! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are put into the ring. If the ring is
 //! full, datagrams stay in the receive buffer until it overflows.
 
+mod pace;
 mod sequence;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd as _, BorrowedFd};
 
-use hairspring_machine::{Instant, Nanos};
+use hairspring_machine::{Host, Instant, Machine as _, Nanos};
 
-use super::datagrams::{Batch, MOST_DATAGRAM_BYTES, MOST_JOINED, Received};
+use super::datagrams::{Batch, MOST_DATAGRAM_BYTES, MOST_JOINED, MOST_MESSAGES, Received};
 use super::descriptor;
 use super::reader::{StreamInfo, failed};
 use super::{End, FrameStamp, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription, StampTime};
@@ -63,6 +68,9 @@ use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{ByteRate, Bytes};
 
+use pace::Pace;
+
+pub use pace::MOST_PAUSE;
 pub use sequence::{MOST_HEADER_BYTES, Sequence};
 
 /// Most bytes that one call moves.
@@ -91,6 +99,8 @@ pub struct UdpSource {
     peer: Peer,
     /// What the last call of the kernel brought.
     batch: Batch,
+    /// How fast it came.
+    pace: Pace,
     /// Whether the kernel may join datagrams, and so counts as one what may be [`MOST_JOINED`].
     joined: bool,
     /// Received samples that wait for room, in order; the bytes before `placed` are in the ring.
@@ -199,15 +209,17 @@ impl UdpSource {
         let joined = sequence.is_some() && descriptor::join_datagrams(&socket);
         let header_bytes = header_bytes.unwrap_or_else(|| sequence.map_or(0, Sequence::end)) as usize;
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let fifo = descriptor::receive_buffer(&socket, fifo);
         let held = if sequence.is_some() { CONFIRM as usize * MOST_DATAGRAM_BYTES } else { MOST_DATAGRAM_BYTES };
         Ok(Self {
             about,
-            fifo: descriptor::receive_buffer(&socket, fifo),
+            fifo,
             socket,
             sequence,
             header_bytes,
             peer: if from.is_empty() { Peer::First } else { Peer::Named(from) },
             batch: Batch::new(),
+            pace: Pace::new(fifo),
             joined,
             // Address space only, until it is used.
             ready: Vec::with_capacity(held),
@@ -463,8 +475,8 @@ impl UdpSource {
         all
     }
 
-    /// Waits, because the kernel has no more datagrams.
-    fn drained(&mut self, now: Instant, ring: &mut Producer) -> Next {
+    /// Waits, because the kernel has no more datagrams. `began` is when the call began by this computer's clock; `now` was passed to it.
+    fn drained(&mut self, now: Instant, began: Instant, ring: &mut Producer) -> Next {
         let behind = match self.payload_bytes {
             Some(_) if self.was_full || self.stopping.is_some() => descriptor::drops(&self.socket),
             _ => None,
@@ -477,7 +489,11 @@ impl UdpSource {
         }
         // Drops at the end of the queue show with the next datagram, so the reason is kept until then.
         self.was_full &= behind > 0;
-        Next::Readable(now + PATIENCE)
+        match self.pace.pause(now) {
+            // This call has taken time since `now`.
+            Some(pause) => Next::At(now + (Host.monotonic() - began) + pause),
+            None => Next::Readable(now + PATIENCE),
+        }
     }
 
     /// Waits for room.
@@ -519,7 +535,10 @@ impl Source for UdpSource {
     }
 
     fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
+        let began = Host.monotonic();
         let mut moved = 0;
+        // Whether a call of the kernel has just brought fewer messages than it could, because there were no more.
+        let mut is_short = false;
         while self.ended.is_none() && moved < MOST_PER_CALL {
             if self.wanted() == 0 {
                 return self.end(End::Finished);
@@ -537,16 +556,19 @@ impl Source for UdpSource {
                 return self.full(now);
             }
             let Some(received) = self.batch.next() else {
-                if self.stopping == Some(0) {
-                    return self.drained(now, ring);
+                // At a stop it must be sure that the kernel's buffer is empty: a signal makes a batch short, too.
+                if is_short && self.stopping.is_none() || self.stopping == Some(0) {
+                    return self.drained(now, began, ring);
                 }
                 match self.batch.receive(&self.socket) {
                     Ok(bytes) => {
+                        self.pace.took(self.batch.messages(), bytes);
+                        is_short = self.batch.messages() < MOST_MESSAGES;
                         moved += bytes;
                         self.stopping = self.stopping.map(|left| left.saturating_sub(bytes));
                         self.batch_was_full = self.was_full;
                     }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.drained(now, ring),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.drained(now, began, ring),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return self.end(failed(&error)),
                 }
@@ -588,6 +610,7 @@ impl Source for UdpSource {
             produced_bytes: self.committed + self.lost,
             lost_bytes: self.lost,
             ignored: self.ignored,
+            pauses: self.pace.pauses(),
             ..SourceCounters::default()
         }
     }

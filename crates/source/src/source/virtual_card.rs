@@ -309,6 +309,7 @@ impl Source for VirtualCard {
             lost_bytes: self.fifo.lost() * self.grain_bytes,
             fifo_bytes: self.fifo.fill() * self.grain_bytes,
             fifo_high_water_bytes: self.fifo.high_water() * self.grain_bytes,
+            pauses: 0,
         }
     }
 }

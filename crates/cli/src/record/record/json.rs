@@ -4,6 +4,7 @@ use hairspring_record::series::SeriesSummary;
 use hairspring_record::session::Recorded;
 use hairspring_record::store::{Direct, Fallback};
 use hairspring_ring::{ByteRate, Bytes};
+use hairspring_source::udp::MOST_PAUSE;
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 
@@ -52,6 +53,8 @@ fn card(card: &Recorded, request: &Request, number: usize) -> Value {
         "recorder_cpu_ns": card.recorder_cpu.count(),
         "checksum_ns": outcome.checksum_time.count(),
         "source_cpu_ns": card.source_cpu.count(),
+        "receive_pauses": card.pauses,
+        "receive_pause_most_ns": (card.pauses > 0).then(|| MOST_PAUSE.count()),
         "files": files([card]),
         "began": card.began.map(|began| json!({
             "realtime_ns": began.realtime.count(),

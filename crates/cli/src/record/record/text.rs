@@ -8,6 +8,7 @@ use hairspring_record::session::Recorded;
 use hairspring_record::store::{Direct, Fallback};
 use hairspring_ring::memory::Granted;
 use hairspring_ring::{ByteRate, Bytes};
+use hairspring_source::udp::MOST_PAUSE;
 use hairspring_time::Nanos;
 
 use super::request::Request;
@@ -68,6 +69,11 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str, verbose: bool) {
     let mut remarks = outcome.ignored.remarks();
     remarks.extend(outcome.missed.remarks());
     listing.facts("not used", &remarks);
+    if card.pauses > 0 {
+        let (times, pause) = (grouped(card.pauses), span(MOST_PAUSE));
+        let told = format!("fast, so {times} times datagrams were left in the kernel's buffer until several had come, for {pause} at most");
+        listing.fact("datagrams", &told);
+    }
     account::text(listing, ledger, &outcome.gaps, layout);
     let full = percent(outcome.high_water.0, outcome.buffer.0);
     listing.fact("buffer", &format!("{full} full at most, of {}", pages(outcome.buffer, &card.granted)));
