@@ -17,6 +17,7 @@ pub(crate) enum Exit {
     Disturbed,
     Cannot,
     NotShown,
+    OutOfSpace,
     NotSet,
     CannotRun,
     NotFound,
@@ -36,7 +37,7 @@ struct Row {
 }
 
 /// Every exit. The first three can end every command, the others only those that they name.
-const TABLE: [Row; 16] = [
+const TABLE: [Row; 17] = [
     Row {
         exit: Exit::Success,
         code: 0,
@@ -137,6 +138,12 @@ const TABLE: [Row; 16] = [
             ("plan", "no margin is left, or a figure is missing"),
             ("doctor", "the unchanged computer differs from itself, so there is no conclusion"),
         ],
+    },
+    Row {
+        exit: Exit::OutOfSpace,
+        code: 12,
+        meaning: "ended before its time, in order and without loss, because too little space was free",
+        of: &[("record", "less than --free, or not enough for the next segment")],
     },
     Row {
         exit: Exit::NotSet,
@@ -261,14 +268,14 @@ mod tests {
         let mut codes: Vec<u8> = TABLE.iter().map(|row| row.exit.code()).collect();
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 125, 126, 127, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 125, 126, 127, 130]);
     }
 
     #[test]
     fn a_command_has_the_common_codes_and_its_own() {
         let codes = |command| codes_of(command).into_iter().map(|(code, _)| code).collect::<Vec<_>>();
         assert_eq!(codes("clock"), [0, 1, 2]);
-        assert_eq!(codes("record"), [0, 1, 2, 4, 5, 7, 130]);
+        assert_eq!(codes("record"), [0, 1, 2, 4, 5, 7, 12, 130]);
         assert_eq!(codes_of("record")[0].1, "success: the recording is complete, or was stopped without loss");
     }
 }

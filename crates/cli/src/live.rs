@@ -68,6 +68,15 @@ impl Live {
         }
     }
 
+    /// Says something that must not be missed, above the line, also if nothing else is shown.
+    pub(crate) fn say(&self, text: &str) {
+        match &self.way {
+            Way::Terminal(bar) => bar.println(format!("hairspring: {text}")),
+            // A log that is full or gone must not end the command.
+            Way::Silent | Way::Log => drop(writeln!(std::io::stderr().lock(), "hairspring: {text}")),
+        }
+    }
+
     /// Removes the line from the terminal.
     pub(crate) fn end(self) {
         if let Way::Terminal(bar) = self.way {

@@ -31,7 +31,7 @@ pub mod retention;
 use std::path::{Path, PathBuf};
 
 pub use recorder::{SegmentLength, SeriesRecorder, SeriesSummary};
-pub use retention::Retention;
+pub use retention::{Retention, RoomLeft};
 
 /// The ending of the index.
 pub const INDEX_ENDING: &str = ".hairspring-series";

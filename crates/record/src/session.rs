@@ -142,6 +142,8 @@ pub struct RecordProgress {
     pub status: Status,
     /// The number of the present segment, if it is a series.
     pub segment: Option<u32>,
+    /// The free space on the fullest target, while it is less than twice the limit at which the series ends.
+    pub low_space: Option<Bytes>,
     /// The time since its first frame.
     pub elapsed: Nanos,
     /// How long it has been waiting for its first data; `None` once they have come.
@@ -211,6 +213,8 @@ struct Board {
     bounds: SharedBounds,
     /// Free space in the file systems of all targets, or [`NOT_SAID`].
     free_bytes: AtomicU64,
+    /// Free space on the fullest target, while it is low and ends a series, or [`NOT_SAID`].
+    low_bytes: AtomicU64,
     ended: OnceLock<Instant>,
 }
 
@@ -465,7 +469,9 @@ fn shown_progress(shown: &Shown, start: Instant, now: Instant) -> RecordProgress
     let waits = began.is_none().then(|| now - start);
     // Relaxed: a figure for people.
     let segment = board.segment.load(Ordering::Relaxed).checked_sub(1).and_then(|number| u32::try_from(number).ok());
-    RecordProgress { description, status, segment, elapsed, waits, wanted, tap, external }
+    // Relaxed: likewise.
+    let low_space = Some(board.low_bytes.load(Ordering::Relaxed)).filter(|low| *low != NOT_SAID).map(Bytes);
+    RecordProgress { description, status, segment, low_space, elapsed, waits, wanted, tap, external }
 }
 
 /// Makes the ring and the recorder of a card.
@@ -494,7 +500,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     let clock_page = watched::state(&mut producer, &description, id, &input.channels);
     let tap = consumer.tap().map(Arc::new);
     let folders = input.targets.iter().map(|base| hairspring_file::folder_of(base).to_owned()).collect();
-    let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
+    let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), low_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
     let notes = sync_channel(MOST_NOTES);
     let recorder = match config.series {
         Some(_) if gate.is_some() => return Err(RecordError::TriggeredSeries),
@@ -575,6 +581,8 @@ fn drive(recorder: &mut Writer, board: &Board, now: &dyn Fn() -> Instant, notes:
 fn status_of(recorder: &Writer, board: &Board) -> Status {
     // Relaxed: as below.
     board.segment.store(recorder.segment().map_or(0, |number| u64::from(number) + 1), Ordering::Relaxed);
+    // Relaxed: likewise.
+    board.low_bytes.store(recorder.low_space().map_or(NOT_SAID, |low| low.0), Ordering::Relaxed);
     // Relaxed: a figure for people.
     let free = Some(board.free_bytes.load(Ordering::Relaxed)).filter(|free| *free != NOT_SAID);
     recorder.status(board.counters(), free.map(Bytes))

@@ -6,7 +6,7 @@ use hairspring_machine::{Instant, Nanos};
 
 use super::index::IndexRecord;
 use super::keeper::{Dropped, Keeper, StoreMaker};
-use super::segment_base;
+use super::{RoomLeft, segment_base};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
 use crate::clock::ClockRecord;
@@ -27,8 +27,8 @@ pub struct ClosedSegment {
     pub dropped: Dropped,
     /// How many closed segments are there now.
     pub kept: usize,
-    /// Why the recording must stop, if it must.
-    pub stop: Option<String>,
+    /// How much room there is now.
+    pub room: RoomLeft,
     /// What went wrong with the index, the collection or a deletion.
     pub troubles: Vec<String>,
 }
@@ -61,8 +61,8 @@ pub trait Hands: Send {
     /// Waits until the segment under way is closed; `None` if there is none. Blocks.
     fn finish(&mut self, now: Instant) -> Option<ClosedSegment>;
 
-    /// Why retention wants the recording to stop, looked at now and then.
-    fn stop(&mut self) -> Option<String>;
+    /// How much room there was when it was looked at last.
+    fn room(&mut self) -> RoomLeft;
 }
 
 /// What all segments of a series have in common.
@@ -168,15 +168,14 @@ impl Workshop {
         let ledger = &outcome.ledger;
         let (stored_bytes, lost_bytes) = (ledger.stored_bytes, ledger.lost_bytes);
         self.keeper.closed(number, id, first, end, stored_bytes, lost_bytes, outcome.verdict, at);
-        let stop = self.sweep();
+        let room = self.sweep();
         let (dropped, kept, troubles) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.troubles());
-        ClosedSegment { number, outcome, dropped, kept, stop, troubles }
+        ClosedSegment { number, outcome, dropped, kept, room, troubles }
     }
 
-    /// Applies the retention. Returns why the recording must stop, if it must. Blocks.
-    pub fn sweep(&mut self) -> Option<String> {
-        let free = self.keeper.sweep((self.template.beginning)().realtime)?;
-        Some(format!("only {free} are free, less than asked for: free space, or allow to make room"))
+    /// Applies the retention. Returns how much room there is. Blocks.
+    pub fn sweep(&mut self) -> RoomLeft {
+        self.keeper.sweep((self.template.beginning)().realtime)
     }
 
     /// The index and the collection.
@@ -241,7 +240,7 @@ impl Hands for Inline {
         }
     }
 
-    fn stop(&mut self) -> Option<String> {
+    fn room(&mut self) -> RoomLeft {
         self.workshop.sweep()
     }
 }

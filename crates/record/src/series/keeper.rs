@@ -15,7 +15,7 @@ use hairspring_ring::units::{Bytes, Frames};
 use super::collection::{self, CollectionEntry, MOST_STREAMS};
 use super::deletion::{self, Owner};
 use super::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
-use super::retention::{Candidate, Due, Retention};
+use super::retention::{Candidate, Due, Retention, RoomLeft};
 use super::{collection_of, index_of, pin_of, segment_base};
 use crate::journal::RecordingId;
 use crate::ledger::RecordingVerdict;
@@ -174,11 +174,10 @@ impl Keeper {
         self.note("describe the series", described);
     }
 
-    /// Deletes what need not be kept any more. Returns the free space if the recording must stop for it. Blocks, for long where much is
-    /// deleted.
-    pub fn sweep(&mut self, now: Nanos) -> Option<Bytes> {
+    /// Deletes what need not be kept any more. Returns how much room there is. Blocks, for long where much is deleted.
+    pub fn sweep(&mut self, now: Nanos) -> RoomLeft {
         if !self.retention.is_set() {
-            return None;
+            return RoomLeft::Enough;
         }
         loop {
             let free = self.retention.free.and_then(|_| self.free_bytes());
@@ -186,9 +185,10 @@ impl Keeper {
             match self.retention.due(&candidates, now, free, self.making_room) {
                 Due::Nothing => {
                     self.making_room = false;
-                    return None;
+                    let low = free.filter(|free| self.retention.is_low(*free));
+                    return low.map_or(RoomLeft::Enough, RoomLeft::Low);
                 }
-                Due::Stop(free) => return Some(free),
+                Due::Stop(free) => return RoomLeft::Short(free),
                 Due::Delete(number) => {
                     self.making_room = free.is_some();
                     self.drop_segment(number, now);

@@ -18,17 +18,18 @@ use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::SourceCounters;
 
+use super::RoomLeft;
 use super::hands::{ClosedSegment, Hands, NextSegment};
 use crate::beginning::Beginning;
 use crate::clock::ClockNote;
 use crate::journal::GapBounds;
 use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recorder::{Outcome, Recorder, Status, Step};
+use crate::recorder::{Outcome, Recorder, RecorderError, Status, Step};
 use crate::store::Direct;
 
 /// How often the hands are asked while they have something to do.
 const ASK_EVERY: Nanos = Nanos::from_millis(5);
-/// How often it is asked whether the recording must stop for space.
+/// How often the free space is asked for.
 const SPACE_EVERY: Nanos = Nanos::from_secs(1);
 /// The most gaps in the result of a series; the segments have all.
 const MOST_GAPS: usize = 10_000;
@@ -72,6 +73,10 @@ pub struct SeriesSummary {
     pub last_number: u32,
     /// Why the recording ended before its time, if it did.
     pub stopped: Option<String>,
+    /// Whether it ended so because too little space was free.
+    pub is_out_of_space: bool,
+    /// The least free space that was seen, if it was less than twice the limit at any time.
+    pub least_free: Option<Bytes>,
     /// What went wrong beside the recording: with the index, the collection, a deletion.
     pub troubles: Vec<String>,
 }
@@ -101,13 +106,15 @@ struct Sums {
     closing_bytes: Option<[u64; 3]>,
     totals: Totals,
     summary: SeriesSummary,
+    /// The free space, while it is less than twice the limit.
+    low: Option<Bytes>,
 }
 
 impl Sums {
     /// Enters a segment that was closed.
     fn enter(&mut self, closed: ClosedSegment) {
         self.closing_bytes = None;
-        let ClosedSegment { number, outcome, dropped, kept, stop, troubles } = closed;
+        let ClosedSegment { number, outcome, dropped, kept, room, troubles } = closed;
         let totals = &mut self.totals;
         let ledger = &outcome.ledger;
         totals.stored_bytes += ledger.stored_bytes;
@@ -115,8 +122,8 @@ impl Sums {
         totals.lost_bytes += ledger.lost_bytes;
         totals.left_out_bytes += ledger.left_out_bytes - ledger.earlier_bytes;
         totals.all_gaps += outcome.gaps.len() as u64;
-        let room = MOST_GAPS.saturating_sub(totals.gaps.len());
-        totals.gaps.extend(outcome.gaps.iter().take(room));
+        let more = MOST_GAPS.saturating_sub(totals.gaps.len());
+        totals.gaps.extend(outcome.gaps.iter().take(more));
         totals.worst_stall = totals.worst_stall.max(outcome.worst_stall);
         totals.checksum_time += outcome.checksum_time;
         totals.is_direct = Some(match (totals.is_direct, outcome.direct) {
@@ -135,8 +142,22 @@ impl Sums {
                 self.summary.troubles.push(trouble);
             }
         }
-        if let Some(why) = stop {
-            self.stop(why);
+        self.enter_room(room);
+    }
+
+    /// Enters how much room there is, and ends the recording if it is too little.
+    fn enter_room(&mut self, room: RoomLeft) {
+        self.low = match room {
+            RoomLeft::Enough => None,
+            RoomLeft::Low(free) | RoomLeft::Short(free) => Some(free),
+        };
+        let summary = &mut self.summary;
+        summary.least_free = summary.least_free.into_iter().chain(self.low).min();
+        if let RoomLeft::Short(free) = room
+            && summary.stopped.is_none()
+        {
+            summary.is_out_of_space = true;
+            self.stop(format!("only {free} are free, less than asked for: free space, or allow to make room"));
         }
     }
 
@@ -174,8 +195,8 @@ pub struct SeriesRecorder {
     number: u32,
     /// Whether the next segment is being made.
     asked: bool,
-    /// Why it could not be made, and when it is tried again.
-    refused: Option<(String, Instant)>,
+    /// Why it could not be made, whether space was missing, and when it is tried again.
+    refused: Option<(String, bool, Instant)>,
     /// When the present segment began.
     since: Option<Instant>,
     /// Whether the present cut is overdue.
@@ -195,7 +216,7 @@ impl SeriesRecorder {
     ) -> Self {
         let summary = SeriesSummary { first_number: number, last_number: number, ..SeriesSummary::default() };
         let first_frame = first.first_frame();
-        let sums = Sums { layout, first: first_frame, closing_bytes: None, totals: Totals::default(), summary };
+        let sums = Sums { layout, first: first_frame, closing_bytes: None, totals: Totals::default(), summary, low: None };
         Self {
             current: first,
             next: None,
@@ -239,7 +260,7 @@ impl SeriesRecorder {
         self.ask(now);
         let since = *self.since.get_or_insert(now);
         let is_stopped = self.sums.summary.stopped.is_some();
-        let may_ask = self.refused.as_ref().is_none_or(|(_, again)| now >= *again);
+        let may_ask = self.refused.as_ref().is_none_or(|(.., again)| now >= *again);
         if !self.asked && may_ask && self.next.is_none() && self.sums.closing_bytes.is_none() && !is_stopped {
             self.asked = true;
             self.hands.prepare(self.number + 1);
@@ -270,7 +291,10 @@ impl SeriesRecorder {
         match self.hands.prepared() {
             Some(Ok(next)) => (self.next, self.asked, self.refused) = (Some(next), false, None),
             // The present segment goes on to its end; there may be room by then.
-            Some(Err(error)) => (self.asked, self.refused) = (false, Some((error.to_string(), now + SPACE_EVERY))),
+            Some(Err(error)) => {
+                let is_for_space = matches!(error, RecorderError::NoSpace(..));
+                (self.asked, self.refused) = (false, Some((error.to_string(), is_for_space, now + SPACE_EVERY)));
+            }
             None => {}
         }
         if let Some(closed) = self.hands.closed(now) {
@@ -278,9 +302,8 @@ impl SeriesRecorder {
         }
         if now - self.asked_space >= SPACE_EVERY {
             self.asked_space = now;
-            if let Some(why) = self.hands.stop() {
-                self.sums.stop(why);
-            }
+            let room = self.hands.room();
+            self.sums.enter_room(room);
         }
     }
 
@@ -297,7 +320,8 @@ impl SeriesRecorder {
             Some(blocks) if may => self.current.cut_after(blocks),
             due => {
                 let late = due.is_some_and(|blocks| self.current.blocks_taken() >= blocks);
-                if let (true, Some((why, _))) = (late, &self.refused) {
+                if let (true, Some((why, is_for_space, _))) = (late, &self.refused) {
+                    sums.summary.is_out_of_space |= *is_for_space && sums.summary.stopped.is_none();
                     sums.stop(format!("the next segment could not be made: {why}"));
                 }
                 if late && !std::mem::replace(&mut self.overdue, true) {
@@ -351,6 +375,11 @@ impl SeriesRecorder {
             gaps: status.gaps + totals.all_gaps,
             ..status
         }
+    }
+
+    /// The free space, while it is less than twice the limit at which the recording ends.
+    pub fn low_space(&self) -> Option<Bytes> {
+        self.sums.low
     }
 
     /// The number of the present segment.

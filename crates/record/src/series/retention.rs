@@ -43,6 +43,18 @@ pub enum Due {
     Stop(Bytes),
 }
 
+/// How much room there is, by the limit of free space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RoomLeft {
+    /// Enough, or nobody asked.
+    #[default]
+    Enough,
+    /// So many bytes are free, less than twice the limit: the recording will end soon.
+    Low(Bytes),
+    /// So many bytes are free, less than the limit: the recording must end.
+    Short(Bytes),
+}
+
 impl Retention {
     /// How much more than the limit is made free at once, as a part of the limit.
     const MORE: u64 = 10;
@@ -69,6 +81,11 @@ impl Retention {
             None if free < least => Due::Stop(free),
             None => Due::Nothing,
         }
+    }
+
+    /// Whether users must be warned of so much free space: it is less than twice the limit, and nothing will be deleted for more.
+    pub fn is_low(&self, free: Bytes) -> bool {
+        !self.makes_room && self.free.is_some_and(|least| free.0 < least.0.saturating_mul(2))
     }
 
     /// Whether anything is bounded.
@@ -124,5 +141,13 @@ mod tests {
         due(room, &[1, 2], 110, true, Due::Nothing);
         due(room, &[1, 2], 105, false, Due::Nothing);
         due(room, &[], 99, true, Due::Stop(Bytes(99)));
+    }
+
+    #[test]
+    fn free_space_is_low_from_twice_the_limit_on_unless_room_is_made() {
+        let free = Retention { free: Some(Bytes(100)), ..Retention::default() };
+        assert!(free.is_low(Bytes(199)) && !free.is_low(Bytes(200)));
+        assert!(!Retention { makes_room: true, ..free }.is_low(Bytes(1)));
+        assert!(!Retention::default().is_low(Bytes(0)));
     }
 }

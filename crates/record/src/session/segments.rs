@@ -23,7 +23,7 @@ use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Workshop
 use crate::series::index::SeriesIndex;
 use crate::series::keeper::Keeper;
 use crate::series::recover::{InOrder, put_in_order};
-use crate::series::{Retention, SegmentLength, SeriesRecorder};
+use crate::series::{Retention, RoomLeft, SegmentLength, SeriesRecorder};
 use crate::sigmf::SegmentOf;
 use crate::store::best;
 use crate::store::plain::PlainStore;
@@ -237,7 +237,7 @@ pub(super) struct ThreadHands {
     closed: Option<ClosedSegment>,
     /// Jobs whose result has not come.
     under_way: usize,
-    stop: Arc<Mutex<Option<String>>>,
+    room: Arc<Mutex<RoomLeft>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -245,12 +245,12 @@ impl ThreadHands {
     fn start(workshop: Workshop) -> std::io::Result<Self> {
         let (jobs, work) = channel();
         let (results, done) = channel();
-        let stop = Arc::new(Mutex::new(None));
-        let told = Arc::clone(&stop);
+        let room = Arc::new(Mutex::new(RoomLeft::Enough));
+        let told = Arc::clone(&room);
         let thread = std::thread::Builder::new()
             .name("segments".to_owned())
             .spawn(move || work_on(workshop, &work, &results, &told))?;
-        Ok(Self { jobs: Some(jobs), done, made: None, closed: None, under_way: 0, stop, thread: Some(thread) })
+        Ok(Self { jobs: Some(jobs), done, made: None, closed: None, under_way: 0, room, thread: Some(thread) })
     }
 
     fn give(&mut self, job: Job) {
@@ -286,7 +286,7 @@ impl ThreadHands {
 }
 
 /// The thread: one job after the other, and the retention in between.
-fn work_on(mut workshop: Workshop, jobs: &Receiver<Job>, done: &Sender<Done>, stop: &Mutex<Option<String>>) {
+fn work_on(mut workshop: Workshop, jobs: &Receiver<Job>, done: &Sender<Done>, room: &Mutex<RoomLeft>) {
     loop {
         let result = match jobs.recv_timeout(SWEEP_EVERY) {
             Ok(Job::Make(number)) => Done::Made(workshop.make(number)),
@@ -294,12 +294,13 @@ fn work_on(mut workshop: Workshop, jobs: &Receiver<Job>, done: &Sender<Done>, st
                 while let Step::Wait(until) = old.step(monotonic(), counters) {
                     old.wait(until);
                 }
-                Done::Closed(Box::new(workshop.close(number, old, next, monotonic(), counters)))
+                let closed = workshop.close(number, old, next, monotonic(), counters);
+                *room.lock().unwrap_or_else(PoisonError::into_inner) = closed.room;
+                Done::Closed(Box::new(closed))
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(why) = workshop.sweep() {
-                    stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
-                }
+                let now = workshop.sweep();
+                *room.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => return,
@@ -342,8 +343,9 @@ impl Hands for ThreadHands {
         self.closed.take()
     }
 
-    fn stop(&mut self) -> Option<String> {
-        self.stop.try_lock().ok()?.clone()
+    fn room(&mut self) -> RoomLeft {
+        // The thread holds the lock for no longer than it takes to store a value.
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -73,6 +73,11 @@ impl Writer {
         if let Self::Series(series, ..) = self { Some(series.number()) } else { None }
     }
 
+    /// The free space, while it is less than twice the limit of a series.
+    pub(super) fn low_space(&self) -> Option<Bytes> {
+        if let Self::Series(series, ..) = self { series.low_space() } else { None }
+    }
+
     pub(super) fn finish(self, now: Instant, counters: SourceCounters) -> (Outcome, Option<SeriesSummary>) {
         match self {
             Self::One(recorder) => (recorder.finish(now, counters), None),

@@ -359,10 +359,24 @@ fn a_disk_that_is_full_between_two_segments_ends_the_series_in_order() {
     let Run { disk, ended, .. } = run(&case, Image::default(), |_, _| {});
     let (outcome, summary) = ended.expect("recorded");
     assert!(summary.stopped.as_ref().is_some_and(|why| why.contains("free")), "{summary:?}");
+    assert!(summary.is_out_of_space && summary.least_free.is_some_and(|least| least.0 < 2_000_000_000), "{summary:?}");
     assert_eq!(outcome.verdict, RecordingVerdict::Stopped, "{}", outcome.reason);
     assert!(outcome.ledger.holds() && outcome.ledger.lost_bytes == 0, "{:?}", outcome.ledger);
     let (_, whole) = verified(&disk, "a/x");
     assert_eq!((&whole.faults[..], whole.bytes.0), (&[] as &[String], outcome.ledger.stored_bytes));
+}
+
+#[test]
+fn less_than_twice_the_limit_of_free_space_is_warned_of_and_ends_nothing() {
+    let script = DiskScript { capacity: Some(Bytes(100_000_000_000)), ..Case::default().script };
+    for (least, is_low) in [(60_000_000_000, true), (10_000_000_000, false)] {
+        let retention = Retention { free: Some(Bytes(least)), ..Retention::default() };
+        let case = Case { frames: 60_000, retention, script: script.clone(), ..Case::default() };
+        let (outcome, summary) = run(&case, Image::default(), |_, _| {}).ended.expect("recorded");
+        assert_eq!(outcome.verdict, RecordingVerdict::Complete, "{}", outcome.reason);
+        assert!(summary.stopped.is_none() && !summary.is_out_of_space, "{summary:?}");
+        assert_eq!(summary.least_free.is_some(), is_low, "{summary:?}");
+    }
 }
 
 /// Recovers what a crash left; checks that a second run has nothing to do, and that everything that is there is what was produced.

@@ -81,6 +81,8 @@ fn series(series: &SeriesSummary) -> Value {
         "overdue_cuts": series.overdue_cuts,
         "cut_high_water_bytes": series.cut_high_water.0,
         "stopped": series.stopped,
+        "out_of_space": series.is_out_of_space,
+        "low_space_bytes": series.least_free.map(|least| least.0),
         "troubles": series.troubles,
     })
 }

@@ -197,6 +197,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let inputs = request.open()?;
     let mut live = Live::new(arguments.quiet);
     let mut levels = arguments.monitor.then(Levels::default);
+    let mut warned = false;
     let recorded = session::record(inputs, request.config(), &stop, &mut |cards| {
         if let Some(external) = &mut external {
             external.hand_over(cards);
@@ -205,6 +206,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             taps.hand_over(cards);
         }
         let Some(first) = cards.first() else { return };
+        if !warned && let Some(free) = cards.iter().filter_map(|card| card.low_space).min() {
+            warned = true;
+            arguments.segments.warning(free).iter().for_each(|warning| live.say(warning));
+        }
         live.show(first.elapsed, || {
             let standing = progress::line(cards, request.length(), request.config().wait);
             levels.as_mut().map_or_else(|| standing.clone(), |levels| format!("{standing}  {}", levels.look(cards)))
@@ -220,8 +225,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     // Relaxed: a plain flag.
     Ok(match waited_in_vain(arguments, &recorded, stop.load(Ordering::Relaxed)) {
         true => Exit::NoData,
+        false if is_out_of_space(&recorded) => Exit::OutOfSpace,
         false => worst(&recorded).into(),
     })
+}
+
+/// Whether too little free space ended the recording of a card, and nothing was lost.
+fn is_out_of_space(recorded: &[Recorded]) -> bool {
+    let ended = recorded.iter().any(|card| card.series.as_ref().is_some_and(|series| series.is_out_of_space));
+    ended && worst(recorded) <= RecordingVerdict::Stopped
 }
 
 /// Whether the time of `--wait` passed before the first data of a card came.

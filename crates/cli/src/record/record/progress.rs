@@ -56,6 +56,9 @@ pub(crate) fn line(cards: &[RecordProgress], length: Option<Nanos>, wait: Option
     if let Some(left) = free.zip(rate).and_then(|(free, rate)| rate.time_for(free)) {
         parts.push(format!("disk {}", clock(left)));
     }
+    if let Some(free) = cards.iter().filter_map(|card| card.low_space).min() {
+        parts.push(format!("LOW SPACE, {free} free"));
+    }
     parts.extend(waiting);
     parts.join("  ")
 }

@@ -27,7 +27,7 @@ pub(crate) struct SegmentArguments {
     /// Keep so many bytes in closed segments, and delete the oldest ones beyond
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, requires = "segment", allow_hyphen_values = true)]
     keep_bytes: Option<Bytes>,
-    /// End the recording in order when less than this is free on a target's disk
+    /// End the recording in order, with exit code 12, when less than this is free on a target's disk; warn from twice as much on
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, requires = "segment", allow_hyphen_values = true)]
     free: Option<Bytes>,
     /// Go on with the series of this name, or begin it if there is none
@@ -65,6 +65,12 @@ impl SegmentArguments {
             makes_room: self.make_room,
         };
         Ok(Some(SeriesConfig { length, retention, resume: self.resume }))
+    }
+
+    /// What is said once, when so much is free and the recording will end for it.
+    pub(super) fn warning(&self, free: Bytes) -> Option<String> {
+        let limit = self.free.filter(|_| !self.make_room)?;
+        Some(format!("warning: only {free} are free; the recording ends when less than {limit} are: free space, or allow --make-room"))
     }
 
     /// Whether a series of this name may be there.

@@ -129,6 +129,9 @@ fn segments(listing: &mut Listing, series: &SeriesSummary, rate: Option<ByteRate
             &format!("{} longer than asked for: the next files were not ready", grouped(series.overdue_cuts.into())),
         );
     }
+    if let Some(least) = series.least_free {
+        listing.fact("free space", &format!("{} at the least, less than twice the limit of --free", amount(least.0)));
+    }
     listing.facts("troubles", &series.troubles);
 }
 

@@ -80,6 +80,78 @@ fn retention_deletes_the_oldest_segments_and_never_a_pinned_one() {
 }
 
 #[test]
+fn segments_are_kept_for_a_time_after_their_end() {
+    let folder = folder();
+    let asked = ["--card", CARD, "--to", "x", "--segment", "50ms", "--notify", "16KiB", "--for", "60s"];
+    let mut running = begin(folder.path(), &[&asked[..], &["--keep-time", "100ms"]].concat());
+    let start = Instant::now();
+    let is_there = |number: u32| folder.path().join(format!("x-{number:06}.sigmf-meta")).exists();
+    while !is_there(4) || is_there(0) || is_there(1) {
+        assert!(start.elapsed() < PATIENCE, "they are not deleted: {:?}", segments(folder.path()));
+        assert!(running.child().try_wait().expect("it can be asked").is_none(), "it ended too early");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    signal(running.child(), "INT");
+    let report = report(&running.output(), 0);
+    let series = &report["series"];
+    assert!(number(series, "dropped_segments") >= 2 && number(&report, "dropped_bytes") > 0, "{report:#}");
+    let left = segments(folder.path());
+    let newest: Vec<String> = (0..=number(series, "last_number")).map(|number| format!("x-{number:06}")).collect();
+    assert!(!left.is_empty() && newest.ends_with(&left), "the newest are kept: {left:?}");
+    let verified = about(folder.path(), &["verify", "x"], 0);
+    assert_eq!(number(&verified, "proven_bytes"), number(&report, "stored_bytes"), "{verified:#}");
+    refused(
+        folder.path(),
+        &["record", "--card", CARD, "--to", "y", "--segment", "1s", "--keep-time", "0s"],
+        2,
+        "--keep-time",
+    );
+}
+
+/// A series on a disk of 64 MiB, whose card waits for its recorder: what `record` printed and said, its code, and the report of `verify`.
+fn series_on_a_small_disk(options: &str) -> (Value, i32, String, Value) {
+    let card = "--card unpaced:2ch,16bit --buffer 4MiB --notify 256KiB --on-overrun block --to x --segment 2MiB";
+    let record = format!("$0 record {card} {options} --quiet --format json");
+    let output = super::on_a_small_disk("size=64m", &format!("{record}; echo code=$?; $0 verify x --format json"));
+    let (text, said) = (stdout(&output), stderr(&output));
+    let (report, verified) = text.split_once("\ncode=").unwrap_or_else(|| panic!("no code in {text}: {said}"));
+    let (code, verified) = verified.split_once('\n').unwrap_or_else(|| panic!("no report of verify in {text}: {said}"));
+    (json(report), code.parse().expect("a code"), said, json(verified))
+}
+
+#[test]
+fn a_disk_with_too_little_free_space_is_warned_of_and_ends_the_series_with_a_code_of_its_own() {
+    if !super::may_mount("a_disk_with_too_little_free_space_is_warned_of_and_ends_the_series_with_a_code_of_its_own") {
+        return;
+    }
+    let (report, code, said, verified) = series_on_a_small_disk("--free 16MiB --frames 100_000_000");
+    assert_eq!((code, &report["verdict"]), (12, &"stopped".into()), "{said} {report:#}");
+    let series = &report["series"];
+    assert_eq!(series["out_of_space"], true, "{report:#}");
+    assert!(number(series, "low_space_bytes") < 16 << 20, "{report:#}");
+    assert!(said.starts_with("hairspring: warning: only") && said.contains("--make-room"), "{said}");
+    assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("are free")), "{report:#}");
+    assert_eq!((&verified["mismatch"], number(&verified, "missing_bytes")), (&Value::Null, 0), "{verified:#}");
+    assert_eq!(number(&verified, "proven_bytes"), number(&report, "stored_bytes"), "{verified:#}");
+    assert!(number(&report, "stored_bytes") > 0, "{report:#}");
+}
+
+#[test]
+fn segments_make_room_only_where_that_is_allowed() {
+    if !super::may_mount("segments_make_room_only_where_that_is_allowed") {
+        return;
+    }
+    // 96 MiB, which the disk cannot hold.
+    let (report, code, said, verified) = series_on_a_small_disk("--free 16MiB --make-room --frames 25_165_824");
+    assert_eq!((code, &report["verdict"], &said[..]), (0, &"complete".into(), ""), "{report:#}");
+    assert!(number(&report["series"], "dropped_segments") > 0, "{report:#}");
+    assert_eq!(number(&report, "stored_bytes") + number(&report, "dropped_bytes"), 96 << 20, "{report:#}");
+    assert_eq!((&report["series"]["low_space_bytes"], &report["series"]["out_of_space"]), (&Value::Null, &false.into()));
+    assert_eq!(verified["mismatch"], Value::Null, "{verified:#}");
+    assert_eq!(number(&verified, "proven_bytes"), number(&report, "stored_bytes"), "{verified:#}");
+}
+
+#[test]
 fn a_series_that_was_killed_at_a_cut_is_recovered_every_time() {
     for round in 0..6_u64 {
         let folder = folder();
