@@ -30,6 +30,7 @@ use std::str::FromStr;
 
 use hairspring_machine::{Clock, Instant, Machine, Nanos};
 use hairspring_ring::units::Frames;
+use hairspring_source::SenderCount;
 
 use crate::beginning::Beginning;
 use crate::journal::Record;
@@ -204,6 +205,8 @@ pub enum ClockNote {
     Mark(Mark),
     /// The time of frame 0 is known better than when the recording began.
     Frame0(Beginning, MarkSource),
+    /// The sender of the stream counts, from here on. It comes before the note on frame 0.
+    Count(SenderCount),
 }
 
 /// What the computer's clocks did between two pairs.
@@ -235,6 +238,8 @@ pub struct ClockRecord {
     pub boot_id: Option<BootId>,
     /// How far the time of day can be trusted.
     pub reference: Option<ClockReference>,
+    /// What the sender of the stream counts: a clock of its own.
+    pub count: Option<SenderCount>,
     pairs: Vec<ClockPair>,
     marks: Vec<Mark>,
 }
@@ -253,7 +258,7 @@ impl ClockRecord {
         record
     }
 
-    /// The record of the segment that follows: it keeps the boot, the reference, the last pair and the last mark.
+    /// The record of the segment that follows: it keeps the boot, the reference, the sender's count, the last pair and the last mark.
     #[must_use]
     pub fn continued(&self) -> Self {
         let pairs = self.pairs.last().copied().into_iter().collect();
@@ -294,7 +299,8 @@ impl ClockRecord {
         }
         let pairs = self.pairs.iter().copied().map(Record::Pair);
         let marks = self.marks.iter().copied().map(Record::Mark);
-        [self.head()].into_iter().chain(pairs).chain(marks).collect()
+        let count = self.count.map(Record::Count);
+        [self.head()].into_iter().chain(pairs).chain(marks).chain(count).collect()
     }
 
     /// The journal's record of the boot and the reference.
@@ -304,7 +310,11 @@ impl ClockRecord {
 
     /// Whether nothing at all is known.
     pub fn is_empty(&self) -> bool {
-        self.boot_id.is_none() && self.reference.is_none() && self.pairs.is_empty() && self.marks.is_empty()
+        self.boot_id.is_none()
+            && self.reference.is_none()
+            && self.count.is_none()
+            && self.pairs.is_empty()
+            && self.marks.is_empty()
     }
 
     /// The time of day at a moment, by the nearest pair, and how far that pair is from the truth.

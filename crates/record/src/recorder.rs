@@ -64,7 +64,7 @@ use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{End, OnOverrun};
 use hairspring_source::trigger::{Gate, Missed};
-use hairspring_source::{Ignored, SourceCounters, SourceDescription};
+use hairspring_source::{Ignored, SenderCount, SourceCounters, SourceDescription};
 
 pub use error::RecorderError;
 pub use inlet::RingLoan;
@@ -251,6 +251,8 @@ pub struct Recorder {
     cut_after: Option<u64>,
     /// The gap with which a resumed series begins again, once it is known.
     resumed: Option<GapBounds>,
+    /// What the sender counts, before it is known where a resumed series begins.
+    first_count: Option<SenderCount>,
     /// The source's counts at the cut. Later counts belong to later segments.
     sealed: Option<SourceCounters>,
     /// The state of each block.
@@ -374,6 +376,7 @@ impl Recorder {
             source_lost_bytes: 0,
             cut_after: None,
             resumed: None,
+            first_count: None,
             sealed: None,
             settled: Settled::new(members.len()),
             stored_position: 0,

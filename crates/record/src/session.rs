@@ -48,7 +48,7 @@ pub use error::RecordError;
 pub use segments::{AskedLength, SeriesConfig};
 pub use threads::{RecordingThreads, ThreadGrant, node_cpus};
 
-use bounds::{SharedBounds, hand_over};
+use bounds::{SharedBounds, SharedCount, hand_over};
 use guards::{Leaves, SpaceWatch, said, watch_space};
 use serving::serve;
 use writer::Writer;
@@ -211,6 +211,7 @@ struct Board {
     /// The number of the present segment and one more; 0 if it is no series.
     segment: AtomicU64,
     bounds: SharedBounds,
+    count: SharedCount,
     /// Free space in the file systems of all targets, or [`NOT_SAID`].
     free_bytes: AtomicU64,
     /// Free space on the fullest target, while it is low and ends a series, or [`NOT_SAID`].
@@ -352,6 +353,7 @@ pub fn record(
                             ClockNote::Frame0(beginning, _) => {
                                 let _ = ours.frame0.set(beginning);
                             }
+                            ClockNote::Count(count) => ours.count.show(count),
                             // A note that finds the queue full is left out: bounds become wider, never wrong.
                             note => {
                                 let _ = to_recorder.try_send(note);

@@ -13,5 +13,6 @@ pub mod trigger;
 pub use card::{Card, CardError};
 pub use pattern::Pattern;
 pub use source::{
-    FrameStamp, Ignored, Next, Source, SourceCounters, SourceDescription, StampTime, reader, udp, virtual_card,
+    FrameStamp, Ignored, Next, SenderCount, Source, SourceCounters, SourceDescription, StampTime, reader, udp,
+    virtual_card,
 };

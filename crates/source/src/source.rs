@@ -133,6 +133,20 @@ pub enum StampTime {
     Realtime(Nanos),
 }
 
+/// A number that the sender of a stream counts, and the frame with which it came. Frames after it have the numbers after it, also those that are
+/// missing, until the source states another count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderCount {
+    /// The global index of the first frame with this number.
+    pub frame: Frames,
+    /// The number.
+    pub number: u64,
+    /// How many frames have one number.
+    pub frames_each: u32,
+    /// The bits of a number, 1–64; 0 follows the highest.
+    pub bits: u8,
+}
+
 /// When a source must be called again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
@@ -190,6 +204,11 @@ pub trait Source: Send {
 
     /// The newest frame that the source or the kernel has stamped.
     fn newest_stamp(&self) -> Option<FrameStamp> {
+        None
+    }
+
+    /// What the sender counts, if it does: from its first number that was received, or from the last one with which it began anew.
+    fn sender_count(&self) -> Option<SenderCount> {
         None
     }
 

@@ -7,7 +7,7 @@
 use hairspring_machine::{Instant, Machine, Nanos};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames};
-use hairspring_source::{FrameStamp, Next, Source, StampTime};
+use hairspring_source::{FrameStamp, Next, SenderCount, Source, StampTime};
 
 use super::{ClockNote, ClockPair, Mark, MarkSource};
 use crate::beginning::Beginning;
@@ -36,6 +36,8 @@ pub struct ClockWatch {
     due: Instant,
     span: Nanos,
     wanted: bool,
+    /// What the sender counts, as it was handed on last.
+    count: Option<SenderCount>,
 }
 
 impl ClockWatch {
@@ -54,6 +56,7 @@ impl ClockWatch {
             due: Instant::END,
             span: FIRST_SPAN,
             wanted: false,
+            count: None,
         }
     }
 
@@ -66,6 +69,10 @@ impl ClockWatch {
         next: Next,
         hand_on: &mut dyn FnMut(ClockNote),
     ) {
+        let count = source.sender_count();
+        if let Some(count) = count.filter(|count| self.count.replace(*count) != Some(*count)) {
+            hand_on(ClockNote::Count(count));
+        }
         let produced = self.layout.frames_in(Bytes(source.counters().produced_bytes));
         if called >= self.due {
             self.read_clocks(machine, hand_on);
@@ -246,7 +253,7 @@ mod tests {
             match note {
                 ClockNote::Pair(pair) => record.pair(*pair),
                 ClockNote::Mark(mark) => record.mark(*mark),
-                ClockNote::Frame0(..) => {}
+                ClockNote::Frame0(..) | ClockNote::Count(_) => {}
             }
         }
         (record, notes, begin)

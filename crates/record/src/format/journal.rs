@@ -27,6 +27,7 @@ use crate::clock::{ClockPair, ClockReference, Mark};
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::Frames;
+use hairspring_source::SenderCount;
 
 pub use encoding::DecodeError;
 pub use hairspring_ring::gap::GapBounds;
@@ -145,6 +146,8 @@ pub enum Record {
     Pair(ClockPair),
     /// A frame, and when it was taken.
     Mark(Mark),
+    /// What the sender of the stream counts, from a frame on.
+    Count(SenderCount),
     /// A block was written completely. A later record of the same block takes its place (`recover` moves blocks); one of
     /// length 0 withdraws it.
     Block {

@@ -205,11 +205,14 @@ impl Recorder {
             reasons.push(format!("{frames} frames are missing in {gaps}, the first at frame {first}: {}", gap.cause));
         }
         if let Some(bounds) = self.resumed {
-            let most = if bounds.most.0 == u64::MAX { "any number of".to_owned() } else { bounds.most.to_string() };
-            reasons.push(format!(
-                "it was resumed: {} to {most} frames are missing from frame {} on",
-                bounds.least.0, bounds.first.0
-            ));
+            let (least, first) = (bounds.least.0, bounds.first.0);
+            reasons.push(match bounds.most.0 {
+                most if most == least => format!(
+                    "it was resumed: {least} frames are missing from frame {first} on, by the numbers of their sender"
+                ),
+                u64::MAX => format!("it was resumed: {least} to any number of frames are missing from frame {first} on"),
+                most => format!("it was resumed: {least} to {most} frames are missing from frame {first} on"),
+            });
         }
         if !self.bounds.is_empty() {
             let more: u64 = self.bounds.iter().map(|bounds| bounds.most.0 - bounds.least.0).sum();
@@ -250,7 +253,7 @@ impl Recorder {
         }
         let because = reasons.join("; ");
         // Where it is not known whether frames are missing, the recording does not claim that it is whole.
-        let unsure = self.resumed.is_some_and(|bounds| bounds.most.0 > 0);
+        let unsure = self.resumed.is_some_and(|bounds| bounds.most > bounds.least);
         let failed = unsure || self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
         if lost || failed || uncertain > 0 || !in_order {
             (RecordingVerdict::Incomplete, because)
@@ -338,7 +341,7 @@ impl Recorder {
                 state: sigmf::State::Ended(verdict),
                 ledger,
                 gaps: self.gaps.clone(),
-                bounds: self.resumed.into_iter().chain(self.own_bounds()).collect(),
+                bounds: self.resumed.filter(|one| one.most > one.least).into_iter().chain(self.own_bounds()).collect(),
                 skips: self.skips.clone(),
                 triggers: self.triggers.clone(),
                 fallbacks: fallbacks.iter().cloned().map(Into::into).collect(),

@@ -4,6 +4,7 @@ use super::Recorder;
 use crate::clock::{ClockNote, Mark};
 use crate::journal::{GapBounds, Record};
 use hairspring_ring::units::Frames;
+use hairspring_source::SenderCount;
 
 impl Recorder {
     /// Enters a finding about time into the journals; the metadata get it at the end. Ignored after the end.
@@ -20,6 +21,13 @@ impl Recorder {
                 self.enter_note(&Record::Mark(mark));
             }
             ClockNote::Frame0(beginning, _) => self.begins(beginning),
+            // Until it is known where a resumed series begins, the source's frames have no numbers.
+            ClockNote::Count(count) if self.setup.resumed.is_some() => self.first_count = Some(count),
+            ClockNote::Count(count) => {
+                let count = SenderCount { frame: Frames(count.frame.0 + self.place.origin.0), ..count };
+                self.clock.count = Some(count);
+                self.enter_note(&Record::Count(count));
+            }
         }
     }
 

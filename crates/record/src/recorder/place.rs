@@ -16,6 +16,7 @@ use hairspring_source::{Ignored, SourceCounters};
 
 use super::{Phase, Recorder};
 use crate::beginning::Beginning;
+use crate::clock::ClockNote;
 use crate::journal::{GapBounds, InSeries, Record, RecordingId};
 
 /// Where a stream begins, and what was accounted for before.
@@ -56,7 +57,9 @@ impl Recorder {
         if let Some(bounds) = self.resumed {
             let found = self.setup.opened.monotonic;
             let gap = Gap { first: bounds.first, frames: bounds.least, cause: GapCause::Resumed, found };
-            self.record_all(&Record::Bounds(bounds));
+            if bounds.most > bounds.least {
+                self.record_all(&Record::Bounds(bounds));
+            }
             if gap.frames > Frames(0) {
                 self.lost_bytes += self.timeline.layout().bytes_of(gap.frames).0;
                 self.enter_gap(gap);
@@ -67,12 +70,14 @@ impl Recorder {
     /// Enters where a resumed series begins again, once it is known when.
     pub(super) fn settle_place(&mut self, beginning: Beginning) {
         let Some(from) = self.setup.resumed.take() else { return };
-        let bounds = from.bounds(beginning, &self.clock);
+        let count = self.first_count.take();
+        let bounds = from.bounds(beginning, &self.clock, count);
         self.resumed = Some(bounds);
         if let Some(of) = &mut self.setup.series {
             of.epoch_first = Frames(bounds.first.0 + bounds.least.0);
         }
         self.enter_place();
+        count.into_iter().for_each(|count| self.note(ClockNote::Count(count)));
     }
 
     /// Whether it is known where the stream begins. A source that ended before it began lost nothing.

@@ -8,10 +8,15 @@
 //! The source counted from 0 again, so nobody counted the frames between. The two clocks bound them: on one boot of the computer the
 //! monotonic clock, otherwise the time of day, each reading as far off as the kernel says. The rate of the source is taken as the nominal
 //! one, give or take [`RATE_PPM`]. The gap is the fewest frames that can be missing; the interval says how far that may be off.
+//!
+//! If the sender of the stream numbers its frames and went on counting, the gap is exact. A sender that began anew can show a number that looks as
+//! if it had gone on. So its numbers count only if the clocks agree: the frames since the last mark are half to twice as many as the rate says, give
+//! or take [`NEAR`] numbers, and no other turn of the numbers fits as well. The rate is the nominal one, or the average of the last run.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Frames, SampleRate};
+use hairspring_source::SenderCount;
 
 use crate::beginning::Beginning;
 use crate::clock::ClockRecord;
@@ -22,6 +27,8 @@ use crate::sigmf::About;
 const RATE_PPM: f64 = 200.0;
 /// How far a time of day may be off that nobody keeps synchronized.
 const UNSURE: Nanos = Nanos::from_secs(1);
+/// How many numbers a sender may be off its rate in any case.
+const NEAR: i128 = 64;
 
 /// The end of the recording that goes on.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +41,8 @@ pub struct ResumeFrom {
     pub clock: ClockRecord,
     /// Frames per second; `None` if the source states no rate.
     pub rate: Option<SampleRate>,
+    /// Frames per second on the average of its last run, up to the last mark; `None` if there is none after the first frame.
+    pub average_hz: Option<f64>,
     /// The layout, whose grains losses are whole numbers of.
     pub layout: Layout,
 }
@@ -49,11 +58,19 @@ impl ResumeFrom {
             let slack = Nanos::new((span.count() as f64 * RATE_PPM * 1e-6) as i64 + 1);
             Some((mark.earliest + span - slack, mark.latest + span + slack))
         });
-        Self { end, taken, clock: about.clock.clone(), rate: about.rate, layout: about.layout }
+        let began = about.series.as_ref().map_or(Frames(0), |of| of.epoch_first);
+        let average_hz = about.clock.marks().last().and_then(|mark| {
+            let (frames, span) = (mark.frame.0.checked_sub(began.0)?, mark.earliest - about.started_monotonic);
+            (frames > 0 && span > Nanos::ZERO).then(|| frames as f64 / span.as_secs_f64())
+        });
+        Self { end, taken, clock: about.clock.clone(), rate: about.rate, average_hz, layout: about.layout }
     }
 
-    /// The frames that are missing when the source begins again. `clock` is what is known of time now.
-    pub fn bounds(&self, beginning: Beginning, clock: &ClockRecord) -> GapBounds {
+    /// The frames that are missing when the source begins again. `clock` is what is known of time now, `count` what the sender counts.
+    pub fn bounds(&self, beginning: Beginning, clock: &ClockRecord, count: Option<SenderCount>) -> GapBounds {
+        if let Some(frames) = count.and_then(|count| self.by_count(beginning, clock, count)) {
+            return GapBounds { first: self.end, least: frames, most: frames };
+        }
         let grain = self.layout.grain().frames;
         let Some(((least, most), rate)) = self.between(beginning, clock).zip(self.rate) else {
             return GapBounds { first: self.end, least: Frames(0), most: Frames(u64::MAX) };
@@ -62,6 +79,33 @@ impl ResumeFrom {
         let least = frames(least, 1.0 - RATE_PPM * 1e-6) as u64 / grain * grain;
         let most = (frames(most, 1.0 + RATE_PPM * 1e-6).ceil() as u64 + 1).div_ceil(grain) * grain;
         GapBounds { first: self.end, least: Frames(least), most: Frames(most.max(least)) }
+    }
+
+    /// The frames that are missing by the numbers of the sender; `None` if it may have begun anew.
+    fn by_count(&self, beginning: Beginning, clock: &ClockRecord, now: SenderCount) -> Option<Frames> {
+        let before =
+            self.clock.count.filter(|before| (before.bits, before.frames_each) == (now.bits, now.frames_each))?;
+        let mark = self.clock.marks().last()?;
+        let same_boot = self.clock.boot_id.is_some() && self.clock.boot_id == clock.boot_id;
+        let since = if same_boot {
+            beginning.monotonic - mark.latest
+        } else {
+            beginning.realtime - self.clock.realtime_at(mark.latest)?.0
+        };
+        let rate_hz = self.rate.map(SampleRate::as_hz).or(self.average_hz)?;
+        let expected = (since.max(Nanos::ZERO).as_secs_f64() * rate_hz) as i128;
+        let each = i128::from(now.frames_each);
+        let turn = each << now.bits;
+        // The frame of the series that the source counts as 0 now, but for whole turns of the numbers.
+        let numbers = (i128::from(now.number) - i128::from(before.number)).rem_euclid(1 << now.bits);
+        let origin = i128::from(before.frame.0) + numbers * each - i128::from(now.frame.0);
+        let (from, end) = (i128::from(mark.frame.0), i128::from(self.end.0));
+        let least = (from + expected / 2 - NEAR * each).max(end);
+        let most = from + expected * 2 + NEAR * each;
+        let turns = (least - origin).max(0).div_euclid(turn) + i128::from((least - origin).max(0).rem_euclid(turn) > 0);
+        let origin = origin + turns * turn;
+        let is_only_one = origin >= least && origin <= most && origin + turn > most;
+        is_only_one.then(|| u64::try_from(origin - end).ok().map(Frames)).flatten()
     }
 
     /// The time between, at least and at most.
@@ -89,7 +133,7 @@ fn unsure(clock: &ClockRecord) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{BootId, ClockPair};
+    use crate::clock::{BootId, ClockPair, Mark, MarkSource};
 
     const SECOND: Nanos = Nanos::from_secs(1);
 
@@ -117,6 +161,7 @@ mod tests {
             taken: Some((at(1_000_000_000), at(1_001_000_000))),
             clock: clock(1, Nanos::from_secs(100)),
             rate: SampleRate::hz(1000),
+            average_hz: None,
             layout: Layout::analogue(2, 16).expect("exists"),
         }
     }
@@ -125,7 +170,7 @@ mod tests {
     fn on_one_boot_the_monotonic_clock_bounds_what_is_missing() {
         let beginning =
             Beginning { monotonic: at(11_000_000_000), realtime: Nanos::ZERO, within: Nanos::from_millis(2) };
-        let bounds = from().bounds(beginning, &clock(1, Nanos::from_secs(999)));
+        let bounds = from().bounds(beginning, &clock(1, Nanos::from_secs(999)), None);
         // 9.997 to 10 s at 1000 frames per second, give or take 200 ppm.
         assert_eq!(bounds, GapBounds { first: Frames(5000), least: Frames(9995), most: Frames(10_003) });
     }
@@ -133,19 +178,72 @@ mod tests {
     #[test]
     fn on_another_boot_the_time_of_day_does_as_far_as_it_can_be_trusted() {
         let beginning = Beginning { monotonic: at(5), realtime: Nanos::from_secs(111), within: Nanos::ZERO };
-        let bounds = from().bounds(beginning, &clock(2, Nanos::from_secs(111)));
+        let bounds = from().bounds(beginning, &clock(2, Nanos::from_secs(111)), None);
         // From second 101 to second 111, each a second off at most.
         assert!((7990..=7999).contains(&bounds.least.0) && (12_000..=12_010).contains(&bounds.most.0), "{bounds:?}");
         // A clock that was set back: nothing need be missing.
         let earlier = Beginning { realtime: Nanos::from_secs(50), ..beginning };
-        assert_eq!(from().bounds(earlier, &clock(2, SECOND)).least, Frames(0));
+        assert_eq!(from().bounds(earlier, &clock(2, SECOND), None).least, Frames(0));
     }
 
     #[test]
     fn what_nobody_knows_is_not_invented() {
         let beginning = Beginning { monotonic: at(5), realtime: SECOND, within: Nanos::ZERO };
         let unknown = GapBounds { first: Frames(5000), least: Frames(0), most: Frames(u64::MAX) };
-        assert_eq!(ResumeFrom { rate: None, ..from() }.bounds(beginning, &clock(1, SECOND)), unknown);
-        assert_eq!(ResumeFrom { taken: None, ..from() }.bounds(beginning, &clock(1, SECOND)), unknown);
+        assert_eq!(ResumeFrom { rate: None, ..from() }.bounds(beginning, &clock(1, SECOND), None), unknown);
+        assert_eq!(ResumeFrom { taken: None, ..from() }.bounds(beginning, &clock(1, SECOND), None), unknown);
+    }
+
+    /// A recording of numbers with 10 frames each, 1000 frames per second, which ended in the middle of number 499. It is resumed `seconds`
+    /// after its last mark, with this number.
+    #[track_caller]
+    fn resumed_with(bits: u8, seconds: i64, number: u64, expected: Option<u64>) {
+        for average_hz in [None, Some(1000.0)] {
+            let count = |frame, number| SenderCount { frame: Frames(frame), number, frames_each: 10, bits };
+            let mut before = ResumeFrom { end: Frames(4995), average_hz, ..from() };
+            if average_hz.is_some() {
+                before.rate = None;
+            }
+            let at = at(1_000_000_000);
+            before.clock.mark(Mark { frame: Frames(4900), earliest: at, latest: at, how: MarkSource::Kernel });
+            before.clock.count = Some(count(0, 0));
+            let beginning = Beginning {
+                monotonic: at + Nanos::from_secs(seconds),
+                realtime: Nanos::ZERO,
+                within: Nanos::from_millis(2),
+            };
+            let bounds = before.bounds(beginning, &clock(1, SECOND), Some(count(0, number)));
+            let exact = (bounds.least == bounds.most).then_some(bounds.least.0);
+            assert_eq!(exact, expected, "{bits} bits, after {seconds} s with {number}: {bounds:?}");
+            assert_eq!(bounds.first, Frames(4995));
+        }
+    }
+
+    #[test]
+    fn a_sender_that_went_on_counting_says_exactly_how_many_are_missing() {
+        // 10 s later 1000 numbers have passed.
+        resumed_with(32, 10, 1490, Some(14_900 - 4995));
+        // Less exact than the clocks, but within twice the time.
+        resumed_with(32, 10, 2400, Some(24_000 - 4995));
+        // Nothing is missing but the rest of a datagram, or of none.
+        resumed_with(32, 0, 500, Some(5));
+        // 512 numbers, which went on behind their highest.
+        resumed_with(9, 2, 690 - 512, Some(6900 - 4995));
+    }
+
+    #[test]
+    fn a_sender_that_may_have_begun_anew_says_nothing() {
+        resumed_with(32, 10, 0, None);
+        resumed_with(32, 10, 700, None);
+        resumed_with(32, 10, 40_000, None);
+        // Several turns of the numbers fit.
+        resumed_with(8, 10, 210, None);
+        // Other datagrams.
+        let mut before = from();
+        before.clock.count = Some(SenderCount { frame: Frames(0), number: 0, frames_each: 10, bits: 32 });
+        let beginning = Beginning { monotonic: at(2_000_000_000), realtime: SECOND, within: Nanos::ZERO };
+        let now = SenderCount { frame: Frames(0), number: 600, frames_each: 11, bits: 32 };
+        let bounds = before.bounds(beginning, &clock(1, SECOND), Some(now));
+        assert!(bounds.most > bounds.least, "{bounds:?}");
     }
 }

@@ -228,6 +228,8 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
             }
             Record::Pair(pair) => found.pairs.push(pair),
             Record::Mark(mark) => found.marks.push(mark),
+            // Of several the one that was stated last: the sender began anew there.
+            Record::Count(count) => found.clock.count = Some(count),
             Record::Start { .. } | Record::Sync { .. } => {}
         }
     }

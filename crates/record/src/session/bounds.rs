@@ -1,10 +1,12 @@
-//! What the source's thread hands to the recorder's beside the ring: what it learns of time, and the lengths of gaps that are intervals.
+//! What the source's thread hands to the recorder's beside the ring: what it learns of time, what the sender counts, and the lengths of gaps that
+//! are intervals.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, PoisonError};
 
 use hairspring_ring::gap::GapBounds;
+use hairspring_source::SenderCount;
 
 use super::Board;
 use super::writer::Writer;
@@ -40,9 +42,39 @@ impl SharedBounds {
     }
 }
 
+/// What the sender counts now. It must not be lost as a note may be: an old count would be wrong after the sender began anew.
+#[derive(Default)]
+pub(super) struct SharedCount {
+    count: Mutex<Option<SenderCount>>,
+    is_new: AtomicBool,
+}
+
+impl SharedCount {
+    /// Shows another count.
+    pub(super) fn show(&self, count: SenderCount) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) = Some(count);
+        // Release: pairs with the Acquire of the recorder's thread.
+        self.is_new.store(true, Ordering::Release);
+    }
+
+    /// Gives the recorder what was shown.
+    fn tell(&self, recorder: &mut Writer) {
+        // Acquire: pairs with the Release of the source's thread.
+        if self.is_new.load(Ordering::Acquire) {
+            // Relaxed: the lock below orders it; a count that is shown meanwhile sets it again.
+            self.is_new.store(false, Ordering::Relaxed);
+            let count = *self.count.lock().unwrap_or_else(PoisonError::into_inner);
+            count.into_iter().for_each(|count| recorder.note(ClockNote::Count(count)));
+        }
+    }
+}
+
 /// Gives the recorder what the source's thread has learnt of time.
 pub(super) fn hand_over(recorder: &mut Writer, board: &Board, notes: &Receiver<ClockNote>) {
-    if let Some(beginning) = board.began().filter(|began| recorder.beginning() != Some(*began)) {
+    let began = board.began();
+    // The count was shown before the recording began, and a series that is resumed needs it to know where it begins.
+    board.count.tell(recorder);
+    if let Some(beginning) = began.filter(|began| recorder.beginning() != Some(*began)) {
         recorder.begins(beginning);
     }
     notes.try_iter().for_each(|note| recorder.note(note));

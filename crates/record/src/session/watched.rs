@@ -31,7 +31,7 @@ pub(super) fn note(page: &mut ClockPage, note: &ClockNote) {
         ClockNote::Mark(mark) => {
             page.mark(PageMark { frame: mark.frame, earliest: mark.earliest, latest: mark.latest });
         }
-        // The mark of frame 0 follows.
-        ClockNote::Frame0(..) => {}
+        // The mark of frame 0 follows; what the sender counts is for those who resume.
+        ClockNote::Frame0(..) | ClockNote::Count(_) => {}
     }
 }

@@ -63,7 +63,9 @@ use hairspring_machine::{Host, Instant, Machine as _, Nanos};
 use super::datagrams::{Batch, MOST_DATAGRAM_BYTES, MOST_JOINED, MOST_MESSAGES, Received};
 use super::descriptor;
 use super::reader::{StreamInfo, failed};
-use super::{End, FrameStamp, Ignored, Next, OnOverrun, Source, SourceCounters, SourceDescription, StampTime};
+use super::{
+    End, FrameStamp, Ignored, Next, OnOverrun, SenderCount, Source, SourceCounters, SourceDescription, StampTime,
+};
 use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{ByteRate, Bytes};
@@ -113,6 +115,8 @@ pub struct UdpSource {
     /// Bytes that the last datagram lacked to that size; only with numbers.
     short_bytes: u64,
     expected: Option<u64>,
+    /// Where the numbers began.
+    count: Option<SenderCount>,
     trial: Trial,
     /// When the first datagram that was kept came, and the last.
     first_at: Option<Instant>,
@@ -228,6 +232,7 @@ impl UdpSource {
             varies: false,
             short_bytes: 0,
             expected: None,
+            count: None,
             trial: Trial { from: nowhere, ours: false, ahead: 0, next: 0, count: 0, samples: Vec::with_capacity(held) },
             first_at: None,
             last_at: Instant::BOOT,
@@ -346,6 +351,9 @@ impl UdpSource {
         }
         self.varies |= number.is_none() && *self.payload_bytes.get_or_insert(payload_bytes) != payload_bytes;
         self.payload_bytes.get_or_insert(payload_bytes);
+        if let (None, Some((_, Some(number)))) = (self.count, number) {
+            self.counts(number);
+        }
         self.first_at.get_or_insert(now);
         self.last_at = now;
         Judgement::Keep
@@ -378,6 +386,19 @@ impl UdpSource {
         if self.trial.count < CONFIRM { Judgement::Next } else { self.adopt(drops, now, ring) }
     }
 
+    /// The next frame has this number.
+    fn counts(&mut self, number: u64) {
+        let frames = |bytes| self.about.layout.frames_in(Bytes(bytes));
+        let frame = frames(self.committed + self.lost);
+        let frames_each = u32::try_from(frames(self.payload_bytes.unwrap_or(0)).0).unwrap_or(0);
+        self.count = self.sequence.filter(|_| frames_each > 0).map(|sequence| SenderCount {
+            frame,
+            number,
+            frames_each,
+            bits: sequence.bits(),
+        });
+    }
+
     /// Continues with the held numbers.
     fn adopt(&mut self, drops: u32, now: Instant, ring: &mut Producer) -> Judgement {
         let usual = self.payload_bytes.unwrap_or(0);
@@ -402,6 +423,8 @@ impl UdpSource {
         if matches!(self.peer, Peer::Kept(_)) {
             self.peer = Peer::Kept(self.trial.from);
         }
+        let (next, held) = (self.trial.next, self.trial.count);
+        self.counts(self.sequence.map_or(0, |sequence| sequence.before(next, held)));
         std::mem::swap(&mut self.ready, &mut self.trial.samples);
         (self.expected, self.trial.count) = (Some(self.trial.next), 0);
         (self.drops, self.last_at) = (drops, now);
@@ -603,6 +626,10 @@ impl Source for UdpSource {
 
     fn newest_stamp(&self) -> Option<FrameStamp> {
         self.newest_stamp
+    }
+
+    fn sender_count(&self) -> Option<SenderCount> {
+        self.count
     }
 
     fn counters(&self) -> SourceCounters {

@@ -2,6 +2,9 @@
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::*;
@@ -104,6 +107,107 @@ fn stray_datagrams_are_counted_and_change_nothing() {
     let meta = json(&std::fs::read_to_string(folder.path().join("x.sigmf-meta")).expect("metadata"));
     assert_eq!(&meta["global"]["hairspring:result"]["ignored_datagrams"], ignored);
     assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("from other senders")), "{report:#}");
+}
+
+/// Sends numbered datagrams of [`EACH`] frames by the clock, a thousand a second on the average, however late the thread is.
+struct Sending {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Frames of a datagram; each frame is the datagram's number.
+const EACH: u64 = 250;
+
+impl Sending {
+    fn begin(to: SocketAddr) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+            let (start, mut number) = (Instant::now(), 0_u32);
+            // Relaxed: a plain flag.
+            while !told.load(Ordering::Relaxed) {
+                while u128::from(number) < start.elapsed().as_millis() {
+                    let frames = number.to_le_bytes().repeat(EACH as usize);
+                    // Nobody listens while the recording is dead.
+                    let _ = socket.send_to(&[&number.to_be_bytes()[..], &frames].concat(), to);
+                    number += 1;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        // Relaxed: a plain flag.
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(std::thread::panicking() || ended.is_none_or(|ended| ended.is_ok()), "the sender panicked");
+    }
+}
+
+/// The number with which a segment's data begin.
+fn first_number(folder: &Path, segment: &str) -> u64 {
+    let data = std::fs::read(folder.join(format!("{segment}.sigmf-data"))).expect("data");
+    u32::from_le_bytes(*data.first_chunk().expect("a frame")).into()
+}
+
+/// A sender that counts on while nobody records says how many frames are missing; one that began anew does not.
+#[test]
+fn a_series_whose_sender_went_on_is_resumed_with_the_gap_that_its_numbers_say() {
+    let folder = folder();
+    let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr()).expect("a free port");
+    let card = format!("udp:{free},2ch,16bit,seq=u32be");
+    let asked = ["--card", &card, "--to", "x", "--segment", "64KiB", "--notify", "16KiB", "--resume"];
+    let asked = [&asked[..], &["--on-overrun", "gap"]].concat();
+    // Until the clocks know how fast the sender is, and some more.
+    let segments_later = |running: &mut Ended, number: u64| {
+        let start = Instant::now();
+        while !folder.path().join(format!("x-{number:06}.sigmf-meta")).exists() {
+            assert!(start.elapsed() < PATIENCE, "no segment {number}");
+            assert!(running.child().try_wait().expect("it can be asked").is_none(), "it ended too early");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let sending = Sending::begin(free);
+    let mut running = begin(folder.path(), &asked);
+    segments_later(&mut running, 20);
+    signal(running.child(), "KILL");
+    drop(running);
+    let zero = first_number(folder.path(), "x-000000");
+    let mut running = begin(folder.path(), &asked);
+    segments_later(&mut running, 40);
+    signal(running.child(), "KILL");
+    drop(running);
+    drop(sending);
+    let sending = Sending::begin(free);
+    let last = recorded(folder.path(), &[&asked[..], &["--frames", "5000"]].concat(), 4);
+    drop(sending);
+    let meta = |number: u64| {
+        let name = format!("x-{number:06}");
+        (json(&std::fs::read_to_string(folder.path().join(format!("{name}.sigmf-meta"))).expect("metadata")), name)
+    };
+    let gap_of = |meta: &Value| {
+        let mut gaps = items(&meta["global"]["hairspring:result"], "gaps").filter(|gap| gap["cause"] == "resumed");
+        gaps.next().cloned().unwrap_or_else(|| panic!("no gap: {meta:#}"))
+    };
+    // The first segment of the second run is the one at which the epoch begins.
+    let epoch = |segment: u64| number(&meta(segment).0["global"]["hairspring:series"], "epoch");
+    let second = (0..).find(|segment| epoch(*segment) == 1).expect("a second run");
+    let (resumed, name) = meta(second);
+    let gap = gap_of(&resumed);
+    assert_eq!(gap["bounds"], Value::Null, "it is exact: {gap:#}");
+    let after = number(&gap, "first_frame") + number(&gap, "frames");
+    assert_eq!(after, (first_number(folder.path(), &name) - zero) * EACH, "what the sender counts: {gap:#}");
+    let (anew, _) = meta(number(&last["series"], "first_number"));
+    let gap = gap_of(&anew);
+    let [least, most] = [0, 1].map(|end| gap["bounds"][end].as_u64().expect("an interval"));
+    assert!(least < most, "{gap:#}");
+    let whole = about(folder.path(), &["verify", "x"], 4);
+    assert_eq!((number(&whole, "unaccounted_bytes"), &whole["faults"]), (0, &Value::Array(Vec::new())), "{whole:#}");
 }
 
 #[test]

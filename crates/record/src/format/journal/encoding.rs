@@ -20,6 +20,7 @@
 //! 14 bounds     first:u64 least:u64 most:u64
 //! 15 cut        frame:u64
 //! 16 epoch      first:u64
+//! 17 count      frame:u64 number:u64 frames_each:u32 bits:u8
 //! ```
 //!
 //! A kind and its payload never change. A new meaning gets a new kind, which older readers skip.
@@ -33,6 +34,7 @@ use crate::clock::{ClockPair, ClockReference, Mark, MarkSource};
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::units::Frames;
+use hairspring_source::SenderCount;
 
 /// The first bytes of every record: the format and its version.
 const MAGIC: [u8; 4] = *b"hsJ1";
@@ -111,6 +113,9 @@ impl Record {
             }
             Self::Cut { frame } => out.put([15]).number(frame.0),
             Self::Epoch { first } => out.put([16]).number(first.0),
+            Self::Count(SenderCount { frame, number, frames_each, bits }) => {
+                out.put([17]).number(frame.0).number(number).put(frames_each.to_le_bytes()).put([bits])
+            }
             Self::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
                 out.put([8]).put([number_of(verdict)]).put([u8::from(recovered)]);
                 out.number(produced_bytes).number(stored_bytes).number(lost_bytes).number(left_out_bytes)
@@ -183,6 +188,14 @@ impl Record {
                 least: Frames(input.number()),
                 most: Frames(input.number()),
             }),
+            17 => {
+                let (frame, number) = (Frames(input.number()), input.number());
+                let (frames_each, [bits]) = (u32::from_le_bytes(input.take()), input.take());
+                if frames_each == 0 || !(1..=64).contains(&bits) {
+                    return Err(DecodeError::Value("numbers without frames or bits"));
+                }
+                Self::Count(SenderCount { frame, number, frames_each, bits })
+            }
             16 => Self::Epoch { first: Frames(input.number()) },
             15 => Self::Cut { frame: Frames(input.number()) },
             10 => {
@@ -315,7 +328,7 @@ pub(super) mod tests {
         let numbers = any::<[u64; 4]>();
         let cause = prop::sample::select(GapCause::ALL.to_vec());
         let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
-        (0..16_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>())
+        (0..17_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>())
             .prop_map(|(kind, n, small, time, at, found, cause, verdict, id)| match kind {
                 0 => Record::Start {
                     id: RecordingId(id),
@@ -348,6 +361,12 @@ pub(super) mod tests {
                 },
                 14 => Record::Cut { frame: Frames(n[0]) },
                 15 => Record::Epoch { first: Frames(n[0]) },
+                16 => Record::Count(SenderCount {
+                    frame: Frames(n[0]),
+                    number: n[1],
+                    frames_each: small[0].max(1),
+                    bits: 1 + (small[1] % 64) as u8,
+                }),
                 8 => Record::Series(InSeries {
                     series: RecordingId(id),
                     number: small[0],

@@ -2,6 +2,7 @@
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::units::Frames;
+use hairspring_source::SenderCount;
 use serde::{Deserialize, Serialize};
 
 use super::About;
@@ -18,6 +19,8 @@ pub(super) struct Clock {
     pairs: Vec<Pair>,
     #[serde(default)]
     marks: Vec<MarkAt>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sender_count: Option<Count>,
     /// What follows from the above. It is computed again when it is read.
     #[serde(flatten, skip_deserializing)]
     derived: Option<Derived>,
@@ -62,6 +65,14 @@ struct MarkAt {
     how: String,
 }
 
+#[derive(Serialize, Deserialize)]
+struct Count {
+    frame: u64,
+    number: u64,
+    frames_each: u32,
+    bits: u8,
+}
+
 #[derive(Serialize)]
 struct Step {
     kind: &'static str,
@@ -94,6 +105,12 @@ pub(super) fn written(about: &About) -> Option<Clock> {
         }),
         pairs: clock.pairs().iter().map(pair).collect(),
         marks: clock.marks().iter().map(mark).collect(),
+        sender_count: clock.count.map(|SenderCount { frame, number, frames_each, bits }| Count {
+            frame: frame.0,
+            number,
+            frames_each,
+            bits,
+        }),
         derived: Some(Derived {
             frame0: clock
                 .frame0()
@@ -156,5 +173,9 @@ pub(super) fn read(clock: Clock) -> ClockRecord {
         let how = MarkSource::ALL.into_iter().find(|known| known.name() == how).unwrap_or(MarkSource::Arrival);
         record.mark(Mark { frame: Frames(frame), earliest, latest, how });
     }
+    let is_possible = |count: &Count| count.frames_each > 0 && (1..=64).contains(&count.bits);
+    record.count = clock.sender_count.filter(is_possible).map(|Count { frame, number, frames_each, bits }| {
+        SenderCount { frame: Frames(frame), number, frames_each, bits }
+    });
     record
 }

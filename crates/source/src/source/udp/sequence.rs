@@ -22,6 +22,11 @@ impl Sequence {
         self.offset_bytes + self.bytes
     }
 
+    /// The bits of a number.
+    pub(super) fn bits(self) -> u8 {
+        (self.bytes * 8) as u8
+    }
+
     /// The number in a datagram; `None` if it is too short.
     pub(super) fn read(self, datagram: &[u8]) -> Option<u64> {
         let bytes = datagram.get(self.offset_bytes as usize..self.end() as usize)?;
@@ -32,6 +37,11 @@ impl Sequence {
     /// The number of the datagram after the one with this number.
     pub(super) fn next(self, number: u64) -> u64 {
         number.wrapping_add(1) & (u64::MAX >> (64 - self.bytes * 8))
+    }
+
+    /// The number of the datagram so many before the one with this number.
+    pub(super) fn before(self, number: u64, datagrams: u32) -> u64 {
+        number.wrapping_sub(datagrams.into()) & (u64::MAX >> (64 - self.bytes * 8))
     }
 
     /// How far a number is ahead of another; negative if it is behind. Numbers start again at 0 after the highest.
