@@ -119,6 +119,8 @@ pub struct Setup {
     pub sync_bytes: Bytes,
     /// Records only what a trigger asks for.
     pub gate: Option<Gate>,
+    /// Whether the segment before hands its gate on. A setup with a gate need not say so.
+    pub gated: bool,
     /// When the recorder was made. The caller reports the time of the first frame by [`Recorder::begins`].
     pub opened: Beginning,
     /// The program that records, for the metadata.
@@ -324,8 +326,9 @@ impl Recorder {
         ring: RingLoan,
         consumer: Option<Consumer>,
         description: SourceDescription,
-        setup: Setup,
+        mut setup: Setup,
     ) -> Result<Self, RecorderError> {
+        setup.gated |= setup.gate.is_some();
         if setup.targets.is_empty() {
             return Err(RecorderError::Setup("a recording needs a target"));
         }
@@ -361,7 +364,7 @@ impl Recorder {
             ends::remove_files(&mut *store, &members);
             return Err(refused);
         }
-        let copies = setup.gate.is_some() || inlet.on_overrun() == OnOverrun::Overwrite;
+        let copies = setup.gated || inlet.on_overrun() == OnOverrun::Overwrite;
         let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
         let staging = staging.map_err(RecorderError::Memory)?;
         let ring = crate::store::lent_memory::attach(inlet.memory(), &mut *store);
@@ -429,7 +432,8 @@ impl Recorder {
         let Beginning { realtime, monotonic, within } = beginning;
         self.enter_note(&Record::Begun { realtime, monotonic, within });
         if let (true, Some(gate), Some(rate)) = (is_first, &mut self.setup.gate, self.description.rate) {
-            gate.starts(beginning.monotonic, rate);
+            // The source of a resumed series counts from 0 again.
+            gate.starts(beginning.monotonic - rate.time_of(self.place.origin), rate);
         }
     }
 

@@ -502,12 +502,15 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     let clock_page = watched::state(&mut producer, &description, id, &input.channels);
     let tap = consumer.tap().map(Arc::new);
     let folders = input.targets.iter().map(|base| hairspring_file::folder_of(base).to_owned()).collect();
-    let board = Arc::new(Board { free_bytes: AtomicU64::new(NOT_SAID), low_bytes: AtomicU64::new(NOT_SAID), ..Board::default() });
+    let board = Arc::new(Board {
+        free_bytes: AtomicU64::new(NOT_SAID),
+        low_bytes: AtomicU64::new(NOT_SAID),
+        ..Board::default()
+    });
     let notes = sync_channel(MOST_NOTES);
     let recorder = match config.series {
-        Some(_) if gate.is_some() => return Err(RecordError::TriggeredSeries),
         Some(series) => {
-            segments::begin(&input.targets, &input.channels, consumer, &description, config, series, machine)?
+            segments::begin(&input.targets, &input.channels, consumer, &description, config, series, gate, machine)?
         }
         None => {
             let setup = Setup {
@@ -520,6 +523,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
                 sync_every: config.sync_every,
                 sync_bytes: SYNC_BYTES,
                 gate,
+                gated: false,
                 opened: Beginning::now(machine),
                 software: config.software.clone(),
                 channels: input.channels,

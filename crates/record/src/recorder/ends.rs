@@ -210,7 +210,9 @@ impl Recorder {
                 most if most == least => format!(
                     "it was resumed: {least} frames are missing from frame {first} on, by the numbers of their sender"
                 ),
-                u64::MAX => format!("it was resumed: {least} to any number of frames are missing from frame {first} on"),
+                u64::MAX => {
+                    format!("it was resumed: {least} to any number of frames are missing from frame {first} on")
+                }
                 most => format!("it was resumed: {least} to {most} frames are missing from frame {first} on"),
             });
         }
@@ -363,10 +365,10 @@ impl Recorder {
     /// The ways to the disk: the store's, and whether blocks are copied.
     fn fallbacks(&self) -> Vec<crate::store::Fallback> {
         let mut fallbacks = self.store.fallbacks();
-        let copied = match (&self.setup.gate, &self.staging) {
-            (Some(_), _) => Some("a trigger chooses the data, so blocks are assembled from copies"),
-            (None, Some(_)) => Some("data that may be overwritten are copied before they are written"),
-            (None, None) => None,
+        let copied = match (self.setup.gated, &self.staging) {
+            (true, _) => Some("a trigger chooses the data, so blocks are assembled from copies"),
+            (false, Some(_)) => Some("data that may be overwritten are copied before they are written"),
+            (false, None) => None,
         };
         fallbacks.push(crate::store::Fallback { name: "zero_copy", refused: copied.map(str::to_owned) });
         fallbacks

@@ -49,6 +49,16 @@ impl Staging {
         self.current.is_some()
     }
 
+    /// Whether frames that are to be kept are decided on and not yet copied.
+    pub(super) fn owes_copies(&self) -> bool {
+        matches!(self.decided, Some((_, Some(_))))
+    }
+
+    /// Hands on what was decided and not yet done, which is to leave frames out.
+    pub(super) fn hand_on(&mut self, next: &mut Self) {
+        next.decided = self.decided.take();
+    }
+
     /// Forgets what was copied and is in no block.
     pub(super) fn discard(&mut self) {
         self.decided = None;
@@ -243,8 +253,8 @@ impl Recorder {
         }
     }
 
-    /// Submits the full buffer; `false` if too many writes are under way.
-    fn send_copies(&mut self, now: Instant) -> bool {
+    /// Submits the buffer, full or not; `false` if too many writes are under way.
+    pub(super) fn send_copies(&mut self, now: Instant) -> bool {
         let filled = self.staging.as_ref().map_or(0, Staging::waiting_bytes);
         let Some(slot) = self.slot_for(filled) else { return false };
         let Some(staging) = &mut self.staging else { return false };

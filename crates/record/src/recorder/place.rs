@@ -8,12 +8,16 @@
 //! Positions, blocks and files begin anew in each segment; frames are counted through. So the stored stream of a segment begins after a skip of
 //! all frames before it, and everything else is as in a recording alone.
 //!
-//! A cut lies between two blocks, and blocks are whole grains: nothing is lost or divided there.
+//! A cut lies between two blocks, and blocks are whole grains: nothing is lost or divided there. Where a trigger chooses the data, a cut lies
+//! between two shots; the last block of the segment is as long as what was kept, and the gate goes on in the next segment.
 
+use hairspring_machine::Instant;
 use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::units::Frames;
+use hairspring_source::trigger::Gate;
 use hairspring_source::{Ignored, SourceCounters};
 
+use super::feed::Staging;
 use super::{Phase, Recorder};
 use crate::beginning::Beginning;
 use crate::clock::ClockNote;
@@ -38,6 +42,7 @@ impl Recorder {
         if let Some(of) = self.setup.series.clone() {
             let first = of.first.unwrap_or_default();
             (self.place.first, self.place.origin, self.frame) = (first, of.epoch_first, first);
+            self.setup.gate.iter_mut().for_each(|gate| gate.jump(first));
             let (series, previous) = (of.id, of.previous.unwrap_or_default());
             if of.epoch_first > Frames(0) {
                 self.record_all(&Record::Epoch { first: of.epoch_first });
@@ -100,7 +105,18 @@ impl Recorder {
 
     /// Whether all blocks before the cut are taken.
     pub(super) fn is_full(&self) -> bool {
-        self.cut_after.is_some_and(|blocks| self.settled.len() >= blocks)
+        let Some(blocks) = self.cut_after else { return false };
+        if !self.setup.gated {
+            return self.settled.len() >= blocks;
+        }
+        let begun = self.settled.len() + u64::from(self.ahead_bytes() > 0);
+        begun >= blocks && self.is_between_shots() && self.inlet.closed().is_none()
+    }
+
+    /// Whether no shot would be divided here.
+    fn is_between_shots(&self) -> bool {
+        let between = self.setup.gate.as_ref().is_none_or(Gate::is_between_shots);
+        between && !self.staging.as_ref().is_some_and(Staging::owes_copies)
     }
 
     /// How many blocks were taken so far.
@@ -133,7 +149,8 @@ impl Recorder {
     /// Whether [`cut`](Self::cut) would divide the stream now: all blocks before it are taken, and something follows.
     pub fn is_at_cut(&mut self) -> bool {
         let waits = self.inlet.available() > 0 || self.inlet.next_gap_at().is_some();
-        let is_whole = self.ahead_bytes() == 0;
+        // What a shot has left in an unfinished block becomes the segment's last one.
+        let is_whole = self.ahead_bytes() == 0 || self.setup.gated && self.journals_have_room();
         self.phase == Phase::Streaming
             && self.failed.is_none()
             && self.is_full()
@@ -151,8 +168,8 @@ impl Recorder {
     /// Ends this segment and gives the ring to the recorder of the next, which was made by [`Recorder::prepare`]. Returns whether that was
     /// possible: [`is_at_cut`](Self::is_at_cut). This recorder is called further until it is done; it may move to another thread, and needs
     /// no counts of the source any more.
-    pub fn cut(&mut self, next: &mut Self, counters: SourceCounters) -> bool {
-        if !self.is_at_cut() {
+    pub fn cut(&mut self, next: &mut Self, now: Instant, counters: SourceCounters) -> bool {
+        if !self.is_at_cut() || self.ahead_bytes() > 0 && !self.send_copies(now) {
             return false;
         }
         let Some(handed) = self.inlet.hand_on() else { return false };
@@ -179,6 +196,11 @@ impl Recorder {
         next.enter_place();
         if let Some(beginning) = self.beginning {
             next.begins(beginning);
+        }
+        // Its clock is that of the first call of `begins`, so it comes after the call above.
+        next.setup.gate = self.setup.gate.take();
+        if let (Some(ours), Some(theirs)) = (&mut self.staging, &mut next.staging) {
+            ours.hand_on(theirs);
         }
         true
     }

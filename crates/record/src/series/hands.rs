@@ -87,6 +87,8 @@ pub struct Template {
     pub sync_bytes: Bytes,
     /// The program that records.
     pub software: String,
+    /// Whether a trigger chooses the data. The gate goes from each segment to the next.
+    pub gated: bool,
     /// What the channels measure.
     pub channels: Vec<ChannelDescription>,
     /// Reads a clock.
@@ -110,6 +112,7 @@ impl Template {
             sync_every: self.sync_every,
             sync_bytes: self.sync_bytes,
             gate: None,
+            gated: self.gated,
             opened: (self.beginning)(),
             software: self.software.clone(),
             channels: self.channels.clone(),

@@ -33,6 +33,8 @@ const ASK_EVERY: Nanos = Nanos::from_millis(5);
 const SPACE_EVERY: Nanos = Nanos::from_secs(1);
 /// The most gaps in the result of a series; the segments have all.
 const MOST_GAPS: usize = 10_000;
+/// The most triggers in the result; the segments have all.
+const MOST_TRIGGERS: usize = 100_000;
 /// The most troubles in the result.
 const MOST_TROUBLES: usize = 16;
 
@@ -41,7 +43,7 @@ const MOST_TROUBLES: usize = 16;
 pub enum SegmentLength {
     /// So many blocks.
     Blocks(u64),
-    /// At least so long, by this computer's clock; for a source without a rate.
+    /// At least so long, by this computer's clock; for a source without a rate, and where a trigger chooses the data.
     Time(Nanos),
 }
 
@@ -91,6 +93,8 @@ struct Totals {
     left_out_bytes: u64,
     gaps: Vec<hairspring_ring::Gap>,
     all_gaps: u64,
+    triggers: Vec<(u64, Frames)>,
+    all_shots: u64,
     worst_stall: Nanos,
     checksum_time: Nanos,
     verdict: Option<(RecordingVerdict, String)>,
@@ -124,6 +128,9 @@ impl Sums {
         totals.all_gaps += outcome.gaps.len() as u64;
         let more = MOST_GAPS.saturating_sub(totals.gaps.len());
         totals.gaps.extend(outcome.gaps.iter().take(more));
+        totals.all_shots += outcome.triggers.len() as u64;
+        let more = MOST_TRIGGERS.saturating_sub(totals.triggers.len());
+        totals.triggers.extend(outcome.triggers.iter().take(more));
         totals.worst_stall = totals.worst_stall.max(outcome.worst_stall);
         totals.checksum_time += outcome.checksum_time;
         totals.is_direct = Some(match (totals.is_direct, outcome.direct) {
@@ -216,7 +223,8 @@ impl SeriesRecorder {
     ) -> Self {
         let summary = SeriesSummary { first_number: number, last_number: number, ..SeriesSummary::default() };
         let first_frame = first.first_frame();
-        let sums = Sums { layout, first: first_frame, closing_bytes: None, totals: Totals::default(), summary, low: None };
+        let sums =
+            Sums { layout, first: first_frame, closing_bytes: None, totals: Totals::default(), summary, low: None };
         Self {
             current: first,
             next: None,
@@ -338,7 +346,7 @@ impl SeriesRecorder {
             return false;
         }
         let Some(mut next) = self.next.take() else { return false };
-        if !self.current.cut(&mut next, counters) {
+        if !self.current.cut(&mut next, now, counters) {
             self.next = Some(next);
             return false;
         }
@@ -373,6 +381,7 @@ impl SeriesRecorder {
             ledger: self.ledger(counters),
             worst_stall: status.worst_stall.max(totals.worst_stall),
             gaps: status.gaps + totals.all_gaps,
+            shots: status.shots + totals.all_shots,
             ..status
         }
     }
@@ -411,9 +420,9 @@ impl SeriesRecorder {
         let ledger = sums.ledger(own, true);
         let (verdict, reason) = judged(&last, &sums, &ledger);
         let Sums { totals, summary, .. } = sums;
-        let Totals { gaps, worst_stall, checksum_time, is_direct, .. } = totals;
+        let Totals { gaps, triggers, worst_stall, checksum_time, is_direct, .. } = totals;
         let direct = is_direct.unwrap_or(last.direct);
-        let outcome = Outcome { verdict, reason, ledger, gaps, worst_stall, checksum_time, direct, ..last };
+        let outcome = Outcome { verdict, reason, ledger, gaps, triggers, worst_stall, checksum_time, direct, ..last };
         (outcome, summary)
     }
 }

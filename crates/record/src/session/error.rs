@@ -19,8 +19,6 @@ pub enum RecordError {
     CannotBlock(String),
     /// The trigger does not suit the stream.
     Trigger(TriggerError),
-    /// A trigger and segments are asked for at once.
-    TriggeredSeries,
     /// The index of the series cannot be made, or the series cannot be resumed: why.
     Series(String),
     /// The ring cannot be made.
@@ -56,9 +54,6 @@ impl std::fmt::Display for RecordError {
                 write!(f, "{hardware} has a clock of its own and cannot be made to wait: choose stop, gap or overwrite")
             }
             Self::Trigger(error) => error.fmt(f),
-            Self::TriggeredSeries => {
-                f.write_str("a recording with a trigger is not divided into segments: leave out one of the two")
-            }
             Self::Series(why) => write!(f, "failed to begin the series: {why}"),
             Self::Ring(error) => error.fmt(f),
             Self::Memory(error) => error.fmt(f),

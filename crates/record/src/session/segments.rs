@@ -10,6 +10,7 @@ use std::time::Duration;
 use hairspring_machine::{Host, Instant};
 use hairspring_ring::Consumer;
 use hairspring_ring::units::{Bytes, Frames};
+use hairspring_source::trigger::Gate;
 use hairspring_source::{SourceCounters, SourceDescription};
 
 use super::writer::Writer;
@@ -57,9 +58,10 @@ pub enum AskedLength {
 }
 
 impl AskedLength {
-    /// In blocks, where that is possible.
-    pub fn in_blocks(self, description: &SourceDescription, block: Bytes) -> SegmentLength {
-        match (self, description.rate) {
+    /// In blocks, where that is possible. `gated`: a trigger chooses the data.
+    pub fn in_blocks(self, description: &SourceDescription, block: Bytes, gated: bool) -> SegmentLength {
+        // Of a stream of which a trigger chooses, a time is not so many bytes.
+        match (self, description.rate.filter(|_| !gated)) {
             (Self::Bytes(bytes), _) => SegmentLength::of_bytes(bytes, block),
             (Self::Time(time), Some(rate)) => {
                 SegmentLength::of_bytes(description.layout.bytes_of(rate.frames_after(time)), block)
@@ -70,6 +72,7 @@ impl AskedLength {
 }
 
 /// Makes the recorder of the first segment, and the thread that makes the others.
+#[expect(clippy::too_many_arguments, reason = "the parts of a card, and what is asked of it")]
 pub(super) fn begin(
     bases: &[PathBuf],
     channels: &[ChannelDescription],
@@ -77,6 +80,7 @@ pub(super) fn begin(
     description: &SourceDescription,
     config: &RecordConfig,
     series: SeriesConfig,
+    gate: Option<Gate>,
     machine: &Host,
 ) -> Result<Writer, RecordError> {
     let bases = bases.to_vec();
@@ -104,6 +108,7 @@ pub(super) fn begin(
         sync_every: config.sync_every,
         sync_bytes: SYNC_BYTES,
         software: config.software.clone(),
+        gated: gate.is_some(),
         channels: channels.to_vec(),
         stopwatch: monotonic,
         beginning: || Beginning::now(&Host),
@@ -126,6 +131,7 @@ pub(super) fn begin(
     let mut setup = template.setup(number, &bases);
     setup.series = Some(of);
     setup.resumed = from;
+    setup.gate = gate;
     setup.clock = ClockRecord::begin(machine, BootId::read());
     let made = Recorder::open(best(depth, ways), consumer, description.clone(), setup);
     let first = match made {
@@ -144,7 +150,7 @@ pub(super) fn begin(
             "its blocks have {block}, and now they would have {made}: record with --notify {block}"
         )));
     }
-    let length = series.length.in_blocks(description, first.block());
+    let length = series.length.in_blocks(description, first.block(), template.gated);
     if let SegmentLength::Blocks(blocks) = length {
         template.volume = Some(Bytes(blocks * first.block().0));
     }

@@ -65,7 +65,7 @@ pub fn join(
     let block = recording.about().block.0;
     if recording.blocks().iter().any(|one| one.index.checked_mul(block) != Some(one.position)) {
         return Err(RecordingError::Limit(
-            "the series was resumed, so it has a shorter block in its middle: join its segments up to there, and those from there on"
+            "the series was resumed or has a trigger, so it has shorter blocks in its middle: join the segments between them, or export the series"
                 .to_owned(),
         ));
     }

@@ -225,6 +225,7 @@ pub(crate) fn run(case: &Case) -> Run {
         pattern: Some(PATTERN),
     };
     let setup = Setup {
+        gated: false,
         targets: NAMES[..case.members].iter().map(Into::into).collect(),
         id: RecordingId([3; 16]),
         block: Bytes(case.block),

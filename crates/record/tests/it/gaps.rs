@@ -152,6 +152,7 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
         gate,
+        gated: false,
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
         channels: Vec::new(),

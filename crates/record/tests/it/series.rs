@@ -28,6 +28,7 @@ use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
 use hairspring_ring::{OnOverrun, ring};
 use hairspring_source::Source;
 use hairspring_source::pattern::Pattern;
+use hairspring_source::trigger::{Gate, Shots};
 use hairspring_source::virtual_card::{Settings, VirtualCard};
 
 use crate::recording::serve;
@@ -35,6 +36,8 @@ use crate::recording::serve;
 const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 const SERIES: RecordingId = RecordingId([8; 16]);
 const BLOCK: u64 = 24 * 1024;
+/// Some dozen times in 60,000 frames.
+const TRIGGER: Option<(&str, u64, u64)> = Some(("level:ch0>0.999", 100, 900));
 /// Steps after which a recording that does not end has hung.
 const MOST_STEPS: u32 = 400_000;
 
@@ -47,6 +50,8 @@ struct Case {
     depth: usize,
     on_overrun: OnOverrun,
     retention: Retention,
+    /// A trigger, frames before it and from it on.
+    trigger: Option<(&'static str, u64, u64)>,
     script: DiskScript,
 }
 
@@ -59,6 +64,7 @@ impl Default for Case {
             depth: 4,
             on_overrun: OnOverrun::Gap,
             retention: Retention::default(),
+            trigger: None,
             script: DiskScript { pace: Pace::Leaping, most_latency: Nanos::from_micros(300), ..DiskScript::default() },
         }
     }
@@ -135,6 +141,7 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
         software: "test".to_owned(),
+        gated: case.trigger.is_some(),
         channels: Vec::new(),
         stopwatch: || Instant::BOOT,
         beginning: opened,
@@ -149,6 +156,10 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
     let mut clock = ClockRecord::default();
     clock.boot_id = Some(hairspring_record::clock::BootId([4; 16]));
     setup.clock = clock;
+    setup.gate = case.trigger.map(|(text, pre, post)| {
+        let (trigger, pre, post) = (text.parse().expect("a trigger"), Frames(pre), Frames(post));
+        Gate::new(trigger, layout(), pre, post, Shots::Repeated(None)).expect("a gate")
+    });
     let first = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup);
     let Ok(first) = first else { return nothing(disk) };
     keeper.opened(0, first.id(), Frames(0), Nanos::ZERO);
@@ -245,6 +256,66 @@ fn a_series_is_cut_between_blocks_and_no_frame_is_lost() {
         assert_eq!(collection.matches("\"hash\"").count(), 4, "{collection}");
         let meta = String::from_utf8(image.read("a/x-000002.sigmf-meta").expect("metadata")).expect("text");
         assert!(meta.contains("\"core:collection\": \"x\""), "{meta}");
+    }
+}
+
+/// The runs of frames that are stored, as one recording.
+fn stored_runs(recording: &Recording) -> Vec<(u64, u64)> {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    let mut blocks: Vec<_> = recording.blocks().iter().map(|block| (block.position, u64::from(block.length))).collect();
+    blocks.sort_unstable();
+    for (position, length) in blocks {
+        for run in recording.timeline().runs_in(position, Bytes(length)) {
+            let frames = layout().frames_in(run.length.expect("bounded")).0;
+            match runs.last_mut().filter(|(first, frames)| first + frames == run.first.0) {
+                Some((_, before)) => *before += frames,
+                None => runs.push((run.first.0, frames)),
+            }
+        }
+    }
+    runs
+}
+
+/// Whether a shot ends before this frame.
+fn shot_ends(outcome: &Outcome, frame: u64) -> bool {
+    let post = TRIGGER.map_or(0, |(_, _, post)| post);
+    outcome.triggers.iter().any(|(_, trigger)| trigger.0 + post == frame)
+}
+
+#[test]
+fn shots_are_recorded_in_segments_that_divide_none_of_them() {
+    let case = Case { frames: 60_000, trigger: TRIGGER, ..Case::default() };
+    // The same in one segment says what must be kept.
+    let Run { disk, ended, .. } = run(&Case { blocks: 1000, ..case.clone() }, Image::default(), |_, _| {});
+    let (outcome, summary) = ended.expect("recorded");
+    assert_eq!((outcome.verdict, summary.segments), (RecordingVerdict::Complete, 1), "{}", outcome.reason);
+    let expected = stored_runs(&verified(&disk, "a/x").0);
+    assert!(outcome.triggers.len() > 10 && expected.len() > 5, "{:?}", outcome.triggers);
+    for (members, blocks) in [(1, 1), (1, 2), (2, 1)] {
+        let case = Case { members, blocks, ..case.clone() };
+        let Run { disk, ended, .. } = run(&case, Image::default(), |_, _| {});
+        let (cut, summary) = ended.expect("recorded");
+        assert_eq!((cut.verdict, &cut.triggers), (RecordingVerdict::Complete, &outcome.triggers), "{}", cut.reason);
+        assert!(summary.segments > 2 && summary.troubles.is_empty(), "{summary:?}");
+        assert_eq!(cut.ledger.stored_bytes, outcome.ledger.stored_bytes);
+        assert_eq!(cut.ledger.left_out_bytes, outcome.ledger.left_out_bytes);
+        let disk = disk_of(&disk.image_after_power_cut(1));
+        let (recording, whole) = verified(&disk, "a/x");
+        assert_eq!((whole.verdict, &whole.faults[..]), (RecordingVerdict::Complete, &[] as &[String]));
+        assert_eq!((whole.bytes.0, whole.mismatch), (outcome.ledger.stored_bytes, None));
+        assert_eq!(stored_runs(&recording), expected);
+        let places = places(&disk, 0..=summary.last_number);
+        assert!(places.windows(2).all(|pair| pair[0].2 == pair[1].1), "{places:?}");
+        // A run may be two shots that touch each other.
+        let is_divided = |(first, frames): &(u64, u64)| {
+            places.iter().any(|(_, begin, _)| first < begin && *begin < first + frames && !shot_ends(&outcome, *begin))
+        };
+        assert!(!expected.iter().any(is_divided), "{places:?} {expected:?}");
+        for number in 0..=summary.last_number {
+            let base = segment_base(Path::new("a/x"), number);
+            let (_, alone) = verified(&disk, base.to_str().expect("text"));
+            assert_eq!((alone.verdict, &alone.faults[..]), (RecordingVerdict::Complete, &[] as &[String]), "{number}");
+        }
     }
 }
 
@@ -401,7 +472,8 @@ fn recovered(image: &Image, least: u64) -> Option<SeriesRecovered> {
     let (recording, whole) = verified(&disk, "a/x");
     let dropped = index_at(&mut stores(&disk), Path::new("a/x")).expect("read").expect("an index").dropped_bytes;
     // Each segment begins where the one before ended, also one that was cut and not closed.
-    assert!(recording.skips().iter().all(|(position, _)| *position == 0), "{:?}", recording.skips());
+    let is_gated = !recording.triggers().is_empty();
+    assert!(is_gated || recording.skips().iter().all(|(position, _)| *position == 0), "{:?}", recording.skips());
     assert_eq!((&whole.faults[..], whole.damaged, whole.missing.0), (&[] as &[String], 0, 0), "{:?}", first.changed);
     assert_eq!(whole.mismatch, None);
     assert!(whole.ledger.holds(), "{:?}", whole.ledger);
@@ -460,6 +532,8 @@ fn a_crash_at_every_step_of_cuts_and_deletions_is_recovered() {
     assert!(crashed > 100, "{crashed} operations");
     let striped = Case { frames: 40_000, members: 2, retention, ..Case::default() };
     crashes(&striped, 29);
+    // Between shots.
+    crashes(&Case { frames: 60_000, blocks: 1, trigger: TRIGGER, retention, ..Case::default() }, 31);
     // The disk is slower than the source and writes one block after the other: so the blocks of a segment state that more was produced than
     // belongs to it.
     let script = DiskScript { seed: 3, rate: ByteRate::new(3e6), ..Case::default().script };

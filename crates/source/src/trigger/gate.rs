@@ -151,6 +151,11 @@ impl Gate {
         Missed { ignored_calls: self.missed.ignored_calls + unheeded, refused_calls: refused, ..self.missed }
     }
 
+    /// Whether no shot is under way. Frames before the next trigger may be undecided.
+    pub fn is_between_shots(&self) -> bool {
+        self.shot.is_none()
+    }
+
     /// Whether the last shot is over, so that all later frames are omitted.
     pub fn is_done(&self) -> bool {
         self.shot.is_none() && self.limit.is_some_and(|limit| self.shots >= limit)

@@ -15,8 +15,9 @@ pub(crate) struct SegmentArguments {
     /// Divide the recording into segments of this time or size, for instance 10min or 4GiB. No frame is lost between them
     ///
     /// Each segment is a recording by its own: NAME-000000, NAME-000001, ... A segment ends with a whole block, so it can be a
-    /// little longer or shorter. NAME then opens all of them as one recording.
-    #[arg(long, value_name = "TIME|SIZE", value_parser = length, conflicts_with = "trigger", allow_hyphen_values = true)]
+    /// little longer or shorter. With --trigger it ends between two shots, and has one shot at least. NAME then opens all of them as one
+    /// recording.
+    #[arg(long, value_name = "TIME|SIZE", value_parser = length, allow_hyphen_values = true)]
     segment: Option<AskedLength>,
     /// Keep so many closed segments, and delete older ones
     #[arg(long, value_name = "N", requires = "segment")]
@@ -70,7 +71,9 @@ impl SegmentArguments {
     /// What is said once, when so much is free and the recording will end for it.
     pub(super) fn warning(&self, free: Bytes) -> Option<String> {
         let limit = self.free.filter(|_| !self.make_room)?;
-        Some(format!("warning: only {free} are free; the recording ends when less than {limit} are: free space, or allow --make-room"))
+        Some(format!(
+            "warning: only {free} are free; the recording ends when less than {limit} are: free space, or allow --make-room"
+        ))
     }
 
     /// Whether a series of this name may be there.

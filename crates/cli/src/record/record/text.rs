@@ -71,7 +71,9 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str, verbose: bool) {
     listing.facts("not used", &remarks);
     if card.pauses > 0 {
         let (times, pause) = (grouped(card.pauses), span(MOST_PAUSE));
-        let told = format!("fast, so {times} times datagrams were left in the kernel's buffer until several had come, for {pause} at most");
+        let told = format!(
+            "fast, so {times} times datagrams were left in the kernel's buffer until several had come, for {pause} at most"
+        );
         listing.fact("datagrams", &told);
     }
     account::text(listing, ledger, &outcome.gaps, layout);

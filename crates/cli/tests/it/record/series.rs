@@ -108,9 +108,9 @@ fn segments_are_kept_for_a_time_after_their_end() {
     );
 }
 
-/// A series on a disk of 64 MiB, whose card waits for its recorder: what `record` printed and said, its code, and the report of `verify`.
+/// A series of 16 MB/s on a disk of 64 MiB: what `record` printed and said, its code, and the report of `verify`.
 fn series_on_a_small_disk(options: &str) -> (Value, i32, String, Value) {
-    let card = "--card unpaced:2ch,16bit --buffer 4MiB --notify 256KiB --on-overrun block --to x --segment 2MiB";
+    let card = "--card virtual:2ch,16bit,4MS/s --buffer 32MiB --notify 256KiB --to x --segment 1MiB";
     let record = format!("$0 record {card} {options} --quiet --format json");
     let output = super::on_a_small_disk("size=64m", &format!("{record}; echo code=$?; $0 verify x --format json"));
     let (text, said) = (stdout(&output), stderr(&output));
@@ -141,12 +141,15 @@ fn segments_make_room_only_where_that_is_allowed() {
     if !super::may_mount("segments_make_room_only_where_that_is_allowed") {
         return;
     }
-    // 96 MiB, which the disk cannot hold.
-    let (report, code, said, verified) = series_on_a_small_disk("--free 16MiB --make-room --frames 25_165_824");
+    // 60 MiB, where 48 MiB may be used.
+    let (report, code, said, verified) = series_on_a_small_disk("--free 16MiB --make-room --frames 15_728_640");
     assert_eq!((code, &report["verdict"], &said[..]), (0, &"complete".into(), ""), "{report:#}");
     assert!(number(&report["series"], "dropped_segments") > 0, "{report:#}");
-    assert_eq!(number(&report, "stored_bytes") + number(&report, "dropped_bytes"), 96 << 20, "{report:#}");
-    assert_eq!((&report["series"]["low_space_bytes"], &report["series"]["out_of_space"]), (&Value::Null, &false.into()));
+    assert_eq!(number(&report, "stored_bytes") + number(&report, "dropped_bytes"), 60 << 20, "{report:#}");
+    assert_eq!(
+        (&report["series"]["low_space_bytes"], &report["series"]["out_of_space"]),
+        (&Value::Null, &false.into())
+    );
     assert_eq!(verified["mismatch"], Value::Null, "{verified:#}");
     assert_eq!(number(&verified, "proven_bytes"), number(&report, "stored_bytes"), "{verified:#}");
 }
@@ -223,6 +226,31 @@ fn a_series_that_was_killed_is_resumed_with_a_gap_that_the_clocks_bound() {
     // What it was recorded with does not fit.
     let other = ["--card", "virtual:1ch,16bit,1MS/s", "--for", "1s", "--to", "x", "--segment", "100ms", "--resume"];
     refused(folder.path(), &[&["record"][..], &other].concat(), 2, "another than that of this card");
+}
+
+#[test]
+fn shots_of_a_trigger_are_recorded_in_segments() {
+    let folder = folder();
+    // A sine of one turn a millisecond: a shot each time, of half of it.
+    let card = "virtual:1ch,16bit,1MS/s,data=sine";
+    let shots = ["--trigger", "rising:ch0@0.5~0.1", "--pre", "100", "--post", "400", "--shots", "40"];
+    let asked = ["--card", card, "--to", "x", "--segment", "8KiB", "--notify", "4KiB"];
+    let report = recorded(folder.path(), &[&asked[..], &shots].concat(), 0);
+    assert_eq!((number(&report, "shots"), &report["verdict"]), (40, &"complete".into()), "{report:#}");
+    assert!(number(&report["series"], "segments") >= 2, "{report:#}");
+    let verified = about(folder.path(), &["verify", "x"], 0);
+    assert_eq!((&verified["mismatch"], &verified["faults"]), (&Value::Null, &Value::Array(Vec::new())), "{verified:#}");
+    assert_eq!(number(&verified, "proven_bytes"), number(&report, "stored_bytes"));
+    let mut in_segments = 0;
+    for segment in segments(folder.path()) {
+        let verified = about(folder.path(), &["verify", &segment], 0);
+        assert_eq!(verified["verdict"], "complete", "{segment}: {verified:#}");
+        let meta = std::fs::read_to_string(folder.path().join(format!("{segment}.sigmf-meta"))).expect("metadata");
+        in_segments += items(&json(&meta)["global"]["hairspring:result"], "triggers").count();
+    }
+    assert_eq!(in_segments, 40, "each in one segment");
+    let exported = about(folder.path(), &["export", "x", "--gaps", "skip", "--out", "x.npy"], 0);
+    assert_eq!(number(&exported, "frames"), number(&report, "frames"));
 }
 
 #[test]
