@@ -59,10 +59,9 @@ use crate::recording::MOST_BLOCK;
 use crate::sigmf::SegmentOf;
 use crate::store::{Completion, Direct, Fallback, MemoryId, Store};
 use crate::timeline::Timeline;
-use hairspring_ring::Consumer;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
-use hairspring_ring::{End, OnOverrun};
+use hairspring_ring::{Consumer, End, OnOverrun};
 use hairspring_source::trigger::{Gate, Missed};
 use hairspring_source::{Ignored, SenderCount, SourceCounters, SourceDescription};
 
@@ -432,7 +431,6 @@ impl Recorder {
         let Beginning { realtime, monotonic, within } = beginning;
         self.enter_note(&Record::Begun { realtime, monotonic, within });
         if let (true, Some(gate), Some(rate)) = (is_first, &mut self.setup.gate, self.description.rate) {
-            // The source of a resumed series counts from 0 again.
             gate.starts(beginning.monotonic - rate.time_of(self.place.origin), rate);
         }
     }

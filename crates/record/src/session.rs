@@ -9,6 +9,7 @@
 //!
 //! A stop drains: all data that the source has produced by then are recorded.
 
+mod board;
 mod bounds;
 mod error;
 mod guards;
@@ -20,9 +21,9 @@ mod writer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
@@ -42,13 +43,14 @@ use hairspring_ring::page::ClockPage;
 use hairspring_ring::units::{ByteRate, Bytes, Frames};
 use hairspring_ring::{Consumer, Producer, Tap, ring};
 use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger};
-use hairspring_source::{Ignored, Source, SourceCounters, SourceDescription};
+use hairspring_source::{Source, SourceDescription};
 
 pub use error::RecordError;
 pub use segments::{AskedLength, SeriesConfig};
 pub use threads::{RecordingThreads, ThreadGrant, node_cpus};
 
-use bounds::{SharedBounds, SharedCount, hand_over};
+use board::Board;
+use bounds::hand_over;
 use guards::{Leaves, SpaceWatch, said, watch_space};
 use serving::serve;
 use writer::Writer;
@@ -177,7 +179,7 @@ pub struct Recorded {
     pub recorder_cpu: Nanos,
     /// CPU time of the thread that served the source.
     pub source_cpu: Nanos,
-    /// How often the source waited for several datagrams together: see [`SourceCounters::pauses`].
+    /// How often the source waited for several datagrams together: see [`SourceCounters::pauses`](hairspring_source::SourceCounters::pauses).
     pub pauses: u64,
     /// The settings of the threads that were asked for, and whether they were granted.
     pub grants: Vec<ThreadGrant>,
@@ -187,66 +189,6 @@ impl Recorded {
     /// The bytes stored per second, from the first frame to the end of the source.
     pub fn rate_reached(&self) -> Option<ByteRate> {
         ByteRate::of(Bytes(self.outcome.ledger.stored_bytes), self.elapsed)
-    }
-}
-
-/// What the threads of a card and the caller share besides the ring.
-#[derive(Default)]
-struct Board {
-    produced_bytes: AtomicU64,
-    lost_bytes: AtomicU64,
-    fifo_bytes: AtomicU64,
-    fifo_high_water_bytes: AtomicU64,
-    ignored: [AtomicU64; 5],
-    pauses: AtomicU64,
-    /// When a source that begins at the start call was started.
-    started: OnceLock<Beginning>,
-    /// When the first frame was taken, once it has come.
-    frame0: OnceLock<Beginning>,
-    /// The recorder wants no more.
-    enough: AtomicBool,
-    /// The recorder is gone or done.
-    done: AtomicBool,
-    status: Mutex<Status>,
-    /// The number of the present segment and one more; 0 if it is no series.
-    segment: AtomicU64,
-    bounds: SharedBounds,
-    count: SharedCount,
-    /// Free space in the file systems of all targets, or [`NOT_SAID`].
-    free_bytes: AtomicU64,
-    /// Free space on the fullest target, while it is low and ends a series, or [`NOT_SAID`].
-    low_bytes: AtomicU64,
-    ended: OnceLock<Instant>,
-}
-
-impl Board {
-    /// When the recording began: the one value for limits, report, journals and metadata.
-    fn began(&self) -> Option<Beginning> {
-        self.frame0.get().or_else(|| self.started.get()).copied()
-    }
-
-    fn put(&self, counters: SourceCounters) {
-        // Relaxed: figures; the last ones are published by the ring's end, which comes after them.
-        self.produced_bytes.store(counters.produced_bytes, Ordering::Relaxed);
-        self.lost_bytes.store(counters.lost_bytes, Ordering::Relaxed);
-        self.fifo_bytes.store(counters.fifo_bytes, Ordering::Relaxed);
-        self.fifo_high_water_bytes.store(counters.fifo_high_water_bytes, Ordering::Relaxed);
-        for (place, (_, count)) in self.ignored.iter().zip(counters.ignored.named()) {
-            place.store(count, Ordering::Relaxed);
-        }
-        self.pauses.store(counters.pauses, Ordering::Relaxed);
-    }
-
-    fn counters(&self) -> SourceCounters {
-        // Relaxed: as above.
-        SourceCounters {
-            produced_bytes: self.produced_bytes.load(Ordering::Relaxed),
-            lost_bytes: self.lost_bytes.load(Ordering::Relaxed),
-            fifo_bytes: self.fifo_bytes.load(Ordering::Relaxed),
-            fifo_high_water_bytes: self.fifo_high_water_bytes.load(Ordering::Relaxed),
-            ignored: Ignored::of(std::array::from_fn(|number| self.ignored[number].load(Ordering::Relaxed))),
-            pauses: self.pauses.load(Ordering::Relaxed),
-        }
     }
 }
 

@@ -51,7 +51,9 @@
 //! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are put into the ring. If the ring is
 //! full, datagrams stay in the receive buffer until it overflows.
 
+mod judgement;
 mod pace;
+mod peer;
 mod sequence;
 
 use std::io;
@@ -70,7 +72,9 @@ use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{ByteRate, Bytes};
 
+use judgement::{Judgement, Trial};
 use pace::Pace;
+use peer::{Peer, Sender};
 
 pub use pace::MOST_PAUSE;
 pub use sequence::{MOST_HEADER_BYTES, Sequence};
@@ -135,62 +139,6 @@ pub struct UdpSource {
     /// After a stop: the bytes that may still be received.
     stopping: Option<u64>,
     ended: Option<End>,
-}
-
-/// The accepted senders.
-#[derive(Debug)]
-enum Peer {
-    /// Not decided: the sender of the first datagram that fits.
-    First,
-    /// This one, which was the first.
-    Kept(SocketAddr),
-    /// These; port 0 stands for all ports.
-    Named(Vec<SocketAddr>),
-}
-
-/// The origin of a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sender {
-    Ours,
-    /// Another port of our sender's computer.
-    Neighbour,
-    Foreign,
-}
-
-impl Peer {
-    fn knows(&self, sender: SocketAddr) -> Sender {
-        let address = sender.ip().to_canonical();
-        let is = |known: &SocketAddr, port: u16| known.ip().to_canonical() == address && known.port() == port;
-        match self {
-            Self::First => Sender::Ours,
-            Self::Kept(known) if is(known, sender.port()) => Sender::Ours,
-            Self::Kept(known) if is(known, known.port()) => Sender::Neighbour,
-            Self::Named(known) if known.iter().any(|one| is(one, sender.port()) || is(one, 0)) => Sender::Ours,
-            Self::Kept(_) | Self::Named(_) => Sender::Foreign,
-        }
-    }
-}
-
-/// Datagrams whose numbers are out of sequence, held until they are confirmed.
-#[derive(Debug)]
-struct Trial {
-    from: SocketAddr,
-    /// Whether that is our sender.
-    ours: bool,
-    /// How far the first of them is ahead of the expected number.
-    ahead: i64,
-    next: u64,
-    count: u32,
-    samples: Vec<u8>,
-}
-
-/// What to do with a datagram.
-enum Judgement {
-    /// Its samples go into the ring.
-    Keep,
-    /// It was counted, or is held; samples that are ready go into the ring.
-    Next,
-    End(End),
 }
 
 impl UdpSource {
