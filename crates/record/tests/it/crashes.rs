@@ -29,8 +29,9 @@ use crate::oracle;
 const SEEDS: u64 = 500;
 /// Of the long form. 15156 and 32142: a power cut left blocks promised that had been withdrawn and cut away: while their withdrawal waited
 /// for no sync, and where a sync had failed. 6948, 9967 and 12638: more gaps in a block than the ring holds. 9730: a block that found no
-/// sector's beginning behind the last one, and bytes that were still demanded when their withdrawal was under way.
-const FAILED_ONCE: [u64; 6] = [6_948, 9_730, 9_967, 12_638, 15_156, 32_142];
+/// sector's beginning behind the last one, and bytes that were still demanded when their withdrawal was under way. 2187: blocks that the
+/// recording gave up, in the journal of a target that had failed.
+const FAILED_ONCE: [u64; 7] = [2_187, 6_948, 9_730, 9_967, 12_638, 15_156, 32_142];
 pub(crate) const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 pub(crate) const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
 /// Steps after which a recording that does not end has hung.

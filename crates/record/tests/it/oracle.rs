@@ -189,9 +189,18 @@ pub(crate) fn true_metadata(
         let named: usize = named.map(|gap| bytes(gap.frames)).sum();
         assert_eq!((verified.damaged, verified.mismatch), (0, None), "{base}: {:?}", verified.faults);
         assert!(verified.missing.0 <= named as u64, "{base}: {:?}", verified.faults);
-        assert_eq!(verified.bytes.0, ledger.stored_bytes, "{base}: {:?}", verified.faults);
+        // The journal of a target that failed cannot take a withdrawal. Its blocks are read when they prove themselves, although the
+        // recording gave them up.
+        let beyond = verified.bytes.0.checked_sub(ledger.stored_bytes).expect("no less than they say");
+        assert!(beyond == 0 || bases.iter().any(|base| is_dead(image, base)), "{base}: {:?}", verified.faults);
     }
     verdicts
+}
+
+/// Whether a journal was cut off: it has no end.
+fn is_dead(image: &Image, base: &str) -> bool {
+    let journal = Journal::read(&image.read(format!("{base}.hairspring-journal")).unwrap_or_default());
+    !journal.records.iter().any(|record| matches!(record, Record::End { .. }))
 }
 
 /// The verdict that the metadata state, if they can be read and state one.
