@@ -237,7 +237,10 @@ impl Site<'_> {
     /// Runs the client of the live tap beside a recording of a million frames, one a microsecond.
     fn taps(&self, program: &Path) -> Result<(), String> {
         let workspace = self.context.workspace;
-        library::run(&mut workspace.cargo(&["build", "--quiet", "--release", "-p", "hairspring-cli"]))?;
+        let built = self.context.run("c command", &mut workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]));
+        if !built.succeeded() {
+            return Err(format!("build the command: {}", built.how));
+        }
         let (folder, socket) = (self.folder.join("taps"), self.folder.join("tap.sock"));
         fs::create_dir_all(&folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
         let card = "virtual:1ch,32bit,1MS/s,data=counter";
