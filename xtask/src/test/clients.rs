@@ -237,7 +237,8 @@ impl Site<'_> {
     /// Runs the client of the live tap beside a recording of a million frames, one a microsecond.
     fn taps(&self, program: &Path) -> Result<(), String> {
         let workspace = self.context.workspace;
-        let built = self.context.run("c command", &mut workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]));
+        let built =
+            self.context.run("c command", &mut workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]));
         if !built.succeeded() {
             return Err(format!("build the command: {}", built.how));
         }
