@@ -14,7 +14,9 @@ use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep};
 use crate::report::{Finish, RunLimit};
+use crate::status::Sampled;
 use crate::stopper::Halt;
+use crate::system::stack::StackUse;
 use crate::trace::Trace;
 
 /// How a run of a task ended: usually its procedure returned. In one word, because a fiber keeps it across its end.
@@ -79,6 +81,12 @@ pub(crate) trait Engine {
     fn is_unwinding(&self, me: TaskId) -> bool;
     /// Ends a run from any thread.
     fn halt(&self) -> Arc<dyn Halt>;
+    /// The name of the back-end.
+    fn name(&self) -> &'static str;
+    /// What other processes may see of it; none in virtual time.
+    fn sampled(&self) -> Option<Arc<dyn Sampled>>;
+    /// How much a task has used of its stack; none before its first run, and where stacks are not known.
+    fn stack_use(&self, task: TaskId) -> Option<StackUse>;
     /// Copies the message that `me` was handed in this envelope out to `to`, and makes the call [`Call::Take`].
     ///
     /// # Safety

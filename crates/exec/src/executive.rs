@@ -12,6 +12,7 @@ use crate::engine::{Engine, InterruptProcedure};
 use crate::fiber::{Fibers, SwitchBack};
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::report::{Finish, RunLimit};
+use crate::status::Publication;
 use crate::stopper::Stopper;
 use crate::thread::Threads;
 use crate::trace::Trace;
@@ -73,6 +74,8 @@ enum Backing {
 ///
 /// Objects are made before a run or by tasks during one ([`Create`]); handles are copied into the tasks that use them.
 pub struct Executive {
+    /// Ends before what it publishes.
+    publication: Option<Publication>,
     backing: Backing,
 }
 
@@ -97,7 +100,7 @@ impl Executive {
             }
             Backend::Thread(profile) => Backing::Other(Box::new(Threads::new(config, profile)?)),
         };
-        Ok(Self { backing })
+        Ok(Self { publication: None, backing })
     }
 
     /// Runs until a task asks to stop, the limit, or until nothing can happen any more. Blocks.
@@ -152,6 +155,28 @@ impl Executive {
     /// What ends a run of this executive from any thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.back_end().cold().halt())
+    }
+
+    /// Publishes what the tasks do to other processes of this user, such as `hairspring top`, under a name of letters, digits, `-` and `_`.
+    /// A second call replaces the name.
+    ///
+    /// This starts a thread of ordinary priority, which asks the executive a hundred times a second. With threads it holds the executive's
+    /// lock for some microseconds; on fibers a call of a task answers, which takes some microseconds, and allocates for new tasks. An
+    /// executive that is not published pays nothing. The file is in `XDG_RUNTIME_DIR` or `/dev/shm`, readable by this user only, and goes
+    /// with the executive.
+    ///
+    /// # Errors
+    /// The name does not fit or is taken in this process; the file or the thread could not be made; the back-end is virtual time. The
+    /// executive is then not published, under its former name neither.
+    pub fn publish(&mut self, name: &str) -> Result<(), ExecError> {
+        let engine = self.back_end().cold();
+        let Some(source) = engine.sampled() else {
+            return Err(ExecError::ExecConfig("virtual time cannot be published: it does not pass while others look"));
+        };
+        let backend = engine.name();
+        self.publication = None;
+        self.publication = Some(Publication::start(name, backend, source)?);
+        Ok(())
     }
 
     /// In virtual time, fires an interrupt at a future instant. False on a back-end with real time, where interrupts come from their

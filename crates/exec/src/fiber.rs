@@ -39,6 +39,7 @@ mod overflow;
 mod placement;
 mod run;
 mod stacks;
+mod status;
 mod switch;
 mod unwinding;
 mod watchdog;

@@ -9,6 +9,7 @@ use hairspring_machine::Instant;
 use crate::calls::CallSite;
 use crate::objects::{Exchange, Mailbox, Pool};
 use crate::system::clock::instant_of;
+use crate::system::stack::StackUse;
 
 /// A task as it is now.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,6 +110,13 @@ pub trait Inspect: CallSite {
             messages,
             wait_ends: wait_ends.map(instant_of),
         })
+    }
+
+    /// How much a task has used of its stack: the high-water mark, to the page. None before its first run. Makes a system call for each
+    /// 64 pages.
+    fn stack_use(&self, task: TaskId) -> Option<StackUse> {
+        ask(self, |core| core.task(task))?;
+        self.caller().back_end.cold().stack_use(task)
     }
 
     /// The units of a semaphore; none if there is no such one.

@@ -125,6 +125,7 @@ mod message;
 mod objects;
 pub mod programs;
 mod report;
+pub mod status;
 mod stopper;
 mod system;
 mod thread;
@@ -149,3 +150,4 @@ pub use objects::{
 };
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};
 pub use stopper::Stopper;
+pub use system::stack::StackUse;

@@ -3,4 +3,5 @@
 pub(crate) mod clock;
 pub(crate) mod futex;
 pub(crate) mod scheduling;
+pub(crate) mod stack;
 pub(crate) mod sync;

@@ -49,6 +49,7 @@ mod parking;
 mod procedure;
 mod run;
 mod state;
+mod status;
 mod task;
 mod threads;
 mod watchdog;

@@ -5,6 +5,7 @@ pub(crate) mod expose;
 pub(crate) mod pulse;
 pub(crate) mod scope;
 pub(crate) mod serve;
+pub(crate) mod top;
 pub(crate) mod trace;
 
 use clap::Subcommand;
@@ -14,7 +15,7 @@ use crate::page::Group;
 
 /// Texts of the commands for help and manual.
 pub(crate) const GROUP: Group =
-    Group { heading: "Drive", pages: &[pulse::PAGE, expose::PAGE, scope::PAGE, serve::PAGE, trace::PAGE] };
+    Group { heading: "Drive", pages: &[pulse::PAGE, expose::PAGE, scope::PAGE, serve::PAGE, trace::PAGE, top::PAGE] };
 
 /// The file of a virtual board, for the manual.
 const BOARD: (&str, &str) =
@@ -39,6 +40,10 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     /// Run an example on the executive and show who ran when
     Trace(trace::Arguments),
+    /// Watch the tasks of a running executive
+    ///
+    /// The program publishes its executive under a name; see Executive::publish. On fibers CPU shares are samples, and no more exact.
+    Top(top::Arguments),
 }
 
 impl Command {
@@ -49,6 +54,7 @@ impl Command {
             Self::Expose(arguments) => expose::run(arguments),
             Self::Serve(arguments) => serve::run(arguments),
             Self::Trace(arguments) => trace::run(arguments),
+            Self::Top(arguments) => top::run(arguments),
         }
     }
 }

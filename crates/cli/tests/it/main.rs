@@ -31,6 +31,7 @@ mod sheet;
 #[path = "../../../device/examples/instrument_simulator/simulator.rs"]
 mod simulator;
 mod soak;
+mod top;
 mod trace;
 mod tune;
 mod watch;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use hairspring_exec_core::{By, Call, CallStatus, Moment, TaskId, TimerId};
 
 use super::alarm::PATIENCE_NS;
-use super::attention::{ARRIVED, HOOK_PANIC, RUNAWAY, TIMED};
+use super::attention::{ARRIVED, ASKED, HOOK_PANIC, RUNAWAY, TIMED};
 use super::carrier::Carrier;
 use super::fibers::{Fibers, between};
 use crate::engine::InterruptProcedure;
@@ -41,6 +41,9 @@ impl<M: Carrier> Fibers<M> {
             if bits & HOOK_PANIC != 0 {
                 let payload = self.core.borrow().observer.burst.take();
                 self.end_by_panic(payload);
+            }
+            if bits & ASKED != 0 {
+                self.answer(caller);
             }
             if turn == MOST_TURNS {
                 self.attention.set(bits & ARRIVED);

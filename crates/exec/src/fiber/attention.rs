@@ -11,6 +11,7 @@
 //!   TIMED     a deadline is set: read the counter, too          set by the carrier
 //!   HOOK_PANIC     a hook has panicked: the run must end             set by the carrier
 //!   MEASURED  every call is measured                            set when the executive is made, and stays
+//!   ASKED     another process wants to see the tasks            set by the publisher
 //! ```
 //! Why a runaway is never blamed on the wrong task: a switch happens only in a call, and a call first clears WATCHED. So while WATCHED
 //! stays set, one stretch of code has the CPU. The call that clears RUNAWAY ends that stretch.
@@ -23,9 +24,10 @@ pub(super) const RUNAWAY: u32 = 1 << 2;
 pub(super) const TIMED: u32 = 1 << 3;
 pub(super) const HOOK_PANIC: u32 = 1 << 4;
 pub(super) const MEASURED: u32 = 1 << 5;
+pub(super) const ASKED: u32 = 1 << 6;
 
 /// The bits that a look clears. TIMED and MEASURED are states and stay.
-const EVENTS: u32 = ARRIVED | WATCHED | RUNAWAY | HOOK_PANIC;
+const EVENTS: u32 = ARRIVED | WATCHED | RUNAWAY | HOOK_PANIC | ASKED;
 
 #[derive(Default)]
 pub(crate) struct Attention(AtomicU32);

@@ -8,13 +8,16 @@ use hairspring_machine::Nanos;
 
 use super::carrier::Carrier;
 use super::fibers::{Arrivals, Fibers};
+use super::overflow;
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
 use crate::inspect::CoreView;
 use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep, finds_somebody};
 use crate::report::{Finish, RunLimit, StopReason};
+use crate::status::Sampled;
 use crate::stopper::Halt;
+use crate::system::stack::StackUse;
 use crate::trace::Trace;
 
 impl<M: Carrier> Engine for Fibers<M> {
@@ -72,6 +75,19 @@ impl<M: Carrier> Engine for Fibers<M> {
 
     fn halt(&self) -> Arc<dyn Halt> {
         Arc::<Arrivals>::clone(&self.arrivals)
+    }
+
+    fn name(&self) -> &'static str {
+        M::NAME
+    }
+
+    fn sampled(&self) -> Option<Arc<dyn Sampled>> {
+        // In virtual time ten milliseconds of another thread are no time at all.
+        M::REAL.then(|| Arc::<Arrivals>::clone(&self.arrivals) as Arc<dyn Sampled>)
+    }
+
+    fn stack_use(&self, task: TaskId) -> Option<StackUse> {
+        overflow::stack_use(&self.extents.borrow(), task.index() as u32)
     }
 
     unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {

@@ -25,6 +25,7 @@ use crate::host::ControlWords;
 use crate::interrupt::{Arrival, Doorbell, Health, Post, RING_SLOTS, Ring, SourceThread};
 use crate::message::Slots;
 use crate::report::{Finish, StopReason};
+use crate::status::{Answers, SAMPLE_PERIOD, Sample, Sampled, WRITE_PERIOD};
 use crate::stopper::Halt;
 use crate::trace::{Log, Trace};
 
@@ -56,6 +57,24 @@ pub(super) struct Arrivals {
     pub(super) attention: Arc<Attention>,
     /// A [`Stopper`](crate::Stopper) asks for the end of the run.
     pub(super) stop: AtomicBool,
+    /// The states of the tasks, for other processes.
+    pub(super) answers: Answers,
+}
+
+/// Of how many open questions one wakes a carrier that sleeps: five in a second, so that publishing does not keep an idle CPU awake.
+const RUNG_EACH: u32 = (WRITE_PERIOD.count() / SAMPLE_PERIOD.count()) as u32;
+
+impl Sampled for Arrivals {
+    fn sample(&self, into: &mut Sample) -> bool {
+        if let Some(open) = self.answers.ask() {
+            self.attention.set(attention::ASKED);
+            if open > 0 && open.is_multiple_of(RUNG_EACH) {
+                // It sleeps or computes.
+                self.doorbell.ring();
+            }
+        }
+        self.answers.read(into)
+    }
 }
 
 impl Halt for Arrivals {
@@ -178,6 +197,7 @@ impl<M: Carrier> Fibers<M> {
                 doorbell: Doorbell::new(),
                 attention: Arc::clone(&attention),
                 stop: AtomicBool::new(false),
+                answers: Answers::default(),
             }),
             attention,
             alarm: CarrierCell::new(None),

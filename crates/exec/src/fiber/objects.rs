@@ -8,6 +8,7 @@ use hairspring_exec_core::{By, Call, CallStatus, Moment, Priority, Reply, TaskId
 use super::carrier::Carrier;
 use super::cell::CarrierCell;
 use super::fibers::{Fiber, FiberLife, Fibers, Line, Procedure};
+use super::overflow;
 use super::placement::{SOURCES, above};
 use crate::engine::{InterruptProcedure, TimerProcedure};
 use crate::interrupt::{Health, InterruptSource, Isp, SourceThread};
@@ -50,6 +51,7 @@ impl<M: Carrier> Fibers<M> {
             // The fiber, if there is one, is parked for good at the end of a run. Nothing of the body is on its stack.
             let coroutine = fiber.coroutine.borrow().take();
             let life = fiber.life.borrow().take();
+            overflow::forget(&mut self.extents.borrow(), task.index() as u32);
             drop(coroutine);
             drop(life);
         }

@@ -14,12 +14,15 @@ use std::sync::Once;
 use corosensei::stack::Stack as _;
 
 use super::stacks::Stack;
+use crate::system::stack::{StackExtent, StackUse};
 
 /// The stack of one fiber, as the handler needs it.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
     /// Lowest address of the mapping: the guard page begins here.
     low: usize,
+    /// The end of the mapping: the stack begins here.
+    high: usize,
     task: u32,
 }
 
@@ -90,8 +93,21 @@ impl Drop for AlternateStack {
 /// Notes where a fiber's stack lies.
 pub(super) fn note(extents: &mut Vec<Extent>, task: u32, stack: &Stack) {
     let low = stack.limit().get();
-    extents.retain(|extent| extent.low != low);
-    extents.push(Extent { low, task });
+    // The task's former stack, and the stack's former task.
+    extents.retain(|extent| extent.low != low && extent.task != task);
+    extents.push(Extent { low, high: stack.base().get(), task });
+}
+
+/// Forgets the stack of a fiber that is gone.
+pub(super) fn forget(extents: &mut Vec<Extent>, task: u32) {
+    extents.retain(|extent| extent.task != task);
+}
+
+/// How much a fiber has used of its stack; none before its first run.
+pub(super) fn stack_use(extents: &[Extent], task: u32) -> Option<StackUse> {
+    let extent = extents.iter().find(|extent| extent.task == task)?;
+    // The guard page is never touched.
+    StackExtent { low: extent.low, bytes: extent.high - extent.low }.touched()
 }
 
 /// The handlers that were there before.

@@ -43,7 +43,9 @@ impl<M: Carrier> Fibers<M> {
             let _watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
             // Virtual time passes only in calls, which look at it.
             *self.alarm.borrow() = if M::REAL { Alarm::new(Arc::as_ptr(&self.attention)) } else { None };
+            self.arrivals.answers.begin();
             self.carry();
+            self.arrivals.answers.end();
             let alarm = self.alarm.borrow().take();
             drop(alarm);
         }

@@ -15,8 +15,10 @@ use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep, finds_somebody};
 use crate::report::{Finish, RunLimit, StopReason};
+use crate::status::Sampled;
 use crate::stopper::Halt;
 use crate::system::clock::monotonic;
+use crate::system::stack::StackUse;
 use crate::trace::Trace;
 
 impl Engine for Threads {
@@ -82,6 +84,21 @@ impl Engine for Threads {
 
     fn halt(&self) -> Arc<dyn Halt> {
         Arc::<Shared>::clone(&self.shared)
+    }
+
+    fn name(&self) -> &'static str {
+        self.shared.backend
+    }
+
+    fn sampled(&self) -> Option<Arc<dyn Sampled>> {
+        Some(Arc::<Shared>::clone(&self.shared))
+    }
+
+    fn stack_use(&self, task: TaskId) -> Option<StackUse> {
+        let mut state = self.shared.lock.hold();
+        let extent = state.core.observer.seat_of(task).and_then(|seat| seat.stack);
+        self.shared.release(state);
+        extent?.touched()
     }
 
     unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {

@@ -14,6 +14,7 @@ use hairspring_machine::Nanos;
 use super::parking::ParkingSpots;
 use crate::engine::TaskProcedure;
 use crate::hooks::HookObserver;
+use crate::system::stack::StackExtent;
 
 /// The places of the executive's own threads; those of tasks follow.
 pub(super) const KERNEL_PLACE: u32 = 0;
@@ -35,6 +36,8 @@ pub(super) struct Seat {
     pub(super) place: u32,
     pub(super) body: Arc<Body>,
     pub(super) thread: Option<JoinHandle<()>>,
+    /// The stack of the thread, if the C library knows it.
+    pub(super) stack: Option<StackExtent>,
     /// In the middle of a run.
     pub(super) busy: bool,
     /// The value of the go word, or the value it would have if the executive ran.

@@ -12,6 +12,7 @@ use super::threads::Threads;
 use crate::engine::{Ended, TaskProcedure, Unusual, in_full};
 use crate::report::Misfortune;
 use crate::system::scheduling::{own_number, set_policy_of, thread_name};
+use crate::system::stack::own_stack;
 use crate::system::sync::{AtomicU32, Ordering, sleep_while, wake_one, whole};
 
 /// Stack beyond what the configuration gives the task's own code: what std's threads and a panic's message need.
@@ -37,6 +38,7 @@ impl Threads {
             place,
             body: Arc::clone(&body),
             thread: None,
+            stack: None,
             busy: false,
             may_run: false,
             awaiting: false,
@@ -81,6 +83,10 @@ impl Threads {
         let Some(place) = self.own() else { return };
         self.shared.take_cpus();
         place.settle_in(own_number());
+        {
+            let mut state = self.shared.lock.hold();
+            state.core.observer.seats[me.index()].stack = own_stack();
+        }
         // Release pairs with the Acquire in `make_task`.
         started.store(1, Ordering::Release);
         wake_one(started);

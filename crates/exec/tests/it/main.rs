@@ -14,6 +14,7 @@ mod placement;
 mod pools;
 mod programs;
 mod promptness;
+mod published;
 mod results;
 mod scale;
 mod services;

@@ -1,0 +1,53 @@
+//! The carrier answers the [publisher](crate::status): it copies the states of the tasks.
+
+use hairspring_exec_core::TaskId;
+use hairspring_machine::Nanos;
+
+use super::carrier::Carrier;
+use super::fibers::Fibers;
+use super::overflow;
+use crate::status::SAMPLE_PERIOD;
+
+impl<M: Carrier> Fibers<M> {
+    /// Answers. `caller` has had the CPU since the first open question; without one, nobody has. Allocates for tasks that it has not seen
+    /// before. Does not block.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn answer(&self, caller: Option<TaskId>) {
+        let at = self.machine.moment();
+        self.arrivals.answers.answer(|sample, asked| {
+            sample.at = at;
+            sample.running = true;
+            sample.taken += u64::from(asked);
+            if caller.is_none() {
+                sample.idle += u64::from(asked);
+            }
+            let core = self.core.borrow();
+            let fibers = self.fibers.borrow();
+            let runs = caller.map(TaskId::index);
+            // The caller always, so that no sample of the CPU is lost.
+            let turn = sample.turn(fibers.len());
+            for index in turn.filter(|&index| Some(index) != runs).chain(runs) {
+                let fiber = &fibers[index];
+                let task = fiber.task.get();
+                let Some(view) = core.look(task) else {
+                    sample.forget(index);
+                    continue;
+                };
+                let record = sample.record(task, &fiber.name, view);
+                record.messages = core.mail_waiting(task);
+                record.wait_ends = core.wait_deadline(task);
+                if caller == Some(task) {
+                    record.cpu += Nanos::new(SAMPLE_PERIOD.count() * i64::from(asked));
+                }
+                record.note(caller == Some(task), at);
+            }
+            // One stack for each answer, because it takes a system call.
+            let count = sample.tasks.len() as u64;
+            if let Some(turn) = sample.taken.checked_rem(count) {
+                let record = &mut sample.tasks[turn as usize];
+                record.stack = overflow::stack_use(&self.extents.borrow(), record.task.index() as u32);
+            }
+        });
+    }
+}

@@ -1,0 +1,60 @@
+//! Where a thread's stack lies, and how much of a stack has ever been touched.
+#![expect(unsafe_code, reason = "asks the C library for a thread's stack, and the kernel for its pages")]
+
+/// A stack: its lowest address, without guard page, and its size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StackExtent {
+    pub(crate) low: usize,
+    pub(crate) bytes: usize,
+}
+
+/// How much of a stack was used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackUse {
+    /// Its size.
+    pub bytes: usize,
+    /// The most that can have been used: from the deepest page that was ever touched. A stack that another task used before counts that, too.
+    /// Pages that the kernel has swapped out do not count; a program that locks its memory has none.
+    pub used_bytes: usize,
+}
+
+/// The stack of the calling thread; none if the C library does not know it.
+pub(crate) fn own_stack() -> Option<StackExtent> {
+    // SAFETY: the structure is filled by the first call and freed by the last; the pointers are to live locals.
+    unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return None;
+        }
+        let (mut low, mut bytes) = (std::ptr::null_mut(), 0);
+        let known = libc::pthread_attr_getstack(&raw const attributes, &raw mut low, &raw mut bytes) == 0;
+        libc::pthread_attr_destroy(&raw mut attributes);
+        known.then_some(StackExtent { low: low as usize, bytes })
+    }
+}
+
+impl StackExtent {
+    /// How much of it was used, by the pages that the kernel has given it. Reads nothing of the stack itself. Some system calls; none if
+    /// the stack is gone.
+    pub(crate) fn touched(self) -> Option<StackUse> {
+        // SAFETY: sysconf of a constant is a plain read.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|&page| page > 0)?;
+        let low = self.low.next_multiple_of(page);
+        let high = self.low + self.bytes;
+        let mut present = [0_u8; 64];
+        let mut at = low;
+        while at < high {
+            let pages = (high - at).div_ceil(page).min(present.len());
+            // SAFETY: the kernel writes a byte for each page to the array, which has as many, and says so if some page is not mapped.
+            let code = unsafe { libc::mincore(at as *mut libc::c_void, pages * page, present.as_mut_ptr()) };
+            if code != 0 {
+                return None;
+            }
+            if let Some(first) = present[..pages].iter().position(|&byte| byte & 1 == 1) {
+                return Some(StackUse { bytes: self.bytes, used_bytes: high - (at + first * page) });
+            }
+            at += pages * page;
+        }
+        Some(StackUse { bytes: self.bytes, used_bytes: 0 })
+    }
+}
