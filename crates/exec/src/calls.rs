@@ -2,12 +2,14 @@
 
 pub(crate) mod body;
 mod create;
+mod options;
 mod procedures;
 mod services;
 mod task;
 mod ticker;
 
 pub use create::Create;
+pub use options::{LEAST_STACK_BYTES, TaskOptions};
 pub use procedures::{Expiry, IspCtx, TimerCtx};
 pub use services::{CallSite, Caller, Services, WakeOutcome};
 pub use task::{Limit, Reserved, TaskCtx};

@@ -20,6 +20,9 @@ pub struct ExecConfig {
     pub trace: Option<usize>,
     /// Whether to measure how long the executive locks its state and leaves interrupts unpolled. Costs two clock readings per call.
     pub measure_latency: bool,
+    /// Whether to measure the CPU time and the switches of each task on fibers and in virtual time. Costs a clock reading per call. With
+    /// threads the kernel counts them anyway.
+    pub measure_usage: bool,
 }
 
 impl Default for ExecConfig {
@@ -31,6 +34,7 @@ impl Default for ExecConfig {
             watchdog: Nanos::from_secs(1),
             trace: None,
             measure_latency: false,
+            measure_usage: false,
         }
     }
 }

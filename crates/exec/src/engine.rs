@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hairspring_exec_core::{By, Call, CallStatus, Ending, Expired, Moment, Observer, Priority, Reply, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
-use crate::inspect::CoreView;
+use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep};
@@ -85,6 +85,8 @@ pub(crate) trait Engine {
     fn name(&self) -> &'static str;
     /// What other processes may see of it; none in virtual time.
     fn sampled(&self) -> Option<Arc<dyn Sampled>>;
+    /// CPU time and switches of a task; none where they are not measured.
+    fn usage(&self, task: TaskId) -> Option<TaskUsage>;
     /// How much a task has used of its stack; none before its first run, and where stacks are not known.
     fn stack_use(&self, task: TaskId) -> Option<StackUse>;
     /// Copies the message that `me` was handed in this envelope out to `to`, and makes the call [`Call::Take`].
@@ -105,13 +107,14 @@ pub(crate) trait Engine {
     }
     /// Lets more urgent tasks run now, if the back-end does not do that automatically.
     fn preempt_point(&self, me: TaskId);
-    /// Makes a task.
+    /// Makes a task, on a stack of this size or the executive's usual one.
     fn create_task(
         &self,
         by: By,
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
+        stack_bytes: Option<usize>,
         procedure: TaskProcedure,
     ) -> Result<TaskId, CallStatus>;
     /// Removes a task and what it captured.

@@ -42,6 +42,7 @@ mod stacks;
 mod status;
 mod switch;
 mod unwinding;
+mod usage;
 mod watchdog;
 
 pub(crate) use fibers::Fibers;

@@ -4,7 +4,7 @@ use hairspring_exec_core::{
     Core, EventsId, ExchangeId, Moment, Observer, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TaskState,
     TaskView, TimerId, Urgency, Waiting,
 };
-use hairspring_machine::Instant;
+use hairspring_machine::{Instant, Nanos};
 
 use crate::calls::CallSite;
 use crate::objects::{Exchange, Mailbox, Pool};
@@ -34,6 +34,16 @@ pub struct TaskInfo {
     pub messages: usize,
     /// When its wait ends by time.
     pub wait_ends: Option<Instant>,
+}
+
+/// What a task has used of the CPU since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TaskUsage {
+    /// The time for which it had the CPU. On fibers and in virtual time with the procedures that its calls served; with threads as the kernel
+    /// counts it.
+    pub cpu: Nanos,
+    /// How often it was given the CPU; with threads, how often its thread left it.
+    pub switches: u64,
 }
 
 /// A core, for any type of its observer.
@@ -110,6 +120,14 @@ pub trait Inspect: CallSite {
             messages,
             wait_ends: wait_ends.map(instant_of),
         })
+    }
+
+    /// CPU time and switches of a task. With threads always, by the kernel's counts: one system call, and a file of the kernel is read. On
+    /// fibers and in virtual time if [`ExecConfig::measure_usage`](crate::ExecConfig) is set. None where it is not, and for a task that was
+    /// deleted.
+    fn task_usage(&self, task: TaskId) -> Option<TaskUsage> {
+        ask(self, |core| core.task(task))?;
+        self.caller().back_end.cold().usage(task)
     }
 
     /// How much a task has used of its stack: the high-water mark, to the page. None before its first run. Makes a system call for each

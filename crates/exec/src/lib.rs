@@ -133,7 +133,8 @@ pub mod trace;
 mod unwind;
 
 pub use calls::{
-    CallSite, Caller, Create, Expiry, IspCtx, Limit, Reserved, Services, TaskCtx, Tick, Ticker, TimerCtx, WakeOutcome,
+    CallSite, Caller, Create, Expiry, IspCtx, LEAST_STACK_BYTES, Limit, Reserved, Services, TaskCtx, TaskOptions, Tick,
+    Ticker, TimerCtx, WakeOutcome,
 };
 pub use config::{ExecConfig, ExecError, ThreadProfile};
 pub use executive::{Backend, Executive};
@@ -142,7 +143,7 @@ pub use hairspring_exec_core::{
     ResourceProtocol, SemaphoreId, TaskId, TaskState, TimerId, Urgency, Waiting,
 };
 pub use hairspring_machine::{Cpu, CpuSet, Instant, Nanos, Policy, Refused, Sim};
-pub use inspect::{Inspect, TaskInfo};
+pub use inspect::{Inspect, TaskInfo, TaskUsage};
 pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};
 pub use objects::{
     Broadcast, Buffer, BytePipe, Condition, Exchange, Heard, Join, Locked, Mailbox, MessageQueue, Mutex, Parcel, Pool,

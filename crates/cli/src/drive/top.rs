@@ -121,6 +121,7 @@ fn picture(before: &ExecStatus, now: &ExecStatus, read_at: Instant, width: usize
         ("prio", Side::Right),
         ("state", Side::Left),
         ("CPU", Side::Right),
+        ("switches", Side::Right),
         ("stack", Side::Right),
         ("starts", Side::Right),
         ("mail", Side::Right),
@@ -150,12 +151,14 @@ fn row(task: &TaskStatus, before: &ExecStatus, span: Nanos, at: Instant) -> Vec<
         waits.push_str(&format!(", {} more", span_text((ends - at).max(Nanos::ZERO))));
     }
     let none = || "–".to_owned();
+    let switches = task.switches.map(|count| count.to_string());
     vec![
         // A name with a line feed must not break the table.
         task.name.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect(),
         priority,
         task.state.clone(),
         share.unwrap_or_else(none),
+        switches.unwrap_or_else(none),
         stack.unwrap_or_else(none),
         task.starts.to_string(),
         task.messages.to_string(),

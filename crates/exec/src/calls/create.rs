@@ -1,10 +1,11 @@
 //! [`Create`]: making objects.
 
 use hairspring_exec_core::{
-    By, Call, EventsId, ExchangeId, PoolId, Priority, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TimerId,
+    Call, EventsId, ExchangeId, PoolId, Priority, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TimerId,
 };
 
 use super::body;
+use super::options::TaskOptions;
 use super::procedures::{Expiry, TimerCtx};
 use super::services::{CallSite, Caller};
 use super::task::TaskCtx;
@@ -27,8 +28,21 @@ pub trait Create: CallSite {
         priority: Priority,
         body: impl FnMut(&TaskCtx<'_>) + Send + 'static,
     ) -> Result<TaskId, CreateError> {
-        let Caller { back_end, by } = self.caller();
-        create_task(back_end, by, name, priority, [0; 4], body)
+        self.task_with(name, priority, TaskOptions::default(), body)
+    }
+
+    /// The same, with options such as the size of its stack.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn task_with(
+        &self,
+        name: &str,
+        priority: Priority,
+        options: TaskOptions,
+        body: impl FnMut(&TaskCtx<'_>) + Send + 'static,
+    ) -> Result<TaskId, CreateError> {
+        create_task(self.caller(), name, priority, [0; 4], options, body)
     }
 
     /// Makes a task that is started by messages of type `M`, with mailboxes of these capacities by urgency (0: none). One
@@ -41,18 +55,33 @@ pub trait Create: CallSite {
         name: &str,
         priority: Priority,
         capacities: [u16; 4],
+        body: impl FnMut(&TaskCtx<'_>, Mailbox<M>, M) + Send + 'static,
+    ) -> Result<Mailbox<M>, CreateError> {
+        self.mail_task_with(name, priority, capacities, TaskOptions::default(), body)
+    }
+
+    /// The same, with options such as the size of its stack.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn mail_task_with<M: Copy + Send + 'static>(
+        &self,
+        name: &str,
+        priority: Priority,
+        capacities: [u16; 4],
+        options: TaskOptions,
         mut body: impl FnMut(&TaskCtx<'_>, Mailbox<M>, M) + Send + 'static,
     ) -> Result<Mailbox<M>, CreateError> {
-        let Caller { back_end, by } = self.caller();
-        fits::<M>(back_end)?;
-        let home = back_end.home();
+        let caller = self.caller();
+        fits::<M>(caller.back_end)?;
+        let home = caller.back_end.home();
         let run = move |ctx: &TaskCtx<'_>| {
             // Started by a trigger there is no message; such a run has nothing to do.
             if let Some(message) = ctx.started_with::<M>() {
                 body(ctx, Mailbox::new(ctx.id(), home), message);
             }
         };
-        create_task(back_end, by, name, priority, capacities, run).map(|task| Mailbox::new(task, home))
+        create_task(caller, name, priority, capacities, options, run).map(|task| Mailbox::new(task, home))
     }
 
     /// Makes a counting semaphore.
@@ -199,23 +228,23 @@ impl Create for TaskCtx<'_> {}
 
 /// Makes a task whose procedure is compiled for the back-end at hand.
 fn create_task(
-    back_end: BackEnd<'_>,
-    by: By,
+    Caller { back_end, by }: Caller<'_>,
     name: &str,
     priority: Priority,
     mailboxes: [u16; 4],
+    options: TaskOptions,
     mut procedure: impl FnMut(&TaskCtx<'_>) + Send + 'static,
 ) -> Result<TaskId, CreateError> {
     let made = match back_end {
         BackEnd::Fiber(fibers, _) => {
             let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, fibers, me));
-            fibers.make_task(by, name, priority, mailboxes, life)
+            fibers.make_task(by, name, priority, mailboxes, options.stack(), life)
         }
         BackEnd::Other(engine) => {
             let run = Box::new(move |engine: &dyn Engine, me| {
                 body::live_once(&mut procedure, &TaskCtx::new(BackEnd::Other(engine), me))
             });
-            engine.create_task(by, name, priority, mailboxes, run)
+            engine.create_task(by, name, priority, mailboxes, options.stack(), run)
         }
     };
     made.map_err(refusal)

@@ -10,7 +10,7 @@ use super::carrier::Carrier;
 use super::fibers::{Arrivals, Fibers};
 use super::overflow;
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
-use crate::inspect::CoreView;
+use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep, finds_somebody};
@@ -86,6 +86,10 @@ impl<M: Carrier> Engine for Fibers<M> {
         M::REAL.then(|| Arc::<Arrivals>::clone(&self.arrivals) as Arc<dyn Sampled>)
     }
 
+    fn usage(&self, task: TaskId) -> Option<TaskUsage> {
+        self.usage_of(task)
+    }
+
     fn stack_use(&self, task: TaskId) -> Option<StackUse> {
         overflow::stack_use(&self.extents.borrow(), task.index() as u32)
     }
@@ -131,7 +135,7 @@ impl<M: Carrier> Engine for Fibers<M> {
 
     fn preempt_point(&self, me: TaskId) {
         self.preempt_point_inline(me, self.way_back(me));
-        self.leave();
+        self.leave(me);
     }
 
     fn create_task(
@@ -140,9 +144,10 @@ impl<M: Carrier> Engine for Fibers<M> {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
+        stack_bytes: Option<usize>,
         procedure: TaskProcedure,
     ) -> Result<TaskId, CallStatus> {
-        self.make_task(by, name, priority, mailboxes, Self::life_of(procedure))
+        self.make_task(by, name, priority, mailboxes, stack_bytes, Self::life_of(procedure))
     }
 
     fn delete_task(&self, by: By, task: TaskId) -> Reply {

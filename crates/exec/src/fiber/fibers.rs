@@ -22,6 +22,7 @@ use crate::config::ExecConfig;
 use crate::engine::{InterruptProcedure, TimerProcedure};
 use crate::hooks::HookObserver;
 use crate::host::ControlWords;
+use crate::inspect::TaskUsage;
 use crate::interrupt::{Arrival, Doorbell, Health, Post, RING_SLOTS, Ring, SourceThread};
 use crate::message::Slots;
 use crate::report::{Finish, StopReason};
@@ -38,6 +39,9 @@ pub(crate) type FiberLife<M> = Box<dyn FnMut(&Fibers<M>, TaskId) + Send>;
 pub(super) struct Fiber<M: Carrier> {
     pub(super) name: String,
     pub(super) task: Cell<TaskId>,
+    pub(super) stack_bytes: Cell<usize>,
+    /// What it has used, if that is measured.
+    pub(super) usage: Cell<TaskUsage>,
     pub(super) life: CarrierCell<Option<FiberLife<M>>>,
     pub(super) coroutine: CarrierCell<Option<Stackful>>,
     /// The switch back to its resumer, valid while it is resumed.
@@ -155,6 +159,8 @@ pub(crate) struct Fibers<M: Carrier> {
     pub(super) default_control: Cell<ControlWords>,
     /// Whether every call is recorded or measured.
     pub(super) observed: bool,
+    /// The task that has the CPU, and since when, if usage is measured.
+    pub(super) on_cpu: Cell<(Option<TaskId>, Moment)>,
     pub(super) log: CarrierCell<Option<Log>>,
     /// The number of unwinding fibers.
     pub(super) unwinding: Cell<u32>,
@@ -188,7 +194,7 @@ impl<M: Carrier> Fibers<M> {
             core: CarrierCell::new(Core::new(config.envelopes, HookObserver::new(Some(Arc::clone(&attention))))),
             slots: Slots::new(config.envelopes, config.message_bytes),
             fibers: CarrierCell::new(Vec::new()),
-            stacks: CarrierCell::new(Stacks::new(config.stack_bytes)),
+            stacks: CarrierCell::new(Stacks::new()),
             extents: CarrierCell::new(Vec::new()),
             timers: CarrierCell::new(Vec::new()),
             procedures: CarrierCell::new(Vec::new()),
@@ -206,7 +212,8 @@ impl<M: Carrier> Fibers<M> {
             ran_away: Arc::new(Mutex::new(0)),
             keepers: Cell::new(0),
             default_control: Cell::new(ControlWords::read()),
-            observed: config.trace.is_some() || config.measure_latency,
+            observed: config.trace.is_some() || config.measure_latency || config.measure_usage,
+            on_cpu: Cell::new((None, Moment::START)),
             log: CarrierCell::new(config.trace.map(Log::new)),
             unwinding: Cell::new(0),
             limit: Cell::new(None),
@@ -249,7 +256,13 @@ impl<M: Carrier> Fibers<M> {
     /// The fiber of a task.
     #[inline]
     pub(super) fn fiber(&self, task: TaskId) -> &Fiber<M> {
-        let fiber: *const Fiber<M> = &raw const *self.fibers.borrow()[task.index()];
+        self.fiber_at(task.index())
+    }
+
+    /// The fiber in a slot of the table.
+    #[inline]
+    pub(super) fn fiber_at(&self, index: usize) -> &Fiber<M> {
+        let fiber: *const Fiber<M> = &raw const *self.fibers.borrow()[index];
         // SAFETY: fibers are boxed and never removed while the engine lives, so the reference outlives growth of the table.
         unsafe { &*fiber }
     }

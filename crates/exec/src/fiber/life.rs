@@ -17,12 +17,12 @@ impl<M: Carrier> Fibers<M> {
     #[inline(never)]
     pub(super) fn equip(&self, fiber: &Fiber<M>, coroutine: &mut Option<Stackful>) {
         let task = fiber.task.get();
-        let taken = self.stacks.borrow().take();
+        let taken = self.stacks.borrow().take(fiber.stack_bytes.get());
         let stack = match taken {
             Ok(stack) => stack,
             Err(error) => {
                 self.apply(By::Task(task), Call::End { how: Ending::Killed });
-                let text = format!("no memory for a stack of {} bytes: {error}", self.config.stack_bytes);
+                let text = format!("no memory for a stack of {} bytes: {error}", fiber.stack_bytes.get());
                 let (name, what) = (fiber.name.clone(), Misfortune::Ended(Ending::Killed, text));
                 self.finish.borrow().add(Mishap { task, name, what });
                 return;
@@ -122,14 +122,14 @@ impl<M: Carrier> Fibers<M> {
     /// The body of a fiber of a boxed task, whose calls go through a table.
     pub(super) fn life_of(mut procedure: TaskProcedure) -> FiberLife<M> {
         Box::new(move |fibers, me| {
-            fibers.leave();
+            fibers.leave(me);
             let back = fibers.way_back(me);
             loop {
                 let ended = if fibers.is_to_run(me) { procedure(fibers, me) } else { Err(Unusual::killed()) };
                 if !fibers.end_in_full(me, ended, back) {
                     return;
                 }
-                fibers.leave();
+                fibers.leave(me);
             }
         })
     }

@@ -11,6 +11,7 @@ use super::fibers::{Fiber, FiberLife, Fibers, Line, Procedure};
 use super::overflow;
 use super::placement::{SOURCES, above};
 use crate::engine::{InterruptProcedure, TimerProcedure};
+use crate::inspect::TaskUsage;
 use crate::interrupt::{Health, InterruptSource, Isp, SourceThread};
 
 impl<M: Carrier> Fibers<M> {
@@ -20,19 +21,25 @@ impl<M: Carrier> Fibers<M> {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
+        stack_bytes: Option<usize>,
         life: FiberLife<M>,
     ) -> Result<TaskId, CallStatus> {
         let task = TaskId::from_number(self.apply(by, Call::CreateTask { priority, mailboxes }).result()?);
+        let stack_bytes = stack_bytes.unwrap_or(self.config.stack_bytes);
         let mut fibers = self.fibers.borrow();
         if let Some(slot) = fibers.get_mut(task.index()) {
             // The slot of a deleted task. Its fiber, if it had one, waits at the end of its last run.
             name.clone_into(&mut slot.name);
             slot.task.set(task);
+            slot.stack_bytes.set(stack_bytes);
+            slot.usage.set(TaskUsage::default());
             *slot.life.get_mut() = Some(life);
         } else {
             fibers.push(Box::new(Fiber {
                 name: name.to_owned(),
                 task: Cell::new(task),
+                stack_bytes: Cell::new(stack_bytes),
+                usage: Cell::new(TaskUsage::default()),
                 life: CarrierCell::new(Some(life)),
                 coroutine: CarrierCell::new(None),
                 yielder: Cell::new(std::ptr::null()),

@@ -11,18 +11,14 @@
 use std::cell::Cell;
 use std::sync::Once;
 
-use corosensei::stack::Stack as _;
-
 use super::stacks::Stack;
-use crate::system::stack::{StackExtent, StackUse};
+use crate::system::stack::{StackExtent, StackUse, page};
 
 /// The stack of one fiber, as the handler needs it.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
-    /// Lowest address of the mapping: the guard page begins here.
-    low: usize,
-    /// The end of the mapping: the stack begins here.
-    high: usize,
+    /// The guard page lies below it.
+    stack: StackExtent,
     task: u32,
 }
 
@@ -30,30 +26,26 @@ thread_local! {
     /// Extents of the stacks of the engine that runs on this thread. Const-initialised and without a destructor, so that
     /// reading it in a handler only loads from the thread's own block.
     static EXTENTS: Cell<*const Vec<Extent>> = const { Cell::new(std::ptr::null()) };
-    static STACK_BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// While it lives, overflows of this engine's fibers on this thread are told as such.
 pub(super) struct GuardPages {
-    outer: (*const Vec<Extent>, usize),
+    outer: *const Vec<Extent>,
     _handlers: AlternateStack,
 }
 
 impl GuardPages {
     /// Watches the stacks at these addresses, which stay there while it lives.
-    pub(super) fn watch(extents: *const Vec<Extent>, stack_bytes: usize) -> Self {
+    pub(super) fn watch(extents: *const Vec<Extent>) -> Self {
         install();
-        let outer = (EXTENTS.get(), STACK_BYTES.get());
-        EXTENTS.set(extents);
-        STACK_BYTES.set(stack_bytes);
+        let outer = EXTENTS.replace(extents);
         Self { outer, _handlers: AlternateStack::provide() }
     }
 }
 
 impl Drop for GuardPages {
     fn drop(&mut self) {
-        EXTENTS.set(self.outer.0);
-        STACK_BYTES.set(self.outer.1);
+        EXTENTS.set(self.outer);
     }
 }
 
@@ -92,10 +84,10 @@ impl Drop for AlternateStack {
 
 /// Notes where a fiber's stack lies.
 pub(super) fn note(extents: &mut Vec<Extent>, task: u32, stack: &Stack) {
-    let low = stack.limit().get();
+    let stack = stack.extent();
     // The task's former stack, and the stack's former task.
-    extents.retain(|extent| extent.low != low && extent.task != task);
-    extents.push(Extent { low, high: stack.base().get(), task });
+    extents.retain(|extent| extent.stack.low != stack.low && extent.task != task);
+    extents.push(Extent { stack, task });
 }
 
 /// Forgets the stack of a fiber that is gone.
@@ -105,9 +97,7 @@ pub(super) fn forget(extents: &mut Vec<Extent>, task: u32) {
 
 /// How much a fiber has used of its stack; none before its first run.
 pub(super) fn stack_use(extents: &[Extent], task: u32) -> Option<StackUse> {
-    let extent = extents.iter().find(|extent| extent.task == task)?;
-    // The guard page is never touched.
-    StackExtent { low: extent.low, bytes: extent.high - extent.low }.touched()
+    extents.iter().find(|extent| extent.task == task)?.stack.touched()
 }
 
 /// The handlers that were there before.
@@ -137,16 +127,15 @@ fn install() {
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     // SAFETY: the kernel gives a handler with SA_SIGINFO a valid structure, which has an address for these signals.
     let address = unsafe { (*info).si_addr() } as usize;
-    // SAFETY: sysconf of a constant is a plain read.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.cast_unsigned() as usize;
+    let page = page();
     let extents = EXTENTS.get();
     if !extents.is_null() {
         // SAFETY: the engine that set the pointer runs on this thread, below this handler; it is writing the array only in
         // `note`, on the carrier's own stack or another fiber's, which cannot be what overflows into a fiber's guard page
         // at the same time.
         let extents = unsafe { &*extents };
-        if let Some(extent) = extents.iter().find(|extent| (extent.low..extent.low + page).contains(&address)) {
-            tell(extent.task, STACK_BYTES.get());
+        if let Some(extent) = extents.iter().find(|extent| (extent.stack.low - page..extent.stack.low).contains(&address)) {
+            tell(extent.task, extent.stack.bytes);
         }
     }
     // Back to what was there before; the faulting instruction runs again and meets it.
@@ -167,7 +156,7 @@ fn tell(task: u32, stack_bytes: usize) {
     line.push_number(task as usize);
     line.push(b" has overflowed its stack of ");
     line.push_number(stack_bytes);
-    line.push(b" bytes; give the executive a larger ExecConfig::stack_bytes\n");
+    line.push(b" bytes; give the task a larger one (ExecConfig::stack_bytes, TaskOptions::stack_bytes)\n");
     // SAFETY: the bytes live; write is async-signal-safe.
     unsafe { libc::write(2, line.text.as_ptr().cast(), line.length) };
 }

@@ -39,12 +39,13 @@ impl<M: Carrier> Fibers<M> {
         let placement = Placement::take(&self.machine, cpus.as_ref(), *policy, &mut refused);
         self.finish.borrow().refused.append(&mut refused);
         {
-            let _guard_pages = GuardPages::watch(self.extents.as_ptr(), self.config.stack_bytes);
+            let _guard_pages = GuardPages::watch(self.extents.as_ptr());
             let _watchdog = M::REAL.then(|| Watchdog::start(self)).flatten();
             // Virtual time passes only in calls, which look at it.
             *self.alarm.borrow() = if M::REAL { Alarm::new(Arc::as_ptr(&self.attention)) } else { None };
             self.arrivals.answers.begin();
             self.carry();
+            self.account(None);
             self.arrivals.answers.end();
             let alarm = self.alarm.borrow().take();
             drop(alarm);
@@ -97,6 +98,7 @@ impl<M: Carrier> Fibers<M> {
                 self.end_run(if waiting { StopReason::Stuck } else { StopReason::Finished });
                 continue;
             }
+            self.account(None);
             if let Some(alarm) = &*self.alarm.borrow() {
                 alarm.rest();
             }

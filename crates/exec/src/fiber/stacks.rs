@@ -1,6 +1,8 @@
 //! Stacks of fibers: mapped once, with a guard page below, and reused by later fibers.
 
-use corosensei::stack::{DefaultStack, StackPointer};
+use corosensei::stack::{DefaultStack, Stack as _, StackPointer};
+
+use crate::system::stack::{StackExtent, page};
 
 /// A stack whose extent is registered for the report of an overflow.
 pub(crate) struct Stack {
@@ -21,19 +23,32 @@ unsafe impl corosensei::stack::Stack for Stack {
 
 /// Stacks that are free.
 pub(crate) struct Stacks {
-    bytes: usize,
     free: Vec<Stack>,
 }
 
+impl Stack {
+    /// Where it lies, without the guard page.
+    pub(super) fn extent(&self) -> StackExtent {
+        StackExtent::above_guard(self.limit().get(), self.base().get())
+    }
+}
+
 impl Stacks {
-    pub(crate) fn new(bytes: usize) -> Self {
-        Self { bytes, free: Vec::new() }
+    pub(crate) fn new() -> Self {
+        Self { free: Vec::new() }
     }
 
-    pub(crate) fn take(&mut self) -> Result<Stack, std::io::Error> {
-        match self.free.pop() {
-            Some(stack) => Ok(stack),
-            None => Ok(Stack { memory: DefaultStack::new(self.bytes)? }),
+    /// A stack of at least this size: one that is free and not larger than a new one, or a new one.
+    pub(crate) fn take(&mut self, bytes: usize) -> Result<Stack, std::io::Error> {
+        let fits = |stack: &Stack| (bytes..bytes + page()).contains(&stack.extent().bytes);
+        match self.free.iter().rposition(fits) {
+            Some(index) => {
+                let stack = self.free.swap_remove(index);
+                // So that the next task does not seem to have used what this one did.
+                stack.extent().release_pages();
+                Ok(stack)
+            }
+            None => Ok(Stack { memory: DefaultStack::new(bytes)? }),
         }
     }
 

@@ -23,12 +23,12 @@ impl<M: Carrier> Fibers<M> {
                 sample.idle += u64::from(asked);
             }
             let core = self.core.borrow();
-            let fibers = self.fibers.borrow();
+            let count = self.fibers.borrow().len();
             let runs = caller.map(TaskId::index);
             // The caller always, so that no sample of the CPU is lost.
-            let turn = sample.turn(fibers.len());
+            let turn = sample.turn(count);
             for index in turn.filter(|&index| Some(index) != runs).chain(runs) {
-                let fiber = &fibers[index];
+                let fiber = self.fiber_at(index);
                 let task = fiber.task.get();
                 let Some(view) = core.look(task) else {
                     sample.forget(index);
@@ -37,7 +37,9 @@ impl<M: Carrier> Fibers<M> {
                 let record = sample.record(task, &fiber.name, view);
                 record.messages = core.mail_waiting(task);
                 record.wait_ends = core.wait_deadline(task);
-                if caller == Some(task) {
+                if let Some(usage) = self.usage_of(task) {
+                    (record.cpu, record.switches) = (usage.cpu, Some(usage.switches));
+                } else if caller == Some(task) {
                     record.cpu += Nanos::new(SAMPLE_PERIOD.count() * i64::from(asked));
                 }
                 record.note(caller == Some(task), at);

@@ -347,7 +347,7 @@ impl<M: Carrier> Fibers<M> {
         match by {
             By::Task(me) if !holds_buffer(call, reply) => {
                 let reply = self.settle(me, reply, self.way_back(me));
-                self.leave();
+                self.leave(me);
                 reply
             }
             _ => reply,
@@ -356,15 +356,16 @@ impl<M: Carrier> Fibers<M> {
 
     /// The task's own code continues. No one looks at anything until its next call.
     #[inline(always)]
-    pub(crate) fn leave(&self) {
+    pub(crate) fn leave(&self, me: TaskId) {
         if self.observed {
-            self.note_leaving();
+            self.note_leaving(me);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn note_leaving(&self) {
+    fn note_leaving(&self, me: TaskId) {
+        self.account(Some(me));
         if self.config.measure_latency {
             self.left_at.set(self.machine.moment());
         }

@@ -54,8 +54,10 @@ pub struct TaskStatus {
     pub messages: u64,
     /// When its wait ends by time.
     pub wait_ends: Option<Instant>,
-    /// The CPU time that it used since the executive is published; on fibers, from samples.
+    /// The CPU time that it has used. On fibers from samples since the executive is published, unless it measures usage.
     pub cpu: Nanos,
+    /// How often it was given the CPU since it was made; none on fibers that do not measure it.
+    pub switches: Option<u64>,
     /// For how long it has been ready at each sample without running at any.
     pub starved: Nanos,
     /// Its stack in bytes, and the most that it used of it so far, to the page.
@@ -170,6 +172,7 @@ impl TaskStatus {
             messages: sample.messages as u64,
             wait_ends: sample.wait_ends.map(instant_of),
             cpu: sample.cpu,
+            switches: sample.switches,
             starved: Nanos::new(i64::try_from(starved).unwrap_or(i64::MAX)),
             stack: sample.stack.map(|stack| (stack.bytes as u64, stack.used_bytes as u64)),
             thread: sample.thread,
@@ -188,6 +191,7 @@ impl TaskStatus {
             "messages": self.messages,
             "wait_ends_ns": self.wait_ends.map(|ends| ends.as_monotonic().count()),
             "cpu_ns": self.cpu.count(),
+            "switches": self.switches,
             "starved_ns": self.starved.count(),
             "stack_bytes": self.stack.map(|stack| stack.0),
             "stack_used_bytes": self.stack.map(|stack| stack.1),
@@ -210,6 +214,7 @@ impl TaskStatus {
             messages: unsigned(fields, "messages")?,
             wait_ends: instant(fields, "wait_ends_ns")?,
             cpu: nanos("cpu_ns")?,
+            switches: unsigned(fields, "switches").ok(),
             starved: nanos("starved_ns")?,
             stack: unsigned(fields, "stack_bytes").ok().zip(unsigned(fields, "stack_used_bytes").ok()),
             thread: fields.get("thread").and_then(Value::as_i64).and_then(|thread| i32::try_from(thread).ok()),
@@ -268,11 +273,12 @@ mod tests {
             messages: 7,
             wait_ends: Some(Instant::from_monotonic(Nanos::new(123))),
             cpu: Nanos::from_millis(30),
+            switches: Some(9),
             starved: Nanos::ZERO,
             stack: Some((65_536, 4_096)),
             thread: None,
         };
-        let other = TaskStatus { wait_ends: None, stack: None, thread: Some(42), id: 0, ..task.clone() };
+        let other = TaskStatus { wait_ends: None, switches: None, stack: None, thread: Some(42), id: 0, ..task.clone() };
         ExecStatus {
             name: "stand".to_owned(),
             pid: 17,

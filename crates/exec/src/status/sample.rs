@@ -28,6 +28,8 @@ pub(crate) struct TaskSample {
     pub(crate) wait_ends: Option<Moment>,
     /// The CPU time that it used since the executive is published.
     pub(crate) cpu: Nanos,
+    /// How often it was given the CPU, if that is known.
+    pub(crate) switches: Option<u64>,
     /// Since when it has been ready at each sample and has not run at any.
     pub(crate) starved_since: Option<Moment>,
     /// How much it used of its stack.
@@ -103,6 +105,7 @@ impl TaskSample {
             messages: 0,
             wait_ends: None,
             cpu: Nanos::ZERO,
+            switches: None,
             starved_since: None,
             stack: None,
             thread: None,

@@ -39,6 +39,13 @@ pub(crate) fn cpu_time_of(thread: i32) -> Option<Nanos> {
     (code == 0).then(|| Nanos::from_secs(time.tv_sec) + Nanos::new(time.tv_nsec))
 }
 
+/// How often a thread of this process has left the CPU, of its own accord or preempted; none if it has ended. Reads a file of the kernel.
+pub(crate) fn switches_of(thread: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
+    let counts = text.lines().filter(|line| line.contains("voluntary_ctxt_switches:"));
+    counts.map(|line| line.rsplit('\t').next()?.trim().parse::<u64>().ok()).sum()
+}
+
 /// The first characters of a name, as the kernel shows it.
 pub(crate) fn thread_name(name: &str) -> String {
     name.chars().filter(|&letter| letter != '\0').take(15).collect()

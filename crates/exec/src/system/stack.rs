@@ -11,9 +11,10 @@ pub(crate) struct StackExtent {
 /// How much of a stack was used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackUse {
-    /// Its size.
+    /// Its size. With threads it includes 64 KiB for what threads of the standard library need, and the C library may give a larger one that
+    /// an ended thread had.
     pub bytes: usize,
-    /// The most that can have been used: from the deepest page that was ever touched. A stack that another task used before counts that, too.
+    /// The most that can have been used: from the deepest page that was ever touched. With threads, what an ended thread used counts, too.
     /// Pages that the kernel has swapped out do not count; a program that locks its memory has none.
     pub used_bytes: usize,
 }
@@ -33,12 +34,30 @@ pub(crate) fn own_stack() -> Option<StackExtent> {
     }
 }
 
+/// The size of a page.
+pub(crate) fn page() -> usize {
+    // SAFETY: sysconf of a constant is a plain read.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0).max(4096)
+}
+
 impl StackExtent {
+    /// A stack between these addresses, whose lowest page is its guard.
+    pub(crate) fn above_guard(low: usize, high: usize) -> Self {
+        Self { low: low + page(), bytes: (high - low).saturating_sub(page()) }
+    }
+
+    /// Gives the pages of a stack that nobody uses back to the kernel. It is as new then. One system call.
+    pub(crate) fn release_pages(self) {
+        let low = self.low.next_multiple_of(page());
+        // SAFETY: the pages belong to a stack without a fiber, on which nothing lies; they read as zeros from now on. If the kernel refuses,
+        // they stay as they were.
+        unsafe { libc::madvise(low as *mut libc::c_void, self.low + self.bytes - low, libc::MADV_DONTNEED) };
+    }
+
     /// How much of it was used, by the pages that the kernel has given it. Reads nothing of the stack itself. Some system calls; none if
     /// the stack is gone.
     pub(crate) fn touched(self) -> Option<StackUse> {
-        // SAFETY: sysconf of a constant is a plain read.
-        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok().filter(|&page| page > 0)?;
+        let page = page();
         let low = self.low.next_multiple_of(page);
         let high = self.low + self.bytes;
         let mut present = [0_u8; 64];

@@ -10,7 +10,7 @@ use super::parking::ParkingSpot;
 use super::state::{Phase, TimerSeat};
 use super::threads::{Shared, Threads};
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
-use crate::inspect::CoreView;
+use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
 use crate::objects::guarded::{Calls, ExclusiveStep, finds_somebody};
@@ -18,6 +18,7 @@ use crate::report::{Finish, RunLimit, StopReason};
 use crate::status::Sampled;
 use crate::stopper::Halt;
 use crate::system::clock::monotonic;
+use crate::system::scheduling::{cpu_time_of, switches_of};
 use crate::system::stack::StackUse;
 use crate::trace::Trace;
 
@@ -94,6 +95,14 @@ impl Engine for Threads {
         Some(Arc::<Shared>::clone(&self.shared))
     }
 
+    fn usage(&self, task: TaskId) -> Option<TaskUsage> {
+        let mut state = self.shared.lock.hold();
+        let place = state.core.observer.seat_of(task).map(|seat| seat.place);
+        self.shared.release(state);
+        let thread = self.shared.places.at(place?).thread();
+        Some(TaskUsage { cpu: cpu_time_of(thread)?, switches: switches_of(thread)? })
+    }
+
     fn stack_use(&self, task: TaskId) -> Option<StackUse> {
         let mut state = self.shared.lock.hold();
         let extent = state.core.observer.seat_of(task).and_then(|seat| seat.stack);
@@ -149,9 +158,10 @@ impl Engine for Threads {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
+        stack_bytes: Option<usize>,
         procedure: TaskProcedure,
     ) -> Result<TaskId, CallStatus> {
-        self.make_task(by, name, priority, mailboxes, procedure)
+        self.make_task(by, name, priority, mailboxes, stack_bytes, procedure)
     }
 
     fn delete_task(&self, by: By, task: TaskId) -> Reply {

@@ -6,7 +6,7 @@ use super::state::Phase;
 use super::threads::Shared;
 use crate::status::{MOST_COPIES, SAMPLE_PERIOD, Sample, Sampled};
 use crate::system::clock::monotonic;
-use crate::system::scheduling::cpu_time_of;
+use crate::system::scheduling::{cpu_time_of, switches_of};
 use crate::system::stack::StackExtent;
 
 impl Sampled for Shared {
@@ -43,6 +43,7 @@ impl Sampled for Shared {
             record.note(runs, at);
             if place == turn {
                 record.stack = stack.and_then(StackExtent::touched);
+                record.switches = record.thread.and_then(switches_of);
             }
         }
         true

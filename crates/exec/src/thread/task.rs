@@ -25,6 +25,7 @@ impl Threads {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
+        stack_bytes: Option<usize>,
         body: TaskProcedure,
     ) -> Result<TaskId, CallStatus> {
         self.reap();
@@ -55,7 +56,7 @@ impl Threads {
         let tell = Arc::clone(&started);
         let spawned = std::thread::Builder::new()
             .name(thread_name(name))
-            .stack_size(self.shared.stack_bytes + STACK_OVERHEAD_BYTES)
+            .stack_size(stack_bytes.unwrap_or(self.shared.stack_bytes).saturating_add(STACK_OVERHEAD_BYTES))
             .spawn(move || threads.live(task, &body, &tell));
         let Ok(thread) = spawned else {
             let mut state = self.shared.lock.hold();

@@ -24,4 +24,5 @@ mod sources;
 mod stopped;
 mod timers;
 mod trace;
+mod usage;
 mod watchdog;

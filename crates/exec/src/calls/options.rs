@@ -1,0 +1,44 @@
+//! [`TaskOptions`]: what a task can be given beside its name and its priority.
+
+/// The smallest stack. A smaller wish gets this much.
+pub const LEAST_STACK_BYTES: usize = 16 * 1024;
+
+/// What a task can be given beside its name and its priority. The default is what [`Create::task`](super::Create::task) gives.
+///
+/// ```
+/// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Inspect, Priority, RunLimit, Services, TaskOptions};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut executive = Executive::new(Backend::fiber(), &ExecConfig::default())?;
+/// let options = TaskOptions::default().with_stack_bytes(1 << 20);
+/// let parser = executive.task_with("parser", Priority::LOWEST, options, |_| {
+///     let table = std::hint::black_box([0_u8; 300_000]);
+///     assert_eq!(table[299_999], 0);
+/// })?;
+/// executive.trigger(parser)?;
+/// assert!(executive.run(RunLimit::Forever).clean());
+/// let stack = executive.stack_use(parser).expect("it has run");
+/// assert!(stack.bytes >= 1 << 20 && stack.used_bytes >= 300_000);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TaskOptions {
+    /// The stack in bytes, rounded up to pages; none: [`ExecConfig::stack_bytes`](crate::ExecConfig). What is said there about procedures on
+    /// the stacks of tasks holds. At least [`LEAST_STACK_BYTES`].
+    pub stack_bytes: Option<usize>,
+}
+
+impl TaskOptions {
+    /// A task with a stack of its own size.
+    #[must_use]
+    pub fn with_stack_bytes(self, bytes: usize) -> Self {
+        Self { stack_bytes: Some(bytes), ..self }
+    }
+
+    /// The size of the stack, if it is not the executive's.
+    pub(super) fn stack(&self) -> Option<usize> {
+        // More than any address space has is refused by the system; more than a number holds would be a panic there.
+        self.stack_bytes.map(|bytes| bytes.clamp(LEAST_STACK_BYTES, 1 << 46))
+    }
+}
