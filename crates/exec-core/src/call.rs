@@ -119,6 +119,12 @@ pub enum Call {
     Join { task: TaskId, until: Until },
     /// Yields to the other ready tasks of the same priority.
     Yield,
+    /// Lets only tasks that are more urgent than this preempt the calling task, until it is set to the least urgent priority or its run ends.
+    /// The task runs, and is ready, at this priority, if that is more urgent than its own. Value: the number of the threshold before.
+    SetThreshold { priority: Priority },
+    /// The time slice of the running task is over: it goes behind the ready tasks of its priority. A task that runs above its own priority
+    /// keeps the CPU. Value: the id of the task that went behind.
+    EndSlice,
     /// Waits for a wake.
     Wait { until: Until },
     /// Wakes a task that waits for it; else leaves a wake for its next wait in this run, one deep.

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::{format, vec};
 
-use crate::id::Urgency;
+use crate::id::{Priority, Urgency};
 use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
@@ -74,7 +74,16 @@ impl<O: Observer> Core<O> {
             if task.state != TaskState::Deleted && task.effective != self.effective_priority(index as u16) {
                 return Err(Broken(format!("task {index} runs at {:?}, not by the formula", task.effective)));
             }
-            if task.marks.timed != self.wheel.is_armed(task.node) {
+            if task.marks.calm() != (task.threshold != Priority::LOWEST) {
+                return Err(Broken(format!(
+                    "task {index} has threshold {:?} and no mark of it, or no more",
+                    task.threshold
+                )));
+            }
+            if task.marks.calm() && !matches!(task.state, TaskState::Ready | TaskState::Waiting) {
+                return Err(Broken(format!("task {index} has a threshold without a run")));
+            }
+            if task.marks.timed() != self.wheel.is_armed(task.node) {
                 return Err(Broken(format!("task {index} and the wheel disagree about its deadline")));
             }
             let awaits_mail = matches!(task.waiting, Waiting::Mail(_) | Waiting::Exchange(_));

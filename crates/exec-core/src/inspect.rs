@@ -19,6 +19,8 @@ pub struct TaskView {
     pub base: Priority,
     /// The priority it runs at.
     pub effective: Priority,
+    /// Only tasks that are more urgent than this preempt it; the least urgent priority where it has set none.
+    pub threshold: Priority,
     /// Whether it is suspended.
     pub suspended: bool,
     /// Whether it has been killed and has not unwound yet.
@@ -41,6 +43,7 @@ impl<O: Observer> Core<O> {
             waiting: task.waiting,
             base: task.base,
             effective: task.effective,
+            threshold: task.threshold,
             suspended: task.marks.suspended,
             killed: task.marks.killed,
             latch: task.marks.latch,

@@ -51,6 +51,7 @@ impl<O: Observer> Core<O> {
             Call::DeleteTimer { timer } => self.delete_timer(timer),
             Call::Tick { now } => self.tick(now),
             Call::NextTimer => self.next_timer(),
+            Call::EndSlice => self.end_slice(),
             _ => {
                 let By::Task(me) = by else { return CallStatus::NotATask.into() };
                 self.apply_as_task(me, call)
@@ -68,6 +69,7 @@ impl<O: Observer> Core<O> {
         match call {
             Call::End { how } => self.end(me, how),
             Call::Yield => self.give_way(me),
+            Call::SetThreshold { priority } => self.set_threshold(me, priority),
             Call::Wait { until } => self.wait(me, until),
             Call::WakeReset => self.wake_reset(me),
             Call::Delay { until } => self.delay(me, until),

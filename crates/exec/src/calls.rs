@@ -6,6 +6,7 @@ mod options;
 mod procedures;
 mod services;
 mod task;
+mod threshold;
 mod ticker;
 
 pub use create::Create;
@@ -13,4 +14,5 @@ pub use options::{LEAST_STACK_BYTES, TaskOptions};
 pub use procedures::{Expiry, IspCtx, TimerCtx};
 pub use services::{CallSite, Caller, Services, WakeOutcome};
 pub use task::{Limit, Reserved, TaskCtx};
+pub use threshold::Threshold;
 pub use ticker::{Tick, Ticker};

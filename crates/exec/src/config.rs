@@ -14,6 +14,12 @@ pub struct ExecConfig {
     /// deepest call plus the deepest procedure. Procedures get the floating-point control words of a new run, and a task that [keeps its
     /// own](crate::TaskCtx::keep_control_words) gets them back afterwards.
     pub stack_bytes: usize,
+    /// The time slice among tasks of equal priority; none: a task keeps the CPU until it waits, yields or ends. Each time that this span has
+    /// passed the running task goes behind the ready tasks of its priority. A task that runs above its own priority (by a
+    /// [threshold](crate::Threshold), a ceiling or inheritance) keeps the CPU. The span runs while tasks do, not anew for each task, so the
+    /// first slice of a task can be shorter. On fibers a slice ends at the first call after it; on several CPUs one of the running tasks goes
+    /// behind at each end. At least 100 µs.
+    pub slice: Option<Nanos>,
     /// The CPU time that a task may use without a call before the watchdog takes its real-time priority. Zero: no watchdog.
     pub watchdog: Nanos,
     /// The number of calls in the trace; none: no trace, and no clock reading per call.
@@ -31,6 +37,7 @@ impl Default for ExecConfig {
             envelopes: 1024,
             message_bytes: 12,
             stack_bytes: 64 * 1024,
+            slice: None,
             watchdog: Nanos::from_secs(1),
             trace: None,
             measure_latency: false,

@@ -121,6 +121,10 @@ pub(crate) trait Engine {
     fn delete_task(&self, by: By, task: TaskId) -> Reply;
     /// Makes a timer.
     fn create_timer(&self, by: By, name: &str, procedure: TimerProcedure<dyn Engine>) -> Result<TimerId, CallStatus>;
+    /// Tasks of equal priority get slices of this length; the procedure of the timer calls [`end_slice`](Self::end_slice).
+    fn set_slice(&self, timer: TimerId, slice_ns: u64);
+    /// Ends the slice of the running task and begins the next.
+    fn end_slice(&self);
     /// Removes a timer and what it captured; may be called by its own procedure.
     fn delete_timer(&self, by: By, timer: TimerId) -> Reply;
     /// Attaches an interrupt service procedure; before or between runs only.

@@ -3,12 +3,12 @@
 use crate::system::clock::moment_of;
 use hairspring_exec_core::{By, Observer};
 use hairspring_machine::sim::Script;
-use hairspring_machine::{Cpu, CpuSet, Host, Instant, Policy, Sim};
+use hairspring_machine::{Cpu, CpuSet, Host, Instant, Nanos, Policy, Sim};
 
 use crate::back_end::BackEnd;
 use crate::calls::{CallSite, Caller, Create, IspCtx};
 use crate::config::{ExecConfig, ExecError, ThreadProfile};
-use crate::engine::{Engine, InterruptProcedure};
+use crate::engine::{Engine, InterruptProcedure, TimerProcedure};
 use crate::fiber::{Fibers, SwitchBack};
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::report::{Finish, RunLimit};
@@ -65,6 +65,9 @@ impl Backend {
     }
 }
 
+/// The shortest time slice: long compared with a switch of threads.
+const LEAST_SLICE: Nanos = Nanos::from_micros(100);
+
 enum Backing {
     Fiber(Box<Fibers<Host>>),
     Other(Box<dyn Engine>),
@@ -91,6 +94,9 @@ impl Executive {
         if config.stack_bytes < 4096 {
             return Err(ExecError::ExecConfig("stack_bytes must be at least 4096"));
         }
+        if config.slice.is_some_and(|slice| slice < LEAST_SLICE) {
+            return Err(ExecError::ExecConfig("slice must be at least 100 µs"));
+        }
         let backing = match backend {
             Backend::Sim(sim) => Backing::Other(Fibers::new(sim, config, None, Policy::Other)),
             Backend::Fiber { cpu, policy } => {
@@ -100,7 +106,15 @@ impl Executive {
             }
             Backend::Thread(profile) => Backing::Other(Box::new(Threads::new(config, profile)?)),
         };
-        Ok(Self { publication: None, backing })
+        let executive = Self { publication: None, backing };
+        if let Some(slice) = config.slice {
+            let engine = executive.back_end().cold();
+            let procedure: TimerProcedure<dyn Engine> = Box::new(|engine, _, _| engine.end_slice());
+            let timer = engine.create_timer(By::Outside, "slice", procedure);
+            let timer = timer.map_err(|_| ExecError::ExecConfig("a new executive has no room for a timer"))?;
+            engine.set_slice(timer, slice.count().unsigned_abs());
+        }
+        Ok(executive)
     }
 
     /// Runs until a task asks to stop, the limit, or until nothing can happen any more. Blocks.

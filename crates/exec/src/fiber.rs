@@ -38,6 +38,7 @@ mod objects;
 mod overflow;
 mod placement;
 mod run;
+mod slices;
 mod stacks;
 mod status;
 mod switch;

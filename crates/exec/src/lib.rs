@@ -38,7 +38,7 @@
 //!    each other due for ever take turns with the tasks ([`Finish::floods`]). Threads: at any instruction.
 //! 2. **A call that readies a more urgent task switches before it returns** (not with `ThreadProfile::Smp`, where the task runs
 //!    on another CPU). Priority 0 is the most urgent, 63 the least. Equal priority never preempts: FIFO; a preempted task
-//!    keeps its place at the head.
+//!    keeps its place at the head. With [`ExecConfig::slice`] the running task goes behind its equals at the end of each slice.
 //! 3. **Interrupt procedures** run above all tasks and do not nest; the tasks they ready run when the procedure is done.
 //!    Arrivals wait in a bounded ring. An arrival that finds it full is lost and counted in [`Finish::interrupts_lost`].
 //!    [`Finish::sources`] names each source that lost arrivals, could not be read, or ended.
@@ -55,7 +55,7 @@
 //! 7. **Resources** are owned, nest, and pass directly to the first waiter; no other task can take them first. When a waiter leaves by
 //!    time-out or kill, the owner's priority is computed anew. A task that ends as an owner hands its resources on, and this
 //!    is reported ([`Misfortune::HeldResources`]). A wait that could never end is refused as `Deadlock`.
-//! 8. **Effective priority** = the most urgent of the task's own, the ceilings of its resources, and the effective priorities of the tasks
+//! 8. **Effective priority** = the most urgent of the task's own, its threshold, the ceilings of its resources, and the effective priorities of the tasks
 //!    that wait for its resources with inheritance. This holds transitively, at all times.
 //! 9. **Timers** expire at `t0 + n·p`, never before, without drift. Missed periods are not made up for: the procedure runs once and gets
 //!    their number ([`Expiry::missed`]). A period of zero is refused. A timer may
@@ -85,8 +85,8 @@
 //!
 //! [`Selector`] waits for the first of several. Queues, pipes and broadcasts let waiting tasks go in the order of their priority, but do not hand
 //! over: a more urgent task that comes before the other runs takes the message, and the other waits on. To keep other tasks off the CPU for a
-//! moment (a scheduler lock, a preemption threshold), reserve a resource with [`ResourceProtocol::Ceiling`]: while a task owns it, only tasks above the
-//! ceiling preempt it. [`TaskCtx::cancel_wait`] breaks off another task's wait, whatever it waits for. [`Inspect`] answers questions about tasks and
+//! moment, take [`TaskCtx::lock_scheduler`] or a preemption [`TaskCtx::threshold`]; to guard data at the same time, reserve a resource with
+//! [`ResourceProtocol::Ceiling`]. [`TaskCtx::cancel_wait`] breaks off another task's wait, whatever it waits for. [`Inspect`] answers questions about tasks and
 //! objects.
 //!
 //! # Differences from AMX
@@ -133,8 +133,8 @@ pub mod trace;
 mod unwind;
 
 pub use calls::{
-    CallSite, Caller, Create, Expiry, IspCtx, LEAST_STACK_BYTES, Limit, Reserved, Services, TaskCtx, TaskOptions, Tick,
-    Ticker, TimerCtx, WakeOutcome,
+    CallSite, Caller, Create, Expiry, IspCtx, LEAST_STACK_BYTES, Limit, Reserved, Services, TaskCtx, TaskOptions,
+    Threshold, Tick, Ticker, TimerCtx, WakeOutcome,
 };
 pub use config::{ExecConfig, ExecError, ThreadProfile};
 pub use executive::{Backend, Executive};

@@ -48,6 +48,7 @@ mod mirror;
 mod parking;
 mod procedure;
 mod run;
+mod slices;
 mod state;
 mod status;
 mod task;

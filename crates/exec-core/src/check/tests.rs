@@ -129,7 +129,7 @@ fn a_wait_for_nothing_and_a_wait_without_waiting_are_noticed() {
 #[test]
 fn a_priority_that_is_not_the_formulas_a_false_deadline_and_a_kill_without_a_run_are_noticed() {
     check(Bench::new(), |core| core.tasks[1].effective = priority(5), "not by the formula");
-    check(Bench::new(), |core| core.tasks[1].marks.timed = true, "disagree about its deadline");
+    check(Bench::new(), |core| core.tasks[1].marks.set_timed(true), "disagree about its deadline");
     check(Bench::new(), |core| core.tasks[1].marks.killed = true, "was killed and is Idle");
 }
 

@@ -141,6 +141,10 @@ impl<O: Observer> Core<O> {
         // A kill that came too late to break anything off still discards what is pending.
         let how = if task.marks.killed && how == Ending::Returned { Ending::Killed } else { how };
         let mut reply = Reply::OK;
+        if task.marks.calm() {
+            self.set_threshold(me, Priority::LOWEST);
+        }
+        let task = &self.tasks[usize::from(me)];
         if task.ticket != Ticket::NONE || task.handed != NIL {
             self.settle_mail(me, how);
         }
@@ -306,6 +310,24 @@ impl<O: Observer> Core<O> {
             TaskState::Idle => Err(CallStatus::NotStarted.into()),
             TaskState::Dead | TaskState::Deleted => Err(CallStatus::Dead.into()),
         }
+    }
+
+    /// The slice of the running task is over.
+    pub(crate) fn end_slice(&mut self) -> Reply {
+        let me = self.ready.first();
+        if me == NIL {
+            return CallStatus::Empty.into();
+        }
+        let task = &self.tasks[usize::from(me)];
+        let (id, at) = (task.id(me), task.effective);
+        let equal =
+            self.ready.line(&self.tasks).nth(1).is_some_and(|next| self.tasks[usize::from(next)].effective == at);
+        // A task that owns a ceiling, or holds others off by a threshold, has asked not to be preempted by these equals.
+        if at != task.base || !equal {
+            return CallStatus::Empty.into();
+        }
+        self.give_way(me);
+        Reply::ok(id.number())
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 //! The effective priority of a task is the most urgent of
 //!
 //! * its own,
+//! * the threshold that it has set,
 //! * the ceilings of the resources it owns (protocol `Ceiling`), and
 //! * the effective priorities of those who wait for the resources it owns (protocol `Inherit`).
 //!
@@ -195,10 +196,19 @@ impl<O: Observer> Core<O> {
         Reply::OK
     }
 
+    /// Sets the threshold of a task that makes calls.
+    pub(crate) fn set_threshold(&mut self, me: u16, priority: Priority) -> Reply {
+        let task = &mut self.tasks[usize::from(me)];
+        let before = core::mem::replace(&mut task.threshold, priority);
+        task.marks.set_calm(priority != Priority::LOWEST);
+        self.reconsider(me);
+        Reply::ok(u32::from(before.number()))
+    }
+
     /// The formula at the head of this file.
     pub(crate) fn effective_priority(&self, index: u16) -> Priority {
         let task = &self.tasks[usize::from(index)];
-        let mut effective = task.base;
+        let mut effective = task.base.or_more_urgent(task.threshold);
         let mut slot = task.held;
         while slot != NIL {
             let found = &self.objects.resources[usize::from(slot)];

@@ -35,8 +35,8 @@ impl<O: Observer> Core<O> {
     #[inline(never)]
     fn ready_with_marks(&mut self, index: u16) {
         let task = &mut self.tasks[usize::from(index)];
-        if task.marks.timed {
-            task.marks.timed = false;
+        if task.marks.timed() {
+            task.marks.set_timed(false);
             self.wheel.disarm(task.node);
         }
         self.enlist(index);
@@ -67,7 +67,7 @@ impl<O: Observer> Core<O> {
         task.waiting = waiting;
         let id = task.id(me);
         if let Until::At(moment) = until {
-            task.marks.timed = true;
+            task.marks.set_timed(true);
             self.wheel.arm(task.node, moment);
         }
         self.observer.stopped(id, waiting);

@@ -112,7 +112,7 @@ impl<O: Observer> Core<O> {
     fn time_out(&mut self, index: u16) {
         let task = &mut self.tasks[usize::from(index)];
         // The wheel holds it no more.
-        task.marks.timed = false;
+        task.marks.set_timed(false);
         let waiting = task.waiting;
         let id = task.id(index);
         let status = if waiting == Waiting::Delay { CallStatus::Ok } else { CallStatus::TimedOut };

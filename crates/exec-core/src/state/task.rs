@@ -69,7 +69,7 @@ impl Ticket {
     }
 }
 
-/// The exceptional conditions of a task. Usually none is set, which one comparison tests for all four.
+/// The exceptional conditions of a task. Usually none is set, which one comparison tests for all.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(4))]
 pub(crate) struct Marks {
@@ -77,17 +77,41 @@ pub(crate) struct Marks {
     pub(crate) killed: bool,
     /// A wake that came while it did not wait.
     pub(crate) latch: bool,
-    /// Whether its deadline may be in the wheel.
-    pub(crate) timed: bool,
+    /// [`TIMED`](Self::TIMED) and [`CALM`](Self::CALM).
+    rest: u8,
 }
 
 impl Marks {
-    pub(crate) const NONE: Self = Self { suspended: false, killed: false, latch: false, timed: false };
+    pub(crate) const NONE: Self = Self { suspended: false, killed: false, latch: false, rest: 0 };
+    /// Its deadline may be in the wheel.
+    const TIMED: u8 = 1;
+    /// It has set a threshold.
+    const CALM: u8 = 2;
 
     /// Whether there is any. One load and one comparison, which deriving `PartialEq` would not make of it.
     #[inline(always)]
     pub(crate) fn any(self) -> bool {
-        u32::from_ne_bytes([self.suspended.into(), self.killed.into(), self.latch.into(), self.timed.into()]) != 0
+        u32::from_ne_bytes([self.suspended.into(), self.killed.into(), self.latch.into(), self.rest]) != 0
+    }
+
+    /// Whether its deadline may be in the wheel.
+    #[inline(always)]
+    pub(crate) fn timed(self) -> bool {
+        self.rest & Self::TIMED != 0
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_timed(&mut self, timed: bool) {
+        self.rest = self.rest & !Self::TIMED | if timed { Self::TIMED } else { 0 };
+    }
+
+    /// Whether it has set a threshold.
+    pub(crate) fn calm(self) -> bool {
+        self.rest & Self::CALM != 0
+    }
+
+    pub(crate) fn set_calm(&mut self, calm: bool) {
+        self.rest = self.rest & !Self::CALM | if calm { Self::CALM } else { 0 };
     }
 }
 
@@ -99,6 +123,8 @@ pub(crate) struct Task {
     pub(crate) state: TaskState,
     pub(crate) base: Priority,
     pub(crate) effective: Priority,
+    /// The least urgent priority, unless it holds others off.
+    pub(crate) threshold: Priority,
     pub(crate) marks: Marks,
     pub(crate) outcome: CallStatus,
     pub(crate) value: u32,
@@ -118,6 +144,9 @@ pub(crate) struct Task {
     pub(crate) node: u32,
 }
 
+/// One cache line: the fast paths touch no other of a task.
+const _: () = assert!(size_of::<Task>() == 64);
+
 impl Task {
     pub(crate) fn new(priority: Priority, generation: u16, node: u32) -> Self {
         Self {
@@ -125,6 +154,7 @@ impl Task {
             state: TaskState::Idle,
             base: priority,
             effective: priority,
+            threshold: Priority::LOWEST,
             marks: Marks::NONE,
             outcome: CallStatus::Ok,
             value: 0,

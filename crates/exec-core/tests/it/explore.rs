@@ -11,8 +11,8 @@ mod invariants;
 use std::collections::{HashMap, VecDeque};
 
 use hairspring_exec_core::{
-    By, Call, Core, Ending, Moment, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TaskState, Until, Urgency,
-    Waiting,
+    By, Call, Core, Ending, Moment, Priority, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TaskState, Until,
+    Urgency, Waiting,
 };
 
 use crate::bench::{priority, urgency};
@@ -33,6 +33,8 @@ struct System {
     kills: bool,
     suspends: bool,
     set_priorities: bool,
+    /// Thresholds and ends of slices.
+    thresholds: bool,
     /// At least so many states must be found.
     least: usize,
 }
@@ -40,8 +42,21 @@ struct System {
 impl System {
     fn new(name: &'static str, priorities: &'static [u8], least: usize) -> Self {
         let (protocols, semaphore, mailbox, wakes, times) = (Vec::new(), false, false, false, false);
-        let (kills, suspends, set_priorities) = (false, false, false);
-        Self { name, priorities, protocols, semaphore, mailbox, wakes, times, kills, suspends, set_priorities, least }
+        let (kills, suspends, set_priorities, thresholds) = (false, false, false, false);
+        Self {
+            name,
+            priorities,
+            protocols,
+            semaphore,
+            mailbox,
+            wakes,
+            times,
+            kills,
+            suspends,
+            set_priorities,
+            thresholds,
+            least,
+        }
     }
 }
 
@@ -108,6 +123,11 @@ impl World {
                 untils.iter().for_each(|&until| add(by, Call::Wait { until }));
                 add(by, Call::Yield);
             }
+            if system.thresholds {
+                [priority(1), Priority::LOWEST]
+                    .into_iter()
+                    .for_each(|priority| add(by, Call::SetThreshold { priority }));
+            }
             if system.mailbox {
                 add(by, Call::Take);
                 add(by, Call::Acknowledge { value: 7 });
@@ -145,6 +165,9 @@ impl World {
                 add(By::Interrupt(0), Call::Send { task: self.tasks[0], urgency: urgency(number) });
             });
         }
+        if system.thresholds {
+            add(By::Kernel, Call::EndSlice);
+        }
         if system.times {
             add(By::Kernel, Call::Tick { now: Moment::from_nanos(self.now_ns + 1) });
         }
@@ -178,6 +201,9 @@ impl World {
             let flags = [look.suspended, look.killed, latch, look.starts > 0];
             seen.push(flags.into_iter().fold(look.state as u8, |bits, flag| bits << 1 | u8::from(flag)));
             seen.extend([look.base.number() << 4 | look.effective.number(), kind(look.waiting)]);
+            if system.thresholds {
+                seen.push(look.threshold.number());
+            }
             let deadline = self.core.wait_deadline(task);
             seen.push(deadline.map_or(0, |deadline| (deadline.as_nanos() - self.now_ns) as u8));
             if !system.protocols.is_empty() {
@@ -319,6 +345,15 @@ fn inheritance_keeps_every_invariant_with_four_tasks_suspensions_and_changes_of_
 fn wakes_keep_every_invariant_in_every_state() {
     let system = System::new("wait and wake", &[2, 2, 1], 23_000);
     check(&System { wakes: true, times: true, kills: true, suspends: true, ..system });
+}
+
+#[test]
+fn thresholds_and_slices_keep_every_invariant_in_every_state() {
+    let system = System::new("thresholds and slices", &[2, 2, 1], 10_000);
+    check(&System { wakes: true, thresholds: true, kills: true, suspends: true, ..system });
+    let protocols = vec![ResourceProtocol::Inherit];
+    let system = System::new("thresholds, slices and a resource", &[3, 3, 2], 10_000);
+    check(&System { protocols, thresholds: true, times: true, kills: true, ..system });
 }
 
 #[test]

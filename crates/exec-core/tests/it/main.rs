@@ -19,6 +19,7 @@ mod semaphores;
 mod statuses;
 mod suspension;
 mod tasks;
+mod thresholds;
 mod timers;
 mod waits;
 mod wheel;

@@ -30,6 +30,7 @@ pub(crate) struct Man {
     pub(crate) state: TaskState,
     pub(crate) base: Priority,
     pub(crate) effective: Priority,
+    pub(crate) threshold: Priority,
     pub(crate) suspended: bool,
     pub(crate) killed: bool,
     pub(crate) latch: bool,
@@ -252,6 +253,17 @@ impl Naive {
                 self.clocks[clock].alive = false;
             }
             Call::Tick { now } => return self.tick(now),
+            Call::EndSlice => {
+                let ready = self.ready_men();
+                let [first, next, ..] = ready[..] else { return Err(CallStatus::Empty) };
+                let (running, equal) = (&self.men[first], self.men[next].effective);
+                if running.effective != running.base || running.effective != equal {
+                    return Err(CallStatus::Empty);
+                }
+                let id = running.id;
+                self.men[first].place = self.back();
+                return ok(id.number());
+            }
             Call::NextTimer => {
                 if self.due.is_empty() {
                     return Err(CallStatus::Empty);
@@ -293,6 +305,10 @@ impl Naive {
             Call::Yield => {
                 self.men[me].place = self.back();
                 DONE
+            }
+            Call::SetThreshold { priority } => {
+                let before = std::mem::replace(&mut self.men[me].threshold, priority);
+                ok(u32::from(before.number()))
             }
             Call::WakeReset => ok(u32::from(std::mem::take(&mut self.men[me].latch))),
             Call::Wait { until } => {
@@ -409,6 +425,7 @@ impl Man {
             state: TaskState::Idle,
             base,
             effective: base,
+            threshold: Priority::LOWEST,
             suspended: false,
             killed: false,
             latch: false,

@@ -157,6 +157,7 @@ impl Pair {
             waiting: man.waiting,
             base: man.base,
             effective: man.effective,
+            threshold: man.threshold,
             suspended: man.suspended,
             killed: man.killed,
             latch: man.latch,
@@ -218,7 +219,7 @@ impl Pair {
         let bits = u32::from(c % 8);
         let wish = if c & 8 == 0 { Bits::Any(bits) } else { Bits::All(bits) };
         let letter = urgency(c % 4);
-        match kind % 76 {
+        match kind % 80 {
             0..=4 => Call::Trigger { task },
             5..=8 => Call::End { how: Ending::Returned },
             9 => Call::End { how: if b % 4 == 0 { Ending::Panicked } else { Ending::Killed } },
@@ -263,6 +264,8 @@ impl Pair {
             70 => Call::NextTimer,
             72 => Call::Cancel { task },
             73..=75 => Call::Join { task, until },
+            76 => Call::SetThreshold { priority: if b % 2 == 0 { Priority::LOWEST } else { priority(b / 2 % 8) } },
+            77 | 78 => Call::EndSlice,
             _ => Call::Tick {
                 now: Moment::from_nanos((self.naive.now.as_nanos() + u64::from(b % 32)).saturating_sub(2)),
             },

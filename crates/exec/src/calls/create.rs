@@ -226,6 +226,9 @@ pub trait Create: CallSite {
 
 impl Create for TaskCtx<'_> {}
 
+/// A procedure that runs under a threshold. Boxed, so that its type does not nest for ever.
+type CalmProcedure = Box<dyn FnMut(&TaskCtx<'_>) + Send>;
+
 /// Makes a task whose procedure is compiled for the back-end at hand.
 fn create_task(
     Caller { back_end, by }: Caller<'_>,
@@ -235,6 +238,14 @@ fn create_task(
     options: TaskOptions,
     mut procedure: impl FnMut(&TaskCtx<'_>) + Send + 'static,
 ) -> Result<TaskId, CreateError> {
+    if let Some(threshold) = options.threshold {
+        let calm = move |ctx: &TaskCtx<'_>| {
+            let _threshold = ctx.threshold(threshold);
+            procedure(ctx);
+        };
+        let rest = TaskOptions { threshold: None, ..options };
+        return create_task(Caller { back_end, by }, name, priority, mailboxes, rest, Box::new(calm) as CalmProcedure);
+    }
     let made = match back_end {
         BackEnd::Fiber(fibers, _) => {
             let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, fibers, me));

@@ -1,5 +1,7 @@
 //! [`TaskOptions`]: what a task can be given beside its name and its priority.
 
+use hairspring_exec_core::Priority;
+
 /// The smallest stack. A smaller wish gets this much.
 pub const LEAST_STACK_BYTES: usize = 16 * 1024;
 
@@ -27,6 +29,8 @@ pub struct TaskOptions {
     /// The stack in bytes, rounded up to pages; none: [`ExecConfig::stack_bytes`](crate::ExecConfig). What is said there about procedures on
     /// the stacks of tasks holds. At least [`LEAST_STACK_BYTES`].
     pub stack_bytes: Option<usize>,
+    /// A [threshold](super::Threshold) that each run begins with; none: any more urgent task preempts it.
+    pub threshold: Option<Priority>,
 }
 
 impl TaskOptions {
@@ -34,6 +38,12 @@ impl TaskOptions {
     #[must_use]
     pub fn with_stack_bytes(self, bytes: usize) -> Self {
         Self { stack_bytes: Some(bytes), ..self }
+    }
+
+    /// A task that only tasks more urgent than this preempt.
+    #[must_use]
+    pub fn with_threshold(self, priority: Priority) -> Self {
+        Self { threshold: Some(priority), ..self }
     }
 
     /// The size of the stack, if it is not the executive's.

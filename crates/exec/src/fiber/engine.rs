@@ -163,6 +163,17 @@ impl<M: Carrier> Engine for Fibers<M> {
         self.make_timer(by, name, Box::new(move |fibers, timer, expiry| procedure(fibers, timer, expiry)))
     }
 
+    fn set_slice(&self, timer: TimerId, slice_ns: u64) {
+        self.slice.set(Some((timer, slice_ns)));
+    }
+
+    fn end_slice(&self) {
+        self.apply(By::Kernel, Call::EndSlice);
+        if self.core.borrow().first().is_some() {
+            self.begin_slice();
+        }
+    }
+
     fn delete_timer(&self, by: By, timer: TimerId) -> Reply {
         self.unmake_timer(by, timer)
     }

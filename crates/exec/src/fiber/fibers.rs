@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use corosensei::{Coroutine, Yielder};
-use hairspring_exec_core::{Core, Moment, Observer, TaskId};
+use hairspring_exec_core::{Core, Moment, Observer, TaskId, TimerId};
 use hairspring_machine::{CpuSet, Nanos, Policy};
 
 use super::alarm::Alarm;
@@ -159,6 +159,8 @@ pub(crate) struct Fibers<M: Carrier> {
     pub(super) default_control: Cell<ControlWords>,
     /// Whether every call is recorded or measured.
     pub(super) observed: bool,
+    /// The timer of time slices and their length in nanoseconds, if there are slices.
+    pub(super) slice: Cell<Option<(TimerId, u64)>>,
     /// The task that has the CPU, and since when, if usage is measured.
     pub(super) on_cpu: Cell<(Option<TaskId>, Moment)>,
     pub(super) log: CarrierCell<Option<Log>>,
@@ -213,6 +215,7 @@ impl<M: Carrier> Fibers<M> {
             keepers: Cell::new(0),
             default_control: Cell::new(ControlWords::read()),
             observed: config.trace.is_some() || config.measure_latency || config.measure_usage,
+            slice: Cell::new(None),
             on_cpu: Cell::new((None, Moment::START)),
             log: CarrierCell::new(config.trace.map(Log::new)),
             unwinding: Cell::new(0),

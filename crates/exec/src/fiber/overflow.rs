@@ -134,7 +134,9 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
         // `note`, on the carrier's own stack or another fiber's, which cannot be what overflows into a fiber's guard page
         // at the same time.
         let extents = unsafe { &*extents };
-        if let Some(extent) = extents.iter().find(|extent| (extent.stack.low - page..extent.stack.low).contains(&address)) {
+        if let Some(extent) =
+            extents.iter().find(|extent| (extent.stack.low - page..extent.stack.low).contains(&address))
+        {
             tell(extent.task, extent.stack.bytes);
         }
     }

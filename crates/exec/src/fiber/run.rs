@@ -87,9 +87,11 @@ impl<M: Carrier> Fibers<M> {
                         return;
                     }
                 }
+                self.begin_slice();
                 self.resume(first);
                 continue;
             }
+            self.pause_slice();
             if self.stopping.get() {
                 return;
             }

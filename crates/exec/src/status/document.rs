@@ -278,7 +278,8 @@ mod tests {
             stack: Some((65_536, 4_096)),
             thread: None,
         };
-        let other = TaskStatus { wait_ends: None, switches: None, stack: None, thread: Some(42), id: 0, ..task.clone() };
+        let other =
+            TaskStatus { wait_ends: None, switches: None, stack: None, thread: Some(42), id: 0, ..task.clone() };
         ExecStatus {
             name: "stand".to_owned(),
             pid: 17,

@@ -96,6 +96,7 @@ impl TaskSample {
                 waiting: Waiting::Nothing,
                 base: Priority::LOWEST,
                 effective: Priority::LOWEST,
+                threshold: Priority::LOWEST,
                 suspended: false,
                 killed: false,
                 latch: false,

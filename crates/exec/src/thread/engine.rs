@@ -32,7 +32,7 @@ impl Engine for Threads {
     }
 
     fn call(&self, by: By, call: Call) -> Reply {
-        let gives_back = matches!(call, Call::FreeBuffer { .. } | Call::Release { .. });
+        let gives_back = matches!(call, Call::FreeBuffer { .. } | Call::Release { .. } | Call::SetThreshold { .. });
         let mut state = self.enter_for(by, gives_back);
         let reply = state.apply(by, call);
         self.leave(state, by, &call, reply)
@@ -179,6 +179,14 @@ impl Engine for Threads {
         }
         self.shared.release(state);
         Ok(timer)
+    }
+
+    fn set_slice(&self, timer: TimerId, slice_ns: u64) {
+        self.shared.lock.hold().slice = Some((timer, slice_ns));
+    }
+
+    fn end_slice(&self) {
+        self.end_time_slice();
     }
 
     fn delete_timer(&self, by: By, timer: TimerId) -> Reply {

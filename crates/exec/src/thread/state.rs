@@ -75,6 +75,8 @@ pub(super) struct State {
     pub(super) weakened: bool,
     /// Calls by tasks that were not first, though nothing was under way.
     pub(super) violations: u64,
+    /// The timer of time slices and their length in nanoseconds, if there are slices.
+    pub(super) slice: Option<(TimerId, u64)>,
     /// The executive's own threads are to end.
     pub(super) leaving: bool,
     pub(super) kernel_gone: bool,
@@ -107,6 +109,7 @@ impl State {
             single: false,
             weakened: false,
             violations: 0,
+            slice: None,
             leaving: false,
             kernel_gone: false,
             ended_threads: Vec::new(),
@@ -146,6 +149,9 @@ impl State {
         // Nothing else sets a deadline.
         if (blocked || matches!(call, Call::StartTimer { .. })) && self.core.has_deadlines() {
             self.look_ahead();
+        }
+        if self.slice.is_some() {
+            self.begin_slice();
         }
         if self.core.observer.runnable == 0 {
             self.look_for_end();
@@ -220,7 +226,7 @@ impl State {
 
     /// Wakes the kernel thread if a deadline comes before the one that it sleeps for.
     #[inline]
-    fn look_ahead(&mut self) {
+    pub(super) fn look_ahead(&mut self) {
         if let Some(next) = self.core.next_deadline()
             && next < self.kernel_until
         {
@@ -235,6 +241,10 @@ impl State {
         let mirror = &self.core.observer;
         match self.phase {
             Phase::Running => {
+                if mirror.runnable == 0 {
+                    self.pause_slice();
+                }
+                let mirror = &self.core.observer;
                 let hopeless = mirror.runnable == 0 && self.attached == 0 && !self.core.has_deadlines();
                 if hopeless && !self.serving {
                     self.end_run(if mirror.busy == 0 { StopReason::Finished } else { StopReason::Stuck });
@@ -260,6 +270,7 @@ impl State {
         }
         self.publish(None);
         self.opening = false;
+        self.begin_slice();
         self.gate.open();
     }
 
@@ -273,6 +284,7 @@ impl State {
     }
 
     pub(super) fn unwind_all(&mut self) {
+        self.pause_slice();
         self.phase = Phase::Ending;
         self.opening = false;
         self.gate.close();

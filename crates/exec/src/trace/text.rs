@@ -144,6 +144,7 @@ impl Trace {
             Call::SetPriority { task: whom, priority } => {
                 format!("set priority {} of {}", priority.number(), task(whom))
             }
+            Call::SetThreshold { priority } => format!("set threshold {}", priority.number()),
             Call::Kill { task: whom } => format!("kill {}", task(whom)),
             Call::DeleteTask { task: whom } => format!("delete {}", task(whom)),
             Call::Cancel { task: whom } => format!("cancel the wait of {}", task(whom)),

@@ -20,6 +20,7 @@ mod scale;
 mod services;
 mod services_resources;
 mod shared;
+mod slices;
 mod sources;
 mod stopped;
 mod timers;

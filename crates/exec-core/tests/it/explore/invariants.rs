@@ -24,6 +24,7 @@ pub(super) fn check(system: &System, before: &World, by: By, call: Call, reply: 
     equals_keep_their_order(before, call, after)?;
     waits_end_for_a_cause(before, by, call, after)?;
     wakes_are_not_lost(before, call, reply, after)?;
+    slices_end_among_equals(before, call, after)?;
     hand_over_is_direct(before, call, reply, after)
 }
 
@@ -32,7 +33,7 @@ fn look(world: &World, task: TaskId) -> TaskView {
 }
 
 fn formula(system: &System, world: &World, task: TaskId) -> Priority {
-    let mut priority = look(world, task).base;
+    let mut priority = look(world, task).base.min(look(world, task).threshold);
     for (slot, protocol) in system.protocols.iter().enumerate() {
         let (owner, _) = world.core.resource(ResourceId::from_number(slot as u32)).unwrap_or_default();
         if owner != Some(task) {
@@ -144,7 +145,7 @@ fn equals_keep_their_order(before: &World, call: Call, after: &World) -> Holds {
     let (old, new) = (before.core.ready_tasks(), after.core.ready_tasks());
     // A task that leaves its place by its own call: another test checks where it goes.
     let moved = match call {
-        Call::Yield | Call::End { .. } => before.core.first(),
+        Call::Yield | Call::End { .. } | Call::EndSlice => before.core.first(),
         Call::SetPriority { task, .. } => Some(task),
         _ => None,
     };
@@ -228,6 +229,21 @@ fn wakes_are_not_lost(before: &World, call: Call, reply: Reply, after: &World) -
         _ => false,
     };
     that(holds, || format!("a wake of {task:?} came out as {:?}: {was:?} became {is:?}", reply.status))
+}
+
+/// The end of a slice moves the running task behind its equals, and nothing else; a task above its own priority stays.
+fn slices_end_among_equals(before: &World, call: Call, after: &World) -> Holds {
+    let Call::EndSlice = call else { return Ok(()) };
+    let (old, new) = (before.core.ready_tasks(), after.core.ready_tasks());
+    let mut should = old.clone();
+    if let Some(&first) = old.first() {
+        let at = look(before, first).effective;
+        let equals = old.iter().take_while(|&&task| look(before, task).effective == at).count();
+        if look(before, first).base == at {
+            should[..equals].rotate_left(1);
+        }
+    }
+    that(new == should, || format!("{old:?} became {new:?}, not {should:?}"))
 }
 
 fn hand_over_is_direct(before: &World, call: Call, reply: Reply, after: &World) -> Holds {

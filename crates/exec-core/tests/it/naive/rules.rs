@@ -94,6 +94,7 @@ impl Naive {
 
     pub(super) fn end(&mut self, me: usize, how: Ending) -> Come<Reply> {
         let how = if self.men[me].killed && how == Ending::Returned { Ending::Killed } else { how };
+        self.men[me].threshold = Priority::LOWEST;
         let owes = std::mem::take(&mut self.men[me].owes);
         self.answer(owes, if how == Ending::Returned { CallStatus::Ok } else { CallStatus::NotAcknowledged }, 0);
         self.put_down(me);
@@ -341,9 +342,9 @@ impl Naive {
         }
     }
 
-    /// The formula: the most urgent of the own, the ceilings owned, and those that wait for what is owned and inherited.
+    /// The formula: the most urgent of the own, the threshold, the ceilings owned, and those that wait for what is owned and inherited.
     pub(super) fn formula(&self, man: usize) -> Priority {
-        let mut priority = self.men[man].base;
+        let mut priority = self.men[man].base.min(self.men[man].threshold);
         for (slot, thing) in self.things.iter().enumerate().filter(|(_, thing)| thing.owner == Some(man)) {
             match thing.protocol {
                 ResourceProtocol::None => {}
