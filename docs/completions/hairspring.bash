@@ -118,6 +118,9 @@ _hairspring() {
             hairspring,soak)
                 cmd="hairspring__subcmd__soak"
                 ;;
+            hairspring,top)
+                cmd="hairspring__subcmd__top"
+                ;;
             hairspring,trace)
                 cmd="hairspring__subcmd__trace"
                 ;;
@@ -292,6 +295,9 @@ _hairspring() {
             hairspring__subcmd__help,soak)
                 cmd="hairspring__subcmd__help__subcmd__soak"
                 ;;
+            hairspring__subcmd__help,top)
+                cmd="hairspring__subcmd__help__subcmd__top"
+                ;;
             hairspring__subcmd__help,trace)
                 cmd="hairspring__subcmd__help__subcmd__trace"
                 ;;
@@ -338,7 +344,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="-h -V --help --version round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace top run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1134,7 +1140,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace run settings restore probes schema exit-codes completions man help"
+            opts="round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace top run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1736,6 +1742,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__soak)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__top)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2540,6 +2560,24 @@ _hairspring() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "text md json html" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__top)
+            opts="-h --every --once --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --every)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
