@@ -27,14 +27,15 @@ const PACKAGES: &[Step] = &[
     ("Debian packages", "cargo xtask test --only debian && echo figure Debian steps: 1"),
     (
         "source distribution",
-        // Outside of the repository, so that nothing of it can be found by looking upwards; and without the network.
+        // Outside of the repository, so that nothing of it can be found by looking upwards; and without the network. Its Cargo.lock names
+        // members of the workspace that it lacks, so Cargo shortens that file, and keeps the versions.
         "version=$(sed -n 's/^maturin==//p' bindings/python/requirements.txt)\n\
          python3 -m venv $T/build && $T/build/bin/pip install --quiet maturin==$version\n\
-         $T/build/bin/python -m maturin sdist --quiet --manifest-path bindings/python/Cargo.toml --out $T/sdist\n\
+         $T/build/bin/python -m maturin sdist --manifest-path bindings/python/Cargo.toml --out $T/sdist\n\
          cargo fetch --quiet --locked\n\
          far=$(mktemp -d /var/tmp/hairspring-sdist.XXXXXX); trap 'rm -rf $far' EXIT\n\
          tar -xzf $T/sdist/*.tar.gz -C $far && cd $far/hairspring-*\n\
-         GIT_DIR=/nonexistent CARGO_NET_OFFLINE=true CARGO_TARGET_DIR=$far/target $T/build/bin/python -m maturin build --quiet --release --locked --offline \
+         GIT_DIR=/nonexistent CARGO_NET_OFFLINE=true CARGO_TARGET_DIR=$far/target $T/build/bin/python -m maturin build --quiet --release --offline \
          --compatibility linux --out $far/wheel\n\
          python3 -m venv $far/alone && $far/alone/bin/pip install --quiet --no-index --no-deps $far/wheel/*.whl\n\
          cd $far && $far/alone/bin/python -c 'import sys, hairspring; assert not {\"numpy\", \"pandas\", \"dask\", \"xarray\", \"p4p\"} & set(sys.modules); \
