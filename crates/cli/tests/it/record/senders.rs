@@ -160,10 +160,10 @@ fn first_number(folder: &Path, segment: &str) -> u64 {
 fn a_series_whose_sender_went_on_is_resumed_with_the_gap_that_its_numbers_say() {
     let folder = folder();
     let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|free| free.local_addr()).expect("a free port");
-    let card = format!("udp:{free},2ch,16bit,seq=u32be");
+    // With its rate, because that of a sender on a busy computer is not the same from one second to the next.
+    let card = format!("udp:{free},2ch,16bit,250kS/s,seq=u32be");
     let asked = ["--card", &card, "--to", "x", "--segment", "64KiB", "--notify", "16KiB", "--resume"];
     let asked = [&asked[..], &["--on-overrun", "gap"]].concat();
-    // Until the clocks know how fast the sender is, and some more.
     let segments_later = |running: &mut Ended, number: u64| {
         let start = Instant::now();
         while !folder.path().join(format!("x-{number:06}.sigmf-meta")).exists() {
@@ -204,9 +204,8 @@ fn a_series_whose_sender_went_on_is_resumed_with_the_gap_that_its_numbers_say() 
     let after = number(&gap, "first_frame") + number(&gap, "frames");
     assert_eq!(after, (first_number(folder.path(), &name) - zero) * EACH, "what the sender counts: {gap:#}");
     let (anew, _) = meta(number(&last["series"], "first_number"));
-    // Its card states no rate, so the clocks say nothing either.
     let reason = anew["global"]["hairspring:result"]["reason"].as_str().expect("a reason");
-    assert!(reason.contains("it was resumed: 0 to any number of frames are missing"), "{reason}");
+    assert!(reason.contains("it was resumed: ") && !reason.contains("by the numbers"), "{reason}");
     let whole = about(folder.path(), &["verify", "x"], 4);
     assert_eq!((number(&whole, "unaccounted_bytes"), &whole["faults"]), (0, &Value::Array(Vec::new())), "{whole:#}");
 }
