@@ -1,8 +1,9 @@
 //! What a binary is made of: our crates and those of others, with versions, licences and their texts, as `cargo metadata` knows them.
 //!
-//! The copyright files of packages are written from this list.
+//! Packages for distributions, archives with binaries and the bill of materials are written from this one list.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
@@ -17,12 +18,16 @@ pub(crate) struct Component {
     pub(crate) version: String,
     /// An SPDX expression.
     pub(crate) licence: String,
+    pub(crate) repository: String,
+    pub(crate) description: String,
     /// Whether it comes from a registry; the others are ours.
     pub(crate) is_foreign: bool,
     /// Whom its licence files or its manifest name.
     pub(crate) holders: Vec<String>,
     /// The texts of its licence files.
     pub(crate) texts: Vec<String>,
+    /// Identities of the components that it uses.
+    pub(crate) uses: Vec<String>,
 }
 
 impl Component {
@@ -57,6 +62,7 @@ fn read(metadata: &Value, packages: &[&str]) -> Option<Vec<Component>> {
             (text(&node["id"]), used.iter().filter(is_linked).map(|used| text(&used["pkg"])).collect())
         })
         .collect();
+    let identity = |id: &str| Some(format!("{}@{}", text(&by_id.get(id)?["name"]), text(&by_id.get(id)?["version"])));
     let mut open: Vec<String> = by_id
         .iter()
         .filter(|(_, package)| packages.contains(&package["name"].as_str().unwrap_or_default()))
@@ -76,14 +82,19 @@ fn read(metadata: &Value, packages: &[&str]) -> Option<Vec<Component>> {
         let folder = Path::new(package["manifest_path"].as_str()?).parent()?.to_owned();
         let texts = licence_texts(&folder);
         let authors = list(&package["authors"]).iter().map(text).collect();
+        let mut uses: Vec<String> = used.iter().filter_map(|id| identity(id)).collect();
+        uses.sort();
         components.push(Component {
             name: text(&package["name"]),
             version: text(&package["version"]),
             // An older way to write it.
             licence: text(&package["license"]).replace('/', " OR "),
+            repository: text(&package["repository"]),
+            description: text(&package["description"]),
             is_foreign: !package["source"].is_null(),
             holders: holders(&texts, authors, package["name"].as_str()?),
             texts,
+            uses,
         });
     }
     components.sort_by_key(Component::identity);
@@ -125,6 +136,31 @@ fn holders(texts: &[String], authors: Vec<String>, name: &str) -> Vec<String> {
     }
 }
 
+/// The texts of all licences of other people's crates, each once, after the crates that it is for.
+pub(crate) fn notices(components: &[Component]) -> String {
+    let mut text =
+        "These crates of others are linked into Hairspring. Each is named with its licence; the texts follow.\n\n"
+            .to_owned();
+    let mut texts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for component in components.iter().filter(|component| component.is_foreign) {
+        let _ = writeln!(
+            text,
+            "{} {}: {}; {}",
+            component.name,
+            component.version,
+            component.licence,
+            component.holders.join(", ")
+        );
+        for licence in &component.texts {
+            texts.entry(licence).or_default().push(component.identity());
+        }
+    }
+    for (licence, crates) in texts {
+        let _ = write!(text, "\n{}\n{}:\n\n{}\n", "-".repeat(80), crates.join(", "), licence.trim_end());
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +180,11 @@ mod tests {
         });
         let found = read(&metadata, &["ours"]).unwrap();
         assert_eq!(found.iter().map(Component::identity).collect::<Vec<_>>(), ["linked@1.0.0", "ours@1.0.0"]);
-        assert_eq!(found[0].licence, "MIT OR Apache-2.0");
+        assert_eq!(
+            (found[0].licence.as_str(), found[1].uses.as_slice()),
+            ("MIT OR Apache-2.0", &["linked@1.0.0".to_owned()][..])
+        );
+        assert!(notices(&found).contains("linked 1.0.0: MIT OR Apache-2.0") && !notices(&found).contains("ours"));
         assert!(read(&metadata, &["absent"]).is_none());
     }
 

@@ -18,6 +18,7 @@ mod library;
 mod lint;
 mod peers;
 mod prove;
+mod release;
 mod reproducible;
 mod shapes;
 mod tally;
@@ -54,6 +55,8 @@ enum Task {
     Install(install::Arguments),
     /// Make Debian packages of what `install` installs, under the target directory
     Deb,
+    /// Make all packages of a version in one folder, with checksums and a bill of materials
+    Release(release::Arguments),
     /// Test the drivers with the kernel's real ones, in a virtual machine
     Lab(lab::Arguments),
     /// Measure other people's clocks and sleeps beside ours, in one run, as ratios
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Task::Gen(arguments) => r#gen::run(&workspace, &arguments),
         Task::Install(arguments) => install::run(&workspace, &arguments),
         Task::Deb => deb::run(&workspace),
+        Task::Release(arguments) => release::run(&workspace, &arguments),
         Task::Lab(arguments) => lab::run(&workspace, &arguments),
         Task::Peers(arguments) => peers::run(&workspace, &arguments),
         Task::Prove(arguments) => prove::run(&workspace, &arguments),

@@ -175,6 +175,13 @@ const DISTRIBUTION: &[Proof] = &[
         limit_s: 3600,
     },
     Proof {
+        name: "release",
+        claim: "Two releases, made one after the other out of copies of the commit in folders of different names, are equal byte for byte, and no part is \
+                left out.",
+        command: &["release"],
+        limit_s: 4 * 3600,
+    },
+    Proof {
         name: "deny",
         claim: "All crates have licences and sources that deny.toml accepts, and none is banned there. Where the list of advisories can be fetched, none of \
                 them has one; elsewhere that check is counted as skipped.",

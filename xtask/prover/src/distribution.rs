@@ -1,4 +1,4 @@
-//! Proofs about what strangers get: crates, Debian packages, a source distribution, and what they are made of.
+//! Proofs about what strangers get: crates, Debian packages, a source distribution, a release, and what they are made of.
 //!
 //! Each is a list of shell commands with the figures that they print as lines `figure NAME: VALUE`. `$T` is an empty folder on the disk of the
 //! target directory. A command that cannot be tried here prints `not run: WHY` and ends with 77.
@@ -21,6 +21,38 @@ const CRATES: &[Step] = &[(
      cargo package --locked --allow-dirty --target-dir $T/target $list\n\
      echo figure crates: $(ls $T/target/package/*.crate | wc -l)",
 )];
+
+/// Two copies of the commit in folders of different names; in each the release is made. `$PARTS` are options that choose its parts. A
+/// part that is left out is counted, and the proof has not been run as a whole.
+const RELEASE: &[Step] = &[
+    (
+        "two releases",
+        "copies=$(mktemp -d /var/tmp/hairspring-release.XXXXXX); echo $copies > $T/copies\n\
+         git worktree add --quiet --detach $copies/one HEAD; git worktree add --quiet --detach $copies/another-folder HEAD\n\
+         for copy in one another-folder; do\n\
+           mkdir -p $copies/$copy/target/xtask\n\
+           for tools in aarch64 python; do ln -s $PWD/target/xtask/$tools $copies/$copy/target/xtask/$tools; done\n\
+           begun=$(date +%s)\n\
+           (cd $copies/$copy && unset CARGO_TARGET_DIR && cargo xtask release $PARTS --out $copies/$copy.files) > $T/$copy.said || test $? = 1\n\
+           cat $T/$copy.said; echo figure $copy, s: $(($(date +%s) - begun))\n\
+         done",
+    ),
+    (
+        "the same bytes",
+        "copies=$(cat $T/copies)\n\
+         diff $copies/one.files/SHA256SUMS $copies/another-folder.files/SHA256SUMS >&2\n\
+         (cd $copies/one.files && sha256sum --quiet --check SHA256SUMS)\n\
+         echo figure equal files: $(wc -l < $copies/one.files/SHA256SUMS)\n\
+         echo figure bytes: $(cat $copies/one.files/* | wc -c)",
+    ),
+    (
+        "nothing left out",
+        "copies=$(cat $T/copies)\n\
+         echo figure parts left out: $(grep -c '^left out ' $T/one.said || true)\n\
+         for copy in one another-folder; do git worktree remove --force $copies/$copy; done; rm -rf $copies\n\
+         if grep '^left out ' $T/one.said > $T/absent; then echo \"not run: as a whole: $(head -n 1 $T/absent)\"; exit 77; fi",
+    ),
+];
 
 /// The whole life of the Debian packages, and a wheel and the source distribution in environments of their own.
 const PACKAGES: &[Step] = &[
@@ -69,6 +101,12 @@ pub(crate) fn prove_crates() -> Verdict {
 
 pub(crate) fn prove_packages() -> Verdict {
     prove(PACKAGES)
+}
+
+/// The release, or these parts of it.
+pub(crate) fn prove_release(parts: &[String]) -> Verdict {
+    let options: Vec<String> = parts.iter().flat_map(|part| ["--only".to_owned(), part.clone()]).collect();
+    prove_with(RELEASE, &[("PARTS", options.join(" "))])
 }
 
 pub(crate) fn prove_deny() -> Verdict {

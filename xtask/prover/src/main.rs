@@ -220,6 +220,12 @@ enum Proof {
     Crates,
     /// Licences, sources and advisories of all crates
     Deny,
+    /// Two releases, made in folders of different names, are equal byte for byte
+    Release {
+        /// Only these parts
+        #[arg(long, value_name = "PART")]
+        parts: Vec<String>,
+    },
     /// Debian packages and the source distribution are installed, used and removed
     Packages,
     /// What the metadata of recordings on the scripted disk say is true after every end
@@ -370,6 +376,7 @@ fn main() -> ExitCode {
         Proof::Installs => installs::prove(),
         Proof::Crates => distribution::prove_crates(),
         Proof::Deny => distribution::prove_deny(),
+        Proof::Release { parts } => distribution::prove_release(&parts),
         Proof::Packages => distribution::prove_packages(),
         Proof::Tests { times, set, arguments } => {
             let arguments: Vec<&str> = arguments.split_whitespace().chain(["--", "--nocapture"]).collect();

@@ -1,0 +1,113 @@
+//! The wheels and the source distribution of the Python package.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Making, tools};
+use crate::reproducible;
+use crate::{library, wheel};
+
+/// A wheel of a release: the target, and the oldest platform that it runs on, as wheels name it.
+struct Wheel {
+    target: &'static str,
+    platform: &'static str,
+}
+
+/// The first is the one for the Debian package, too.
+const WHEELS: [Wheel; 4] = [
+    Wheel { target: "x86_64-unknown-linux-gnu", platform: "manylinux_2_28" },
+    Wheel { target: "aarch64-unknown-linux-gnu", platform: "manylinux_2_28" },
+    Wheel { target: "x86_64-unknown-linux-musl", platform: "musllinux_1_2" },
+    Wheel { target: "aarch64-unknown-linux-musl", platform: "musllinux_1_2" },
+];
+
+/// Makes all wheels that have a compiler, the source distribution, and checks them. Fails if a wheel is left out.
+pub(super) fn all(making: &Making) -> Result<(), String> {
+    let mut left_out = Vec::new();
+    let mut files = Vec::new();
+    for wheel in &WHEELS {
+        println!("           {} for {}", wheel.platform, wheel.target);
+        match build(making, wheel) {
+            Ok(file) => files.push(file),
+            Err(why) => left_out.push(format!("the wheel {} for {}: {why}", wheel.platform, wheel.target)),
+        }
+    }
+    let folder = making.workspace.scratch("release-sdist");
+    let mut pack = maturin(making, &["sdist"])?;
+    files.push(wheel::build_one(pack.arg("--out").arg(&folder), &folder, "gz")?);
+    check(making, &files)?;
+    files.iter().try_for_each(|file| making.add(file))?;
+    if left_out.is_empty() { Ok(()) } else { Err(format!("make all wheels: {}", left_out.join("; "))) }
+}
+
+/// The wheel for this machine's processor, with glibc.
+pub(super) fn native(making: &Making) -> Result<PathBuf, String> {
+    let native = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let wheel = WHEELS.iter().find(|wheel| wheel.target == native);
+    build(making, wheel.ok_or_else(|| format!("find a wheel for {native}"))?)
+}
+
+/// Builds a wheel; linked against the C library of its platform by zig, which has all of them.
+fn build(making: &Making, wheel: &Wheel) -> Result<PathBuf, String> {
+    let folder = making.workspace.scratch("release-wheels").join(wheel.target);
+    let mut build = maturin(making, &["build", "--quiet", "--release", "--locked", "--zig", "--target", wheel.target])?;
+    build.args(["--compatibility", wheel.platform, "--out"]).arg(&folder);
+    tools::compile_for(making, wheel.target, &mut build)?;
+    wheel::build_one(&mut build, &folder, "whl")
+}
+
+/// maturin, with the settings of a reproducible build.
+fn maturin(making: &Making, arguments: &[&str]) -> Result<Command, String> {
+    let mut command = Command::new(tools::python(making.workspace)?);
+    command.args(["-m", "maturin"]).args(arguments).args(["--manifest-path", wheel::MANIFEST]);
+    command.current_dir(&making.workspace.root).env("CARGO_TARGET_DIR", making.target());
+    command.env("PATH", tools::path(making.workspace));
+    reproducible::without_paths(making.workspace, making.epoch, &mut command)?;
+    Ok(command)
+}
+
+/// What an index and other systems would refuse: the texts, the interface of Python, the libraries and their versions.
+fn check(making: &Making, files: &[PathBuf]) -> Result<(), String> {
+    let python = tools::python(making.workspace)?;
+    library::run(Command::new(&python).args(["-m", "twine", "check", "--strict"]).args(files))?;
+    for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "whl")) {
+        library::run(Command::new(&python).args(["-m", "abi3audit", "--strict"]).arg(file))?;
+        let said = library::run(Command::new(&python).args(["-m", "auditwheel", "show"]).arg(file))?;
+        suits(file, &said)?;
+    }
+    Ok(())
+}
+
+/// Whether a wheel runs on the platform of its name, by what auditwheel says of it.
+fn suits(file: &Path, said: &str) -> Result<(), String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let platform = WHEELS.iter().map(|wheel| wheel.platform).find(|platform| name.contains(*platform));
+    let platform = platform.ok_or_else(|| format!("read the platform of {name}"))?;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let is_older = |(start, least): (&str, u32)| {
+        let rest = said.split(start).skip(1);
+        rest.filter_map(|rest| rest.split('_').next()?.parse::<u32>().ok()).any(|minor| minor <= least)
+    };
+    let limit = match platform {
+        "manylinux_2_28" => ("manylinux_2_", 28),
+        _ => ("musllinux_1_", 2),
+    };
+    if is_older(limit) { Ok(()) } else { Err(format!("make {name} for {platform}: auditwheel says {said}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wheel_suits_its_platform_only_if_it_needs_nothing_newer() {
+        let wheel = Path::new("hairspring-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl");
+        let said = "is consistent\nwith the following platform tag:\n\"manylinux_2_17_x86_64\".";
+        assert_eq!(suits(wheel, said), Ok(()));
+        assert!(suits(wheel, "platform tag: \"manylinux_2_36_x86_64\"").is_err());
+        assert!(suits(wheel, "platform tag: \"linux_x86_64\"").is_err());
+        let musl = Path::new("hairspring-0.1.0-cp310-abi3-musllinux_1_2_x86_64.whl");
+        assert_eq!(suits(musl, "\"musllinux_1_2_x86_64\""), Ok(()));
+        assert!(suits(musl, "\"manylinux_2_17_x86_64\"").is_err());
+    }
+}
