@@ -53,7 +53,8 @@ impl DescriptionError {
 
     /// The first line alone, for callers that show the place in another way.
     pub fn in_one_line(&self) -> String {
-        format!("'{}': {}", self.part(), self.why)
+        // The reason can quote the text.
+        format!("'{}': {}", self.part(), printable(self.why.clone()))
     }
 
     fn slice(&self, range: &Range<usize>) -> &str {
@@ -111,6 +112,14 @@ mod tests {
         shows("a:", 0..2, 2..2, "'a:': no\n  a:\n    ^");
         shows("日本:x", 7..8, 7..8, "'x': no\n  日本:x\n       ^");
         shows("", 0..0, 0..0, "'': no");
+    }
+
+    #[test]
+    fn a_reason_that_quotes_control_characters_stays_in_one_line() {
+        // Found by the fuzzer: `serial:/dev/x,c1"\n[o…` broke the message into more lines, and could move a terminal's cursor.
+        let error = DescriptionError::new("a\nb", 0..3, 0..3, "write x for a\nb\u{1b}[2J".to_owned());
+        assert_eq!(error.in_one_line(), "'a\u{FFFD}b': write x for a\u{FFFD}b\u{FFFD}[2J");
+        assert_eq!(error.to_string().lines().count(), 3);
     }
 
     #[test]
