@@ -57,6 +57,7 @@ fn examples_do_what_they_say() {
         "| man -l",
         "station.toml --for",
         "--live",
+        "--publish",
     ];
     let commands = [
         "sheet",
