@@ -10,8 +10,8 @@
 //! On fibers it sets a bit of the attention word, and the carrier copies the states at its next call. So an executive that is not published
 //! pays nothing. One answer copies at most 64 tasks; of more, each answer copies the next. A carrier that sleeps is woken five times a second.
 //!
-//! **CPU time.** With threads it is the kernel's count. On fibers it is sampled: whoever makes the call that answers a question has had the
-//! CPU since the question was asked, because a switch happens in calls only and each call answers first. If a question comes late, the samples
+//! **CPU time.** With threads it is the kernel's count. On fibers it is sampled: the task whose call answers a question has had the CPU since
+//! the question was asked, because tasks switch in calls only, and each call answers first. If a question comes late, the samples
 //! since the last answer all belong to that task.
 //!
 //! **Conditions.** States, not events: what happens between two samples does not show. Virtual time has no publisher.

@@ -112,7 +112,7 @@ fn picture(before: &ExecStatus, now: &ExecStatus, read_at: Instant, width: usize
         let (idle, all) = (idle - idle_before.min(idle), all - all_before);
         text.push_str(&format!(", idle {:.0} % of {all} samples", 100.0 * idle as f64 / all as f64));
     }
-    text.push_str(&format!(", state {} old\n", span_text(read_at - now.at)));
+    text.push_str(&format!(", state {} old\n", (read_at - now.at)));
     let mut tasks: Vec<&TaskStatus> = now.tasks.iter().collect();
     tasks.sort_by_key(|task| (task.effective, task.id));
     let rows: Vec<Vec<String>> = tasks.iter().map(|task| row(task, before, span, now.at)).collect();
@@ -145,10 +145,10 @@ fn row(task: &TaskStatus, before: &ExecStatus, span: Nanos, at: Instant) -> Vec<
         format!("{:.1} %", 100.0 * used as f64 / span.count() as f64)
     });
     let stack = task.stack.map(|(bytes, used)| format!("{}/{} KiB", used.div_ceil(1024), bytes / 1024));
-    let starved = if task.starved > Nanos::ZERO { span_text(task.starved) } else { String::new() };
+    let starved = if task.starved > Nanos::ZERO { task.starved.to_string() } else { String::new() };
     let mut waits = task.waits_for.clone();
     if let Some(ends) = task.wait_ends {
-        waits.push_str(&format!(", {} more", span_text((ends - at).max(Nanos::ZERO))));
+        waits.push_str(&format!(", {} more", (ends - at).max(Nanos::ZERO)));
     }
     let none = || "–".to_owned();
     let switches = task.switches.map(|count| count.to_string());
@@ -165,11 +165,4 @@ fn row(task: &TaskStatus, before: &ExecStatus, span: Nanos, at: Instant) -> Vec<
         starved,
         waits,
     ]
-}
-
-fn span_text(span: Nanos) -> String {
-    match span.count() {
-        ns if ns >= 1_000_000_000 => format!("{:.1} s", ns as f64 / 1e9),
-        ns => format!("{} ms", ns / 1_000_000),
-    }
 }

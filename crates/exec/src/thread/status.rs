@@ -13,7 +13,7 @@ impl Sampled for Shared {
     fn sample(&self, into: &mut Sample) -> bool {
         let mut copied = [(0, None); MOST_COPIES];
         let mut count = 0;
-        // The lock inherits priority: whoever waits for it lends the publisher its own.
+        // The lock inherits priority: a task that waits for it lends the publisher its own.
         let state = self.lock.hold();
         let at = monotonic();
         into.at = at;
