@@ -17,11 +17,13 @@
 //! **Conditions.** States, not events: what happens between two samples does not show. Virtual time has no publisher.
 
 mod document;
+mod error;
 mod file;
 mod publisher;
 mod sample;
 
-pub use document::{ExecStatus, StatusError, TaskStatus};
+pub use document::{ExecStatus, IdleSamples, TaskStatus};
+pub use error::StatusError;
 pub use file::{PublishedStatus, published};
 pub(crate) use publisher::Publication;
 pub use publisher::{SAMPLE_PERIOD, WRITE_PERIOD};

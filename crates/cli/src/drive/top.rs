@@ -106,10 +106,10 @@ fn picture(before: &ExecStatus, now: &ExecStatus, read_at: Instant, width: usize
     let mut text = format!("{} (process {}), back-end {}", now.name, now.pid, now.backend);
     if !now.running {
         text.push_str(", between two runs");
-    } else if let (Some((idle, all)), Some((idle_before, all_before))) = (now.idle, before.idle)
-        && all > all_before
+    } else if let (Some(now), Some(before)) = (now.idle, before.idle)
+        && now.taken > before.taken
     {
-        let (idle, all) = (idle - idle_before.min(idle), all - all_before);
+        let (idle, all) = (now.idle.saturating_sub(before.idle), now.taken - before.taken);
         text.push_str(&format!(", idle {:.0} % of {all} samples", 100.0 * idle as f64 / all as f64));
     }
     text.push_str(&format!(", state {} old\n", (read_at - now.at)));
@@ -144,7 +144,7 @@ fn row(task: &TaskStatus, before: &ExecStatus, span: Nanos, at: Instant) -> Vec<
         let used = (task.cpu - earlier.cpu).count();
         format!("{:.1} %", 100.0 * used as f64 / span.count() as f64)
     });
-    let stack = task.stack.map(|(bytes, used)| format!("{}/{} KiB", used.div_ceil(1024), bytes / 1024));
+    let stack = task.stack.map(|stack| format!("{}/{} KiB", stack.used_bytes.div_ceil(1024), stack.bytes / 1024));
     let starved = if task.starved > Nanos::ZERO { task.starved.to_string() } else { String::new() };
     let mut waits = task.waits_for.clone();
     if let Some(ends) = task.wait_ends {

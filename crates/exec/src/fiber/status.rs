@@ -46,8 +46,8 @@ impl<M: Carrier> Fibers<M> {
             }
             // One stack for each answer, because it takes a system call.
             let count = sample.tasks.len() as u64;
-            if let Some(turn) = sample.taken.checked_rem(count) {
-                let record = &mut sample.tasks[turn as usize];
+            let turn = sample.taken.checked_rem(count).map(|turn| turn as usize);
+            if let Some(record) = turn.and_then(|turn| sample.tasks[turn].as_mut()) {
                 record.stack = overflow::stack_use(&self.extents.borrow(), record.task.index() as u32);
             }
         });

@@ -1,21 +1,23 @@
 //! [`ExecStatus`]: the content of the file, as JSON.
 
-use std::fmt;
-
 use hairspring_exec_core::{TaskState, Waiting};
-use serde_json::{Map, Value, json};
-
-use super::sample::{Sample, TaskSample};
 use hairspring_machine::{Instant, Nanos};
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::error::StatusError;
+use super::sample::{Sample, TaskSample};
 use crate::system::clock::instant_of;
+use crate::system::stack::StackUse;
 
 /// The number of the format; a reader of another number refuses.
 const FORMAT: u64 = 1;
 
 /// A published executive, at one time.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExecStatus {
+    /// The number of the file's format. Must be the first field, so that another format is refused by its number.
+    #[serde(rename = "hairspring_executive", deserialize_with = "this_format")]
+    format: u64,
     /// The name that it is published under.
     pub name: String,
     /// Its process.
@@ -24,17 +26,27 @@ pub struct ExecStatus {
     pub backend: String,
     /// When it answered last, on `CLOCK_MONOTONIC`. An executive between two runs and a carrier that computes do not answer; a carrier that
     /// sleeps answers five times a second.
+    #[serde(rename = "at_ns", with = "count")]
     pub at: Instant,
     /// Whether a run was under way.
     pub running: bool,
-    /// On fibers, the share of samples that found no task with the CPU, and the number of samples.
-    pub idle: Option<(u64, u64)>,
+    /// How often the CPU had nothing to do; only on fibers.
+    pub idle: Option<IdleSamples>,
     /// Its tasks.
     pub tasks: Vec<TaskStatus>,
 }
 
+/// How many samples of a carrier found no task with the CPU, since its executive was published.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct IdleSamples {
+    /// Samples without a task.
+    pub idle: u64,
+    /// All samples.
+    pub taken: u64,
+}
+
 /// A task of a published executive.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskStatus {
     /// Its id as one number.
     pub id: u32,
@@ -53,99 +65,119 @@ pub struct TaskStatus {
     /// Messages that wait in its mailboxes.
     pub messages: u64,
     /// When its wait ends by time.
+    #[serde(rename = "wait_ends_ns", with = "count")]
     pub wait_ends: Option<Instant>,
     /// The CPU time that it has used. On fibers from samples since the executive is published, unless it measures usage.
+    #[serde(rename = "cpu_ns", with = "count")]
     pub cpu: Nanos,
     /// How often it was given the CPU since it was made; none on fibers that do not measure it.
     pub switches: Option<u64>,
     /// For how long it has been ready at each sample without running at any.
+    #[serde(rename = "starved_ns", with = "count")]
     pub starved: Nanos,
-    /// Its stack in bytes, and the most that it used of it so far, to the page.
-    pub stack: Option<(u64, u64)>,
+    /// Its stack, and the most that it used of it so far, to the page.
+    #[serde(rename = "stack_bytes", with = "count")]
+    pub stack: Option<StackUse>,
     /// The kernel's number of its thread.
     pub thread: Option<i32>,
 }
 
-/// Why a status could not be read.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StatusError {
-    /// No executive is published under this name or process number.
-    NotPublished(String),
-    /// Several executives are: their names and processes. Ask for one of the processes, or by the path of the file.
-    Several(String),
-    /// The file could not be read.
-    System(std::io::Error),
-    /// The file is no status of this format.
-    Format(&'static str),
-}
-
-impl fmt::Display for StatusError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotPublished(which) => write!(
-                f,
-                "find a published executive {which}: the program must run as this user and call Executive::publish"
-            ),
-            Self::Several(which) => write!(f, "choose an executive: there are {which}; name a process"),
-            Self::System(error) => write!(f, "read the status of an executive: {error}"),
-            Self::Format(what) => write!(f, "read the status of an executive: it has no {what} of this version"),
-        }
-    }
-}
-
-impl std::error::Error for StatusError {}
-
 impl ExecStatus {
     pub(super) fn of(name: &str, backend: &str, sample: &Sample) -> Self {
-        let alive = sample.tasks.iter().filter(|task| task.view.state != TaskState::Deleted);
         Self {
+            format: FORMAT,
             name: name.to_owned(),
             pid: std::process::id(),
             backend: backend.to_owned(),
             at: instant_of(sample.at),
             running: sample.running,
-            idle: (sample.taken > 0).then_some((sample.idle, sample.taken)),
-            tasks: alive.map(|task| TaskStatus::of(task, sample)).collect(),
+            idle: (sample.taken > 0).then_some(IdleSamples { idle: sample.idle, taken: sample.taken }),
+            tasks: sample.tasks.iter().flatten().map(|task| TaskStatus::of(task, sample)).collect(),
         }
     }
 
+    /// The text of a file.
     pub(super) fn to_json(&self) -> String {
-        let tasks: Vec<Value> = self.tasks.iter().map(TaskStatus::to_json).collect();
-        json!({
-            "hairspring_executive": FORMAT,
-            "name": self.name,
-            "pid": self.pid,
-            "backend": self.backend,
-            "at_ns": self.at.as_monotonic().count(),
-            "running": self.running,
-            "idle_samples": self.idle.map(|idle| idle.0),
-            "samples": self.idle.map(|idle| idle.1),
-            "tasks": tasks,
-        })
-        .to_string()
+        // Numbers, texts and lists can always be written.
+        serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Reads the text of a file.
     ///
     /// # Errors
-    /// [`StatusError::Format`] names the field that is missing or has another type.
+    /// [`StatusError::Format`] names the field that is missing or has another type, or the number of another format.
     pub fn from_json(text: &str) -> Result<Self, StatusError> {
-        let value: Value = serde_json::from_str(text).map_err(|_| StatusError::Format("JSON"))?;
-        let fields = value.as_object().ok_or(StatusError::Format("object"))?;
-        if unsigned(fields, "hairspring_executive")? != FORMAT {
-            return Err(StatusError::Format("format"));
+        serde_json::from_str(text).map_err(|error| StatusError::Format(error.to_string()))
+    }
+}
+
+fn this_format<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    match u64::deserialize(from)? {
+        FORMAT => Ok(FORMAT),
+        other => Err(serde::de::Error::custom(format_args!(
+            "it has format {other}, and this version reads hairspring_executive {FORMAT}"
+        ))),
+    }
+}
+
+/// Times as numbers of nanoseconds, absolute ones on `CLOCK_MONOTONIC`; a stack as its size and what was used of it.
+mod count {
+    use serde::Serializer;
+
+    use super::{Deserialize, Deserializer, Instant, Nanos, Serialize, StackUse};
+
+    pub(super) trait Counted: Copy {
+        type Count: Serialize + for<'de> Deserialize<'de>;
+        fn count(self) -> Self::Count;
+        fn of(count: Self::Count) -> Self;
+    }
+
+    impl Counted for Nanos {
+        type Count = i64;
+        fn count(self) -> i64 {
+            Self::count(self)
         }
-        let tasks = fields.get("tasks").and_then(Value::as_array).ok_or(StatusError::Format("tasks"))?;
-        Ok(Self {
-            name: text_of(fields, "name")?,
-            pid: unsigned(fields, "pid")?.try_into().map_err(|_| StatusError::Format("pid"))?,
-            backend: text_of(fields, "backend")?,
-            at: instant(fields, "at_ns")?.ok_or(StatusError::Format("at_ns"))?,
-            running: fields.get("running").and_then(Value::as_bool).ok_or(StatusError::Format("running"))?,
-            idle: unsigned(fields, "idle_samples").ok().zip(unsigned(fields, "samples").ok()),
-            tasks: tasks.iter().map(TaskStatus::from_json).collect::<Result<_, _>>()?,
-        })
+        fn of(count: i64) -> Self {
+            Self::new(count)
+        }
+    }
+
+    impl Counted for Instant {
+        type Count = i64;
+        fn count(self) -> i64 {
+            self.as_monotonic().count()
+        }
+        fn of(count: i64) -> Self {
+            Self::from_monotonic(Nanos::new(count))
+        }
+    }
+
+    impl Counted for StackUse {
+        type Count = [usize; 2];
+        fn count(self) -> [usize; 2] {
+            [self.bytes, self.used_bytes]
+        }
+        fn of([bytes, used_bytes]: [usize; 2]) -> Self {
+            Self { bytes, used_bytes }
+        }
+    }
+
+    impl<T: Counted> Counted for Option<T> {
+        type Count = Option<T::Count>;
+        fn count(self) -> Self::Count {
+            self.map(T::count)
+        }
+        fn of(count: Self::Count) -> Self {
+            count.map(T::of)
+        }
+    }
+
+    pub(super) fn serialize<T: Counted, S: Serializer>(time: &T, to: S) -> Result<S::Ok, S::Error> {
+        time.count().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, T: Counted, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+        T::Count::deserialize(from).map(T::of)
     }
 }
 
@@ -174,51 +206,9 @@ impl TaskStatus {
             cpu: sample.cpu,
             switches: sample.switches,
             starved: Nanos::new(i64::try_from(starved).unwrap_or(i64::MAX)),
-            stack: sample.stack.map(|stack| (stack.bytes as u64, stack.used_bytes as u64)),
+            stack: sample.stack,
             thread: sample.thread,
         }
-    }
-
-    fn to_json(&self) -> Value {
-        json!({
-            "id": self.id,
-            "name": self.name,
-            "state": self.state,
-            "waits_for": self.waits_for,
-            "priority": self.priority,
-            "effective": self.effective,
-            "starts": self.starts,
-            "messages": self.messages,
-            "wait_ends_ns": self.wait_ends.map(|ends| ends.as_monotonic().count()),
-            "cpu_ns": self.cpu.count(),
-            "switches": self.switches,
-            "starved_ns": self.starved.count(),
-            "stack_bytes": self.stack.map(|stack| stack.0),
-            "stack_used_bytes": self.stack.map(|stack| stack.1),
-            "thread": self.thread,
-        })
-    }
-
-    fn from_json(value: &Value) -> Result<Self, StatusError> {
-        let fields = value.as_object().ok_or(StatusError::Format("task"))?;
-        let small = |name| u8::try_from(unsigned(fields, name)?).map_err(|_| StatusError::Format(name));
-        let nanos = |name| fields.get(name).and_then(Value::as_i64).map(Nanos::new).ok_or(StatusError::Format(name));
-        Ok(Self {
-            id: unsigned(fields, "id")?.try_into().map_err(|_| StatusError::Format("id"))?,
-            name: text_of(fields, "name")?,
-            state: text_of(fields, "state")?,
-            waits_for: text_of(fields, "waits_for")?,
-            priority: small("priority")?,
-            effective: small("effective")?,
-            starts: unsigned(fields, "starts")?.try_into().map_err(|_| StatusError::Format("starts"))?,
-            messages: unsigned(fields, "messages")?,
-            wait_ends: instant(fields, "wait_ends_ns")?,
-            cpu: nanos("cpu_ns")?,
-            switches: unsigned(fields, "switches").ok(),
-            starved: nanos("starved_ns")?,
-            stack: unsigned(fields, "stack_bytes").ok().zip(unsigned(fields, "stack_used_bytes").ok()),
-            thread: fields.get("thread").and_then(Value::as_i64).and_then(|thread| i32::try_from(thread).ok()),
-        })
     }
 }
 
@@ -235,25 +225,6 @@ fn waits_for(waiting: Waiting) -> String {
         Waiting::Events(slot, ..) => format!("events {slot}"),
         Waiting::Exchange(slot) => format!("exchange {slot}"),
         Waiting::End(slot) => format!("the end of task {slot}"),
-    }
-}
-
-fn unsigned(fields: &Map<String, Value>, name: &'static str) -> Result<u64, StatusError> {
-    fields.get(name).and_then(Value::as_u64).ok_or(StatusError::Format(name))
-}
-
-fn text_of(fields: &Map<String, Value>, name: &'static str) -> Result<String, StatusError> {
-    fields.get(name).and_then(Value::as_str).map(str::to_owned).ok_or(StatusError::Format(name))
-}
-
-fn instant(fields: &Map<String, Value>, name: &'static str) -> Result<Option<Instant>, StatusError> {
-    match fields.get(name) {
-        None => Err(StatusError::Format(name)),
-        Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_i64() {
-            Some(at_ns) => Ok(Some(Instant::from_monotonic(Nanos::new(at_ns)))),
-            None => Err(StatusError::Format(name)),
-        },
     }
 }
 
@@ -275,25 +246,26 @@ mod tests {
             cpu: Nanos::from_millis(30),
             switches: Some(9),
             starved: Nanos::ZERO,
-            stack: Some((65_536, 4_096)),
+            stack: Some(StackUse { bytes: 65_536, used_bytes: 4_096 }),
             thread: None,
         };
         let other =
             TaskStatus { wait_ends: None, switches: None, stack: None, thread: Some(42), id: 0, ..task.clone() };
         ExecStatus {
+            format: FORMAT,
             name: "stand".to_owned(),
             pid: 17,
             backend: "fiber".to_owned(),
             at: Instant::from_monotonic(Nanos::from_secs(9)),
             running: true,
-            idle: Some((3, 4)),
+            idle: Some(IdleSamples { idle: 3, taken: 4 }),
             tasks: vec![task, other],
         }
     }
 
     #[test]
     fn a_status_comes_back_from_its_text() {
-        for idle in [Some((3, 4)), None] {
+        for idle in [status().idle, None] {
             let status = ExecStatus { idle, ..status() };
             assert_eq!(ExecStatus::from_json(&status.to_json()).expect("it is ours"), status);
         }
@@ -301,17 +273,31 @@ mod tests {
 
     #[test]
     fn a_text_that_lacks_something_is_refused_by_its_name() {
-        let whole = status().to_json();
-        for field in ["hairspring_executive", "pid", "backend", "at_ns", "running", "tasks", "starts", "cpu_ns"] {
-            let broken = whole.replace(&format!("\"{field}\":"), "\"x\":");
+        let fields =
+            ["hairspring_executive", "pid", "backend", "at_ns", "running", "tasks", "starts", "cpu_ns", "wait_ends_ns"];
+        for field in fields {
+            let broken = status().to_json().replace(&format!("\"{field}\":"), "\"x\":");
             let error = ExecStatus::from_json(&broken).expect_err("it lacks a field").to_string();
             assert!(error.contains(field), "{field}: {error}");
         }
-        // Back-ends without such samples have none; a text without the fields must not be a surprise either.
-        let without = whole.replace("\"samples\":", "\"x\":");
+        // Back-ends without such samples have none; a text without the field is no surprise either.
+        let without = status().to_json().replace("\"idle\":{", "\"x\":{");
         assert_eq!(ExecStatus::from_json(&without).expect("the samples may be missing").idle, None);
-        let newer = whole.replace("\"hairspring_executive\":1", "\"hairspring_executive\":2");
-        assert!(ExecStatus::from_json(&newer).is_err());
+    }
+
+    #[test]
+    fn another_format_is_refused_by_its_number_whatever_it_holds() {
+        for newer in
+            [status().to_json().replace("executive\":1", "executive\":2"), "{\"hairspring_executive\":2}".to_owned()]
+        {
+            let error = ExecStatus::from_json(&newer).expect_err("it is newer").to_string();
+            assert!(error.contains("format 2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_cut_is_refused() {
+        let whole = status().to_json();
         for cut in 0..whole.len() {
             assert!(ExecStatus::from_json(&whole[..cut]).is_err(), "{cut} bytes of it");
         }

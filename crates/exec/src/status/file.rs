@@ -5,7 +5,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::document::{ExecStatus, StatusError};
+use super::document::ExecStatus;
+use super::error::StatusError;
 use crate::system::sync::whole;
 
 /// The folder of this user's files: in `XDG_RUNTIME_DIR`, else in shared memory. Both are in memory, and go with the machine.

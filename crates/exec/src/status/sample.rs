@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use hairspring_exec_core::{Moment, Priority, TaskId, TaskState, TaskView, Waiting};
+use hairspring_exec_core::{Moment, TaskId, TaskState, TaskView};
 use hairspring_machine::Nanos;
 
 use crate::system::stack::StackUse;
@@ -44,8 +44,8 @@ pub(crate) struct Sample {
     pub(crate) at: Moment,
     /// A run is under way.
     pub(crate) running: bool,
-    /// By index; deleted tasks have their state.
-    pub(crate) tasks: Vec<TaskSample>,
+    /// By index; none where no task is.
+    pub(crate) tasks: Vec<Option<TaskSample>>,
     /// Samples that found no task with the CPU, and all samples; on fibers.
     pub(crate) idle: u64,
     pub(crate) taken: u64,
@@ -64,45 +64,31 @@ impl Sample {
 
     /// A task was deleted.
     pub(crate) fn forget(&mut self, index: usize) {
-        if let Some(gone) = self.tasks.get_mut(index) {
-            gone.view.state = TaskState::Deleted;
+        if let Some(place) = self.tasks.get_mut(index) {
+            *place = None;
         }
     }
 
     /// The record of a task, made if it is new. A task that took the place of a deleted one begins at zero.
     pub(crate) fn record(&mut self, task: TaskId, name: &str, view: TaskView) -> &mut TaskSample {
         let index = task.index();
-        while self.tasks.len() <= index {
-            self.tasks.push(TaskSample::none());
+        if self.tasks.len() <= index {
+            self.tasks.resize_with(index + 1, || None);
         }
-        let record = &mut self.tasks[index];
-        if record.task != task {
-            *record = TaskSample { task, ..TaskSample::none() };
-            name.clone_into(&mut record.name);
-        }
-        record.view = view;
-        record
+        let place = &mut self.tasks[index];
+        let earlier = place.take().filter(|earlier| earlier.task == task);
+        let record =
+            earlier.map_or_else(|| TaskSample::new(task, name, view), |earlier| TaskSample { view, ..earlier });
+        place.insert(record)
     }
 }
 
 impl TaskSample {
-    /// A place in which there is no task.
-    fn none() -> Self {
+    fn new(task: TaskId, name: &str, view: TaskView) -> Self {
         Self {
-            task: TaskId::from_number(u32::MAX),
-            name: String::new(),
-            view: TaskView {
-                state: TaskState::Deleted,
-                waiting: Waiting::Nothing,
-                base: Priority::LOWEST,
-                effective: Priority::LOWEST,
-                threshold: Priority::LOWEST,
-                suspended: false,
-                killed: false,
-                latch: false,
-                starts: 0,
-                signals: 0,
-            },
+            task,
+            name: name.to_owned(),
+            view,
             messages: 0,
             wait_ends: None,
             cpu: Nanos::ZERO,
@@ -144,7 +130,7 @@ impl Answers {
         self.asked.store(0, Ordering::Relaxed);
         let mut sample = whole(&self.sample);
         sample.0.running = false;
-        sample.0.tasks.iter_mut().for_each(|task| task.starved_since = None);
+        sample.0.tasks.iter_mut().flatten().for_each(|task| task.starved_since = None);
         sample.1 = true;
     }
 

@@ -36,7 +36,7 @@ impl Sampled for Shared {
         // The rest asks the kernel about threads, one by one, without the lock.
         let turn = (at.as_nanos() / SAMPLE_PERIOD.count().unsigned_abs()) as usize % count.max(1);
         for (place, &(index, stack)) in copied[..count].iter().enumerate() {
-            let record = &mut into.tasks[index];
+            let Some(record) = &mut into.tasks[index] else { continue };
             let used = record.thread.and_then(cpu_time_of).unwrap_or(record.cpu);
             let runs = used > record.cpu || record.view.state != TaskState::Ready;
             record.cpu = used.max(record.cpu);

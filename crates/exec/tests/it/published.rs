@@ -93,8 +93,8 @@ fn a_reader_sees_what_the_tasks_do_and_what_they_used() {
             (!fibers || task(&seen, "never").state == "ready") && (busy.wait_ends.is_some() || busy.state == "ready"),
             "{seen:?}"
         );
-        let (bytes, used) = busy.stack.expect("it was waited for");
-        assert!(used >= 6_000 && used <= bytes, "{used} of {bytes}");
+        let stack = busy.stack.expect("it was waited for");
+        assert!(stack.used_bytes >= 6_000 && stack.used_bytes <= stack.bytes, "{stack:?}");
         let own = executive.stack_use(tasks[1]).expect("it has run");
         assert!(own.used_bytes >= 6_000 && own.used_bytes <= own.bytes, "{own:?}");
 
@@ -117,7 +117,9 @@ fn a_carrier_that_sleeps_answers_too() {
     executive.publish(&named).expect("the name fits");
     let (found, stopper) = (PublishedStatus::find(&named).expect("it is published"), executive.stopper());
     let watcher = std::thread::spawn(move || {
-        let seen = until(&found, |status| status.idle.is_some_and(|(idle, all)| idle > 20 && idle > all / 2));
+        let seen = until(&found, |status| {
+            status.idle.is_some_and(|samples| samples.idle > 20 && samples.idle > samples.taken / 2)
+        });
         stopper.stop();
         seen
     });
