@@ -19,6 +19,7 @@ pub mod monitor;
 pub mod notifier;
 pub mod page;
 mod ring;
+pub mod sequenced;
 pub mod units;
 
 pub use end::{End, OnOverrun};

@@ -18,8 +18,6 @@
 
 #![expect(unsafe_code, reason = "looks at mapped memory as words")]
 
-mod sequenced;
-
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
@@ -38,9 +36,8 @@ use crate::End;
 use crate::gap::{Gap, GapCause};
 use crate::layout::{Container, Layout};
 use crate::ring::CursorWords;
+use crate::sequenced::Sequenced;
 use crate::units::{Bytes, Frames, SampleRate};
-
-use sequenced::Sequenced;
 
 /// The first word.
 const MAGIC: u64 = u64::from_ne_bytes(*b"hairtap\0");

@@ -4,7 +4,7 @@
 //!
 //! **Solution.** One thread, the station's main thread, copies the state into a page of shared memory some ten times a second
 //! ([`StatePublisher`]). Any number of processes map the page for reading only ([`StateReader`]). The writer takes no lock and makes no call
-//! for them, so it does not know how many there are. A sequence lock (`words.rs`) gives each reader one whole state or none.
+//! for them, so it does not know how many there are. A sequence lock ([`Sequenced`](hairspring_ring::sequenced::Sequenced)) gives each reader one whole state or none.
 //!
 //! **Conditions.** States, never events: a reader that is slow sees fewer of them. So all counters are absolute, and the latest event
 //! carries its own stamp. Reader and writer use one kernel, because the age of a state is counted by `CLOCK_MONOTONIC`.
@@ -21,13 +21,11 @@ mod place;
 mod publisher;
 mod reader;
 mod state;
-mod words;
 
 pub use histogram::{LATENCY_EDGES_NS, LatencyHistogram};
 #[doc(hidden)]
 pub use layout::published_again;
 pub use place::folders;
-pub use publisher::{STATE_FILE, StatePublisher, bracketed_realtime};
+pub use publisher::{PAGE_BYTES, STATE_FILE, StatePublisher, bracketed_realtime};
 pub use reader::{SILENT_AFTER, StateReader, StateView, Validity};
 pub use state::{ClockReading, LatestEvent, Phase, StationState, UnitLatency, UnitProperties, UnitState};
-pub use words::PAGE_BYTES;

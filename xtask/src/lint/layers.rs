@@ -24,7 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("play", &["file", "machine", "ring", "source", "record"]),
     ("plan", &["machine", "ring", "source", "record"]),
     ("device", &["describe", "machine", "time", "ring", "source"]),
-    ("station", &["describe", "file", "machine", "time", "device"]),
+    ("station", &["describe", "file", "machine", "time", "ring", "device"]),
     ("sheet", &[]),
     (
         "suite",

@@ -6,15 +6,16 @@ use std::fs::{File, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use hairspring_device::DeviceError;
 use hairspring_device::memory::page::{Page, Zeroed};
 use hairspring_device::refusal::refusal;
 use hairspring_machine::{Clock, Machine, Nanos};
+use hairspring_ring::sequenced::Sequenced;
 
-use super::layout::{Issue, encode};
+use super::layout::{BLOCK_WORDS, Issue, UNITS_MOST, encode};
 use super::state::{ClockReading, StationState};
-use super::words::{PAGE_BYTES, Words};
 
 /// The name of the page in the folder of a station.
 pub const STATE_FILE: &str = "state";
@@ -23,8 +24,21 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"hsState1");
 /// Brackets of which the narrowest is kept.
 const BRACKETS: usize = 5;
 
+/// Words behind the sequence: the station's block and one for each unit.
+pub(super) const PAYLOAD: usize = BLOCK_WORDS * (1 + UNITS_MOST);
+/// Size of the file: whole pages of 4 KiB.
+pub const PAGE_BYTES: usize = size_of::<StatePage>().next_multiple_of(4096);
+
+/// The page as it lies in memory. The lock on its file ensures that it has one writer at a time.
+#[repr(C)]
+pub(super) struct StatePage {
+    /// Says what the file is.
+    magic: AtomicU64,
+    pub(super) state: Sequenced<PAYLOAD>,
+}
+
 // SAFETY: nothing but atomics.
-unsafe impl Zeroed for Words {}
+unsafe impl Zeroed for StatePage {}
 
 /// The writer of a page. While it lives, no other process can publish in the same folder.
 #[derive(Debug)]
@@ -62,7 +76,7 @@ impl StatePublisher {
             Err(TryLockError::Error(error)) => return Err(failed(&error)),
         }
         lock.set_permissions(Permissions::from_mode(0o644)).map_err(|error| failed(&error))?;
-        page.made_once(&page.start::<Words>().magic, MAGIC, &path, || Ok(()))?;
+        page.made_once(&page.start::<StatePage>().magic, MAGIC, &path, || Ok(()))?;
         Ok(Self { page, _lock: lock, issued: 0, words: Vec::new() })
     }
 
@@ -74,7 +88,8 @@ impl StatePublisher {
         self.issued += 1;
         let issue = Issue { number: self.issued, at: machine.monotonic(), process: u64::from(std::process::id()) };
         encode(state, issue, &mut self.words);
-        self.page.start::<Words>().write(&self.words);
+        let words = self.words.iter().enumerate();
+        self.page.start::<StatePage>().state.write(|page| words.for_each(|(at, word)| page.set(at, *word)));
         self.page.kept("publish the state in")
     }
 }

@@ -10,9 +10,8 @@ use hairspring_device::refusal::refusal;
 use hairspring_machine::{Instant, Machine, Nanos};
 
 use super::layout::{Issue, decode};
-use super::publisher::{MAGIC, STATE_FILE};
+use super::publisher::{MAGIC, PAGE_BYTES, PAYLOAD, STATE_FILE, StatePage};
 use super::state::StationState;
-use super::words::{PAGE_BYTES, PAYLOAD, Words};
 
 /// A station that has not published for so long is silent. It publishes ten times a second.
 pub const SILENT_AFTER: Nanos = Nanos::from_secs(2);
@@ -109,12 +108,12 @@ impl StateReader {
 
     /// Reads a whole state; false if there is none within the tries.
     fn look(&mut self) -> bool {
-        let words = self.page.start::<Words>();
+        let page = self.page.start::<StatePage>();
         for attempt in 0..TRIES {
             if attempt > 0 {
                 std::thread::sleep(PAUSE);
             }
-            if words.read(&mut self.words).is_some() {
+            if page.state.copy(&mut self.words).is_some() {
                 // Zeros replace the page of a file that was truncated, and are no state.
                 if let Some(read) = decode(&self.words) {
                     self.last = Some(read);
