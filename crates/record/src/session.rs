@@ -451,9 +451,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     });
     let notes = sync_channel(MOST_NOTES);
     let recorder = match config.series {
-        Some(series) => {
-            segments::begin(&input.targets, &input.channels, consumer, &description, config, series, gate, machine)?
-        }
+        Some(series) => segments::begin(&input.targets, &input.channels, consumer, &description, config, series, gate)?,
         None => {
             let setup = Setup {
                 targets: input.targets,

@@ -5,7 +5,7 @@
 use hairspring_machine::{Instant, Nanos};
 
 use super::index::IndexRecord;
-use super::keeper::{Dropped, Keeper, StoreMaker};
+use super::keeper::{Dropped, Keeper, SegmentEnd, StoreMaker};
 use super::{RoomLeft, segment_base};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
@@ -168,9 +168,9 @@ impl Workshop {
         if let Some(NextSegment { number, id, first }) = next {
             self.keeper.opened(number, id, first, at);
         }
-        let ledger = &outcome.ledger;
-        let (stored_bytes, lost_bytes) = (ledger.stored_bytes, ledger.lost_bytes);
-        self.keeper.closed(number, id, first, end, stored_bytes, lost_bytes, outcome.verdict, at);
+        let (stored_bytes, lost_bytes) = (outcome.ledger.stored_bytes, outcome.ledger.lost_bytes);
+        let verdict = outcome.verdict;
+        self.keeper.closed(&SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at });
         let room = self.sweep();
         let (dropped, kept, troubles) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.troubles());
         ClosedSegment { number, outcome, dropped, kept, room, troubles }

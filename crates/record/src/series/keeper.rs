@@ -45,6 +45,27 @@ struct Kept {
     ours: bool,
 }
 
+/// A segment that was closed, as the index describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentEnd {
+    /// Its number.
+    pub number: u32,
+    /// The id of its recording.
+    pub id: RecordingId,
+    /// Its first frame.
+    pub first: Frames,
+    /// The first frame that is not of it.
+    pub end: Frames,
+    /// Bytes in its files.
+    pub stored_bytes: u64,
+    /// Bytes in its gaps.
+    pub lost_bytes: u64,
+    /// Its verdict.
+    pub verdict: RecordingVerdict,
+    /// When it was closed (`CLOCK_REALTIME`).
+    pub at: Nanos,
+}
+
 /// What retention deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
@@ -156,18 +177,8 @@ impl Keeper {
     }
 
     /// A segment is closed, its files are in order and durable. Blocks.
-    #[expect(clippy::too_many_arguments, reason = "what the index says of a segment")]
-    pub fn closed(
-        &mut self,
-        number: u32,
-        id: RecordingId,
-        first: Frames,
-        end: Frames,
-        stored_bytes: u64,
-        lost_bytes: u64,
-        verdict: RecordingVerdict,
-        at: Nanos,
-    ) {
+    pub fn closed(&mut self, segment: &SegmentEnd) {
+        let SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at } = *segment;
         self.enter(IndexRecord::Closed { number, first, end, stored_bytes, lost_bytes, verdict });
         self.kept.push_back(Kept { number, id, stored_bytes, ended: at, ours: true });
         let described = self.stream(number, first, end).and_then(|()| self.put_collections());

@@ -72,7 +72,6 @@ impl AskedLength {
 }
 
 /// Makes the recorder of the first segment, and the thread that makes the others.
-#[expect(clippy::too_many_arguments, reason = "the parts of a card, and what is asked of it")]
 pub(super) fn begin(
     bases: &[PathBuf],
     channels: &[ChannelDescription],
@@ -81,7 +80,6 @@ pub(super) fn begin(
     config: &RecordConfig,
     series: SeriesConfig,
     gate: Option<Gate>,
-    machine: &Host,
 ) -> Result<Writer, RecordError> {
     let bases = bases.to_vec();
     let before = if series.resume { resumed(&bases, description, config)? } else { None };
@@ -114,7 +112,7 @@ pub(super) fn begin(
         beginning: || Beginning::now(&Host),
         id: random_id,
     };
-    let opened = Beginning::now(machine);
+    let opened = Beginning::now(&Host);
     let ways = config.ways;
     let small = Box::new(move || Box::new(PlainStore::new(SMALL_DEPTH, ways)) as Box<dyn crate::store::Store>);
     let (index, from, block) =
@@ -132,7 +130,7 @@ pub(super) fn begin(
     setup.series = Some(of);
     setup.resumed = from;
     setup.gate = gate;
-    setup.clock = ClockRecord::begin(machine, BootId::read());
+    setup.clock = ClockRecord::begin(&Host, BootId::read());
     let made = Recorder::open(best(depth, ways), consumer, description.clone(), setup);
     let first = match made {
         Ok(first) => Box::new(first),

@@ -73,7 +73,11 @@ pub fn join(
     let mut disk = BlockingStore::new(to)?;
     let data = disk.store.open(&files.data, Open::CreateJournal)?;
     let mut made = vec![files.data.clone()];
-    let joined = copy(from, recording, &mut disk, &files, data, options, progress, &mut made);
+    let joined =
+        disk.store.open(&files.journal, Open::CreateJournal).map_err(RecordingError::from).and_then(|journal| {
+            made.push(files.journal.clone());
+            copy(from, recording, &mut disk, &files, (data, journal), options, progress)
+        });
     if joined.is_err() {
         for file in &made {
             // The first error is the one to report.
@@ -83,19 +87,16 @@ pub fn join(
     joined
 }
 
-#[expect(clippy::too_many_arguments, reason = "one step of `join`, cut out for its early returns")]
+/// The step of [`join`] after which a failure removes the files, opened as `data` and `journal`.
 fn copy(
     from: &mut dyn Store,
     recording: &Recording,
     disk: &mut BlockingStore<'_>,
     files: &Files,
-    data: FileId,
+    (data, journal): (FileId, FileId),
     options: JoinOptions,
     progress: &mut dyn FnMut(ReadProgress),
-    made: &mut Vec<PathBuf>,
 ) -> Result<Joined, RecordingError> {
-    let journal = disk.store.open(&files.journal, Open::CreateJournal)?;
-    made.push(files.journal.clone());
     let total = Bytes(recording.stored_bytes());
     let (mut bad, mut done, mut at) = (Vec::new(), 0, 0);
     let mut blocks: Vec<Block> = Vec::with_capacity(recording.blocks().len());
