@@ -6,7 +6,7 @@
 use hairspring_machine::{Instant, Nanos, Ticks};
 use hairspring_sheet::Absent;
 
-use super::waitwake::{HIGH, LINKS, LINKS_FEWER, LOW, TURNS};
+use super::waitwake::{HIGH, LINKS, LINKS_FEWER, LOW, TURNS, links};
 use super::{Group, How, Scenario, diagrams, quantity};
 use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, chained, proof_comes, sampling};
 use crate::executive::port::{Ability, Calls, Port};
@@ -190,11 +190,7 @@ fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
 /// T1 up a chain: each task delays to the same moment, the most urgent first. The chain and its second half take turns.
 fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
-    let (mut next, mut middle) = (None, None);
-    for link in 0..LINKS {
-        if link == LINKS_FEWER {
-            middle = next;
-        }
+    let (first, middle) = links::<P>(|link, next| {
         let (board, clock) = rig.share();
         let task = rig.port.spawn("A", HIGH + link, async move |calls| {
             loop {
@@ -214,9 +210,8 @@ fn chain<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             }
         })?;
         rig.port.start(task)?;
-        next = Some(task);
-    }
-    let (Some(first), Some(middle)) = (next, middle) else { return Err(Absent::final_("a chain has no links")) };
+        Ok(task)
+    })?;
     let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("X", LOW, async move |calls| {
         let mut proof = 0;

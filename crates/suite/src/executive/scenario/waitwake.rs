@@ -191,17 +191,28 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
     rig.run(low)
 }
 
-/// T1 down and T4 up a chain of triggers.
-fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
-    let mut rig = Rig::<P>::new(bench)?;
+/// Spawns the tasks of a chain from its end, which is the most urgent task. `spawn` gets the number of a link and the task that the link
+/// calls, none for the end. Returns the tasks at which the longer and the shorter chain begin.
+pub(crate) fn links<P: Port>(
+    mut spawn: impl FnMut(u8, Option<P::Task>) -> Result<P::Task, Absent>,
+) -> Result<(P::Task, P::Task), Absent> {
     let (mut next, mut middle) = (None, None);
     for link in 0..LINKS {
         if link == LINKS_FEWER {
             middle = next;
         }
+        next = Some(spawn(link, next)?);
+    }
+    next.zip(middle).ok_or_else(|| Absent::final_("a chain has no links"))
+}
+
+/// T1 down and T4 up a chain of triggers.
+fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<P>::new(bench)?;
+    let chain = links::<P>(|link, next| {
         let (board, clock) = rig.share();
         let mut proof = 0;
-        next = Some(rig.port.spawn("A", HIGH + link, async move |calls| {
+        rig.port.spawn("A", HIGH + link, async move |calls| {
             if let Some(next) = next {
                 calls.trigger(next).await;
             } else {
@@ -212,19 +223,15 @@ fn chain_of_triggers<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
                 board.mark(1, clock.stamp());
                 spin(3, board.at(LINKS_MARK).raw());
             }
-        })?);
-    }
-    measured_chain::<P, true>(rig, next, middle)
+        })
+    })?;
+    measured_chain::<P, true>(rig, chain)
 }
 
 /// T3 down and T2 up a chain of wakes.
 fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
-    let (mut next, mut middle) = (None, None);
-    for link in 0..LINKS {
-        if link == LINKS_FEWER {
-            middle = next;
-        }
+    let chain = links::<P>(|link, next| {
         let (board, clock) = rig.share();
         let mut proof = 0;
         let task = rig.port.spawn("A", HIGH + link, async move |calls| {
@@ -243,18 +250,16 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
             }
         })?;
         rig.port.start(task)?;
-        next = Some(task);
-    }
-    measured_chain::<P, false>(rig, next, middle)
+        Ok(task)
+    })?;
+    measured_chain::<P, false>(rig, chain)
 }
 
 /// Measures a chain from its first task and from its middle one: how long until the last task runs, and how long back from there.
 fn measured_chain<P: Port, const TRIGGERS: bool>(
     mut rig: Rig<P>,
-    first: Option<P::Task>,
-    middle: Option<P::Task>,
+    (first, middle): (P::Task, P::Task),
 ) -> Result<Sampled, Absent> {
-    let (Some(first), Some(middle)) = (first, middle) else { return Err(Absent::final_("a chain has no links")) };
     let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
     let low = rig.port.spawn("B", LOW, async move |calls| {
         let mut proof = 0;
@@ -311,37 +316,7 @@ fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
         proof += 1;
         board.prove(proof);
     })?;
-    let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
-    let (preempts, rounds) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache));
-    let low = rig.port.spawn("B", LOW, async move |calls| {
-        let mut proof = 0;
-        sampling!('sampling: calls, (clock, slice, tray), samples: 1 => {
-            sweep.sweep();
-            let mut unproven = 0;
-            let before = clock.stamp();
-            for _ in 0..rounds {
-                calls.trigger(high).await;
-                proof += 1;
-                unproven += u64::from(board.proof() != proof);
-                if !preempts && !proof_comes::<P>(calls, &board, proof, &clock).await {
-                    break 'sampling;
-                }
-                calls.wake(high).await;
-                proof += 1;
-                unproven += u64::from(board.proof() != proof);
-                if !preempts && !proof_comes::<P>(calls, &board, proof, &clock).await {
-                    break 'sampling;
-                }
-            }
-            spin(0, rounds);
-            let ticks = clock.stamp().since(before);
-            samples.push_mean(unproven == 0 || !preempts, rounds, [clock.ns(ticks)]);
-            if !proof_comes::<P>(calls, &board, proof, &clock).await {
-                break;
-            }
-        });
-    })?;
-    rig.run(low)
+    measured_loop::<P, true>(rig, high, bench, cache)
 }
 
 /// The closed loop of wake and wait, with the stamps around it.
@@ -357,16 +332,36 @@ fn wake_and_wait<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
         }
     })?;
     rig.port.start(high)?;
+    measured_loop::<P, false>(rig, high, bench, cache)
+}
+
+/// Measures rounds in which B wakes A, after it has triggered A if `TRIGGERS`.
+fn measured_loop<P: Port, const TRIGGERS: bool>(
+    mut rig: Rig<P>,
+    high: P::Task,
+    bench: &Bench,
+    cache: Cache,
+) -> Result<Sampled, Absent> {
     let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let (preempts, rounds) = (P::unable(Ability::PreemptsCaller).is_none(), bench.rounds(cache));
     let low = rig.port.spawn("B", LOW, async move |calls| {
-        clock.settle(cache);
+        if !TRIGGERS {
+            clock.settle(cache);
+        }
         let mut proof = 0;
         sampling!('sampling: calls, (clock, slice, tray), samples: 1 => {
             sweep.sweep();
             let mut unproven = 0;
             let before = clock.stamp();
             for _ in 0..rounds {
+                if TRIGGERS {
+                    calls.trigger(high).await;
+                    proof += 1;
+                    unproven += u64::from(board.proof() != proof);
+                    if !preempts && !proof_comes::<P>(calls, &board, proof, &clock).await {
+                        break 'sampling;
+                    }
+                }
                 calls.wake(high).await;
                 proof += 1;
                 unproven += u64::from(board.proof() != proof);
