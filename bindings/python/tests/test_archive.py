@@ -1,7 +1,6 @@
 """The archive of sheets from Python: lists, frames, trends; and its table as other readers see it."""
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -98,20 +97,17 @@ def test_a_thread_adds_while_another_reads(kept, sheet):
     assert len(kept) == 20
 
 
-def exported(kept, folder):
-    command = os.environ.get("HAIRSPRING_COMMAND")
-    if not command:
-        pytest.skip("HAIRSPRING_COMMAND does not name the command hairspring")
-    line = [command, "archive", "--archive", kept.path, "export", folder / "table"]
+@pytest.fixture
+def exported(command, kept, tmp_path):
+    line = [command, "archive", "--archive", kept.path, "export", tmp_path / "table"]
     ended = subprocess.run(line, capture_output=True, text=True, timeout=60)
     assert ended.returncode == 0, ended.stderr
-    return folder / "table"
+    return tmp_path / "table"
 
 
-def test_duckdb_reads_the_table(kept, tmp_path):
+def test_duckdb_reads_the_table(kept, exported):
     duckdb = pytest.importorskip("duckdb")
-    table = exported(kept, tmp_path)
-    of = f"FROM read_parquet('{table}/**/*.parquet', hive_partitioning = true)"
+    of = f"FROM read_parquet('{exported}/**/*.parquet', hive_partitioning = true)"
     rows = duckdb.sql(f"SELECT count(*), count(DISTINCT sheet), count(DISTINCT machine), min(year) {of}").fetchall()
     assert rows == [(sum(one.figures + one.absent for one in kept), 13, 2, 2025)]
     query = f"SELECT epoch_us(taken), taken_ns, median {of} WHERE id = 'clocks.read.now.later' AND host = 'bench' ORDER BY taken"
@@ -121,10 +117,9 @@ def test_duckdb_reads_the_table(kept, tmp_path):
     assert [median for _, _, median in found] == own
 
 
-def test_polars_reads_the_table(kept, tmp_path):
+def test_polars_reads_the_table(kept, exported):
     polars = pytest.importorskip("polars")
-    table = exported(kept, tmp_path)
-    lazy = polars.scan_parquet(f"{table}/**/*.parquet", hive_partitioning=True)
+    lazy = polars.scan_parquet(f"{exported}/**/*.parquet", hive_partitioning=True)
     now = lazy.filter((polars.col("id") == "clocks.read.now.later") & (polars.col("host") == "bench")).sort("taken").collect()
     assert now["median"].to_list() == kept.frame("clocks.read.now.later", machine="bench")["median"].tolist()
     assert now.schema["taken"] == polars.Datetime("us", "UTC") and now["taken_ns"][0] % 1000 == 789 and now["year"][0] == 2025

@@ -42,14 +42,6 @@ def wait_for(what, of):
 
 
 @pytest.fixture(scope="module")
-def command():
-    command = os.environ.get("HAIRSPRING_COMMAND")
-    if not command:
-        pytest.skip("HAIRSPRING_COMMAND does not name the command hairspring")
-    return command
-
-
-@pytest.fixture(scope="module")
 def unshare():
     """A command that gives a process a host name and a boot id of its own, so that it is on another machine as far as programs can see."""
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]

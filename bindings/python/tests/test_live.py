@@ -10,7 +10,6 @@ import time
 import pytest
 
 import hairspring
-from test_recording import command  # noqa: F401
 
 numpy = pytest.importorskip("numpy")
 
@@ -18,7 +17,7 @@ PATIENCE = 60.0
 
 
 @pytest.fixture
-def recording(command, tmp_path):  # noqa: F811
+def recording(command, tmp_path):
     """Starts recordings with a tap; ends those that a failed test leaves."""
     started = []
 

@@ -16,7 +16,7 @@ import pytest
 import hairspring
 import test_recording
 from hairspring import BlockError, Gap, GapError, Section, open_recording
-from test_recording import CARD, command, data_of, journal, killed, written  # noqa: F401
+from test_recording import CARD, data_of, journal, killed, written
 
 numpy = pytest.importorskip("numpy")
 

@@ -321,14 +321,6 @@ def test_without_numpy_it_says_what_to_do(tmp_path, monkeypatch):
         open_recording(tmp_path / "any")
 
 
-@pytest.fixture
-def command():
-    command = os.environ.get("HAIRSPRING_COMMAND")
-    if not command:
-        pytest.skip("HAIRSPRING_COMMAND does not name the command hairspring")
-    return command
-
-
 CARD = ["--card", "virtual:4ch,14bit,100kS/s,data=noise,seed=7"]
 
 

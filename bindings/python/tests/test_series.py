@@ -1,7 +1,6 @@
 """A series of segments opens as one recording, by its name, its index or its collection."""
 
 import json
-import os
 import subprocess
 
 import pytest
@@ -11,14 +10,6 @@ from hairspring import GapError, open_recording
 numpy = pytest.importorskip("numpy")
 
 CARD = "virtual:2ch,14bit,200kS/s,data=counter"
-
-
-@pytest.fixture
-def command():
-    command = os.environ.get("HAIRSPRING_COMMAND")
-    if not command:
-        pytest.skip("HAIRSPRING_COMMAND does not name the command hairspring")
-    return command
 
 
 def recorded(command, base, *more):

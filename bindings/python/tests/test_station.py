@@ -14,10 +14,7 @@ from waiting import PATIENCE, eventually, is_published
 
 
 @pytest.fixture
-def served(tmp_path):
-    command = os.environ.get("HAIRSPRING_COMMAND")
-    if not command:
-        pytest.skip("HAIRSPRING_COMMAND does not name the command hairspring")
+def served(command, tmp_path):
     file = tmp_path / "station.toml"
     file.write_text(
         f'[source.beat]\nfrom = "timer:1ms"\n[unit.tell]\non = "beat"\ndo = {{ fire = "{tmp_path}/done" }}\n'
@@ -87,11 +84,8 @@ def test_what_is_not_there_or_no_page_is_refused(tmp_path):
 
 
 @pytest.fixture
-def settable(tmp_path):
+def settable(command, tmp_path):
     """A station whose pulse can be set, and what it logs; restarted by calling it again."""
-    command = os.environ.get("HAIRSPRING_COMMAND")
-    if not command:
-        pytest.skip("HAIRSPRING_COMMAND does not name the command hairspring")
     file, folder, log = tmp_path / "station.toml", tmp_path / "published", tmp_path / "log"
     file.write_text(
         f'[publish]\nkeep = "{tmp_path}/kept"\naccounts = ["ann"]\n'
