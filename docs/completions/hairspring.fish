@@ -74,7 +74,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand caller" -s h -l he
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l only -d 'Measure only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l cpu -d 'CPU to measure on [default: the last one that this process may use]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l priority -d 'Priority of the measured threads under SCHED_FIFO, 1 to 99' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l format -d 'Format of the sheet [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
+complete -c hairspring -n "__fish_hairspring_using_subcommand sheet" -l format -d 'Format [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
 md\t'Markdown'
 json\t'JSON, as `hairspring schema` describes it'
 html\t'One self-contained page with plots'"
@@ -179,7 +179,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l margin -d '
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l seed -d 'Seed of the order of builds and chapters [default: a new one in each run]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l cpu -d 'CPU to measure on [default: the last one that this process may use]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l priority -d 'Priority of the measured threads under SCHED_FIFO, 1 to 99' -r
-complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l format -d 'Format; json has all pairs [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
+complete -c hairspring -n "__fish_hairspring_using_subcommand ab" -l format -d 'Format [default: by the ending of --out, otherwise text]' -r -f -a "text\t'Plain text for a terminal'
 md\t'Markdown'
 json\t'JSON, as `hairspring schema` describes it'
 html\t'One self-contained page with plots'"

@@ -24,6 +24,14 @@ pub(crate) fn print(text: &str) -> Result<Exit, Failure> {
     }
 }
 
+/// Writes a result to the file, or prints it if none is named.
+pub(crate) fn finish(file: Option<OutputFile>, text: &str) -> Result<(), Failure> {
+    match file {
+        Some(file) => file.finish(text),
+        None => print(text).map(drop),
+    }
+}
+
 /// Prints an error message.
 pub(crate) fn complain(text: &str) {
     // A failure here cannot be reported anywhere.

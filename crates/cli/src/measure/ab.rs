@@ -10,9 +10,10 @@ use hairspring_suite::{AbError, AbOutcome, AbRequest, Effort, SheetError, take_a
 use crate::arguments::number;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
-use crate::measure::compare::margin;
+use crate::measure::compare::{self, margin};
+use crate::measure::destination::{Destination, Format};
 use crate::measure::progress::ProgressLine;
-use crate::measure::sheet::{Format, format_of, seed};
+use crate::measure::sheet::seed;
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
 use crate::placement::Measuring;
@@ -86,12 +87,8 @@ pub(crate) struct Arguments {
     seed: Option<u64>,
     #[command(flatten)]
     place: Measuring,
-    /// Format; json has all pairs [default: by the ending of --out, otherwise text]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Write to this file instead of the standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    to: Destination,
     /// Write a sheet of each build into this folder
     #[arg(long, value_name = "DIR")]
     sheets: Option<PathBuf>,
@@ -110,12 +107,12 @@ fn spin(text: &str) -> Result<(String, f64), String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let format = format_of(arguments.format, arguments.out.as_deref())?;
+    let format = arguments.to.format()?;
     if let Some(folder) = arguments.sheets.as_deref().filter(|folder| !folder.is_dir()) {
         let text = format!("--sheets {} is not a folder: name one that exists", folder.display());
         return Err(Failure::bad_request(text));
     }
-    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let file = arguments.to.file()?;
     let side = |named: &PathBuf| match named.to_str().filter(|_| arguments.builds) {
         Some(names) => names.split(',').map(PathBuf::from).collect(),
         None => vec![named.clone()],
@@ -145,14 +142,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         _ => Failure::bad_request(error.to_string()),
     })?;
     notes.iter().for_each(|note| output::complain(note));
-    // A file has neither colours nor a terminal's width.
-    let plain = TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose };
-    let style = if file.is_some() { plain } else { output::style(arguments.verbose) };
-    let text = rendered(&measured, arguments.margin, format, &style);
-    match file {
-        Some(file) => file.finish(&text)?,
-        None => drop(output::print(&text)?),
-    }
+    let style = arguments.to.style(arguments.verbose);
+    output::finish(file, &rendered(&measured, arguments.margin, format, &style))?;
     if let Some(folder) = &arguments.sheets {
         for (name, sheet) in ["a.json", "b.json"].into_iter().zip(&sheets) {
             OutputFile::create(&folder.join(name))?.finish(&render::to_json(sheet))?;
@@ -162,13 +153,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn rendered(measured: &Interleaved, margin: f64, format: Format, style: &TextStyle) -> String {
-    let comparison = compare_interleaved(measured, Some(margin));
     match format {
-        Format::Text => render::comparison(&comparison, style),
-        Format::Md => render::comparison_markdown(&comparison),
-        Format::Html => render::comparison_html(&comparison),
         // The pairs without verdicts: `compare` can judge them again, with other margins or gates.
         Format::Json => format!("{:#}\n", serde_json::json!(measured)),
+        _ => compare::rendered(&compare_interleaved(measured, Some(margin)), format, style),
     }
 }
 

@@ -10,10 +10,10 @@ use hairspring_sheet::{
 };
 
 use crate::exit::{Exit, Failure};
+use crate::measure::destination::{Destination, Format};
 use crate::measure::historic::{self, Document};
-use crate::measure::sheet::{self, Format};
 use crate::measure::{beside, drift};
-use crate::output::{self, OutputFile};
+use crate::output;
 use crate::page::{Example, Page};
 
 /// Examples and files, for help and manual.
@@ -76,12 +76,8 @@ pub(crate) struct Arguments {
     /// Show when the figures of the sheets in this folder changed for good, instead of comparing sides
     #[arg(long, value_name = "DIR", conflicts_with_all = ["sides", "fail_if", "ledger"])]
     drift: Option<PathBuf>,
-    /// Format [default: by the ending of --out, otherwise text]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Write to this file instead of the standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    to: Destination,
     /// In text, list every row
     #[arg(long)]
     verbose: bool,
@@ -97,22 +93,20 @@ pub(crate) fn margin(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let format = sheet::format_of(arguments.format, arguments.out.as_deref())?;
-    let only = arguments.only.iter().map(|text| pattern(text)).collect::<Result<Vec<_>, _>>()?;
+    let format = arguments.to.format()?;
+    let only = patterns(&arguments.only)?;
     let gates = arguments.fail_if.iter().map(|text| ComparisonGate::parse(text)).collect::<Result<Vec<_>, _>>();
     let gates = gates.map_err(|error| Failure::bad_request(format!("--fail-if: {error}")))?;
-    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
-    // A file has neither colours nor the width of a terminal.
-    let plain = TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose };
-    let mut style = if file.is_some() { plain } else { output::style(arguments.verbose) };
+    let file = arguments.to.file()?;
+    let mut style = arguments.to.style(arguments.verbose);
     if let Some(folder) = &arguments.drift {
-        finish(file, &drift::rendered(folder, &only, format, &style)?)?;
+        output::finish(file, &drift::rendered(folder, &only, format, &style)?)?;
         return Ok(Exit::Success);
     }
     let (comparison, historic) = compared(arguments, only, &gates)?;
     // A historic sheet allows only ratios.
     style.verbose |= historic;
-    finish(file, &rendered(&comparison, format, &style))?;
+    output::finish(file, &rendered(&comparison, format, &style))?;
     Ok(checked(arguments, &gates, &comparison))
 }
 
@@ -122,13 +116,6 @@ pub(crate) fn rendered(comparison: &Comparison, format: Format, style: &TextStyl
         Format::Md => render::comparison_markdown(comparison),
         Format::Html => render::comparison_html(comparison),
         Format::Json => render::comparison_json(comparison),
-    }
-}
-
-pub(crate) fn finish(file: Option<OutputFile>, text: &str) -> Result<(), Failure> {
-    match file {
-        Some(file) => file.finish(text),
-        None => output::print(text).map(drop),
     }
 }
 
@@ -159,12 +146,16 @@ fn compared(
     Ok((compare(&sides, &terms), historic))
 }
 
-pub(crate) fn pattern(text: &str) -> Result<RowPattern, Failure> {
-    RowPattern::parse(text).ok_or_else(|| {
-        Failure::bad_request(format!(
-            "--only {text:?} is not an id: write an id, its beginning up to a dot, or any beginning with a * at its end"
-        ))
-    })
+/// The rows that a user names.
+pub(crate) fn patterns<T: AsRef<str>>(texts: &[T]) -> Result<Vec<RowPattern>, Failure> {
+    let pattern = |text: &str| {
+        RowPattern::parse(text).ok_or_else(|| {
+            Failure::bad_request(format!(
+                "--only {text:?} is not an id: write an id, its beginning up to a dot, or any beginning with a * at its end"
+            ))
+        })
+    };
+    texts.iter().map(|text| pattern(text.as_ref())).collect()
 }
 
 /// Refuses ids that no sheet has, before anything is compared.

@@ -5,8 +5,8 @@ use std::path::Path;
 use hairspring_sheet::{RowPattern, TextStyle, drift, render};
 
 use crate::exit::Failure;
+use crate::measure::destination::Format;
 use crate::measure::historic;
-use crate::measure::sheet::Format;
 
 /// Renders the figures of the sheets in a folder over time.
 pub(crate) fn rendered(

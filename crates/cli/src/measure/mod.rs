@@ -6,6 +6,7 @@ pub(crate) mod beside;
 pub(crate) mod clock;
 pub(crate) mod compare;
 pub(crate) mod delay;
+pub(crate) mod destination;
 pub(crate) mod drift;
 pub(crate) mod historic;
 pub(crate) mod progress;
@@ -42,7 +43,7 @@ pub(crate) enum Command {
     /// Measure two builds in turns and say what differs
     ///
     /// Chapter by chapter, in fresh processes and in balanced random order, so that a drift of the machine cancels. Pairs during which the
-    /// machine was disturbed do not count.
+    /// machine was disturbed do not count. JSON has all pairs.
     Ab(Box<ab::Arguments>),
     /// Make delays and show how late each returned
     ///

@@ -1,9 +1,9 @@
 //! `hairspring sheet`: measures this computer and renders the sheet.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hairspring_advice::summarize;
 use hairspring_archive::Archive;
 use hairspring_machine::{Cpu, Host};
@@ -13,9 +13,10 @@ use hairspring_suite::{Effort, SheetError, SheetRequest, registry, select, take_
 use crate::exit::{Exit, Failure};
 use crate::host::DiskArguments;
 use crate::interrupt;
+use crate::measure::destination::{Destination, Format};
 use crate::measure::progress::ProgressLine;
 use crate::measure::{archive, beside, historic};
-use crate::output::{self, OutputFile};
+use crate::output;
 use crate::page::{Example, Page};
 use crate::placement::Measuring;
 
@@ -58,12 +59,8 @@ pub(crate) struct Arguments {
     thorough: bool,
     #[command(flatten)]
     place: Measuring,
-    /// Format of the sheet [default: by the ending of --out, otherwise text]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Write to this file instead of the standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    to: Destination,
     /// Print a comparison with another sheet below the text: a JSON file, or a historic sheet by its name (fermilab-2007,
     /// fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous,
     /// an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)
@@ -91,19 +88,6 @@ pub(crate) struct Arguments {
     one_process: bool,
 }
 
-/// The formats of a sheet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// Plain text for a terminal
-    Text,
-    /// Markdown
-    Md,
-    /// JSON, as `hairspring schema` describes it
-    Json,
-    /// One self-contained page with plots
-    Html,
-}
-
 /// Version, commit, compiler and flags of this build.
 pub(crate) fn build() -> Build {
     Build {
@@ -116,7 +100,7 @@ pub(crate) fn build() -> Build {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let rows = select(&arguments.only).map_err(|error| Failure::bad_request(error.to_string()))?;
-    let format = format_of(arguments.format, arguments.out.as_deref())?;
+    let format = arguments.to.format()?;
     let beside = arguments.beside.as_deref().map(historic::find).transpose()?;
     if beside.is_some() && format != Format::Text {
         return Err(Failure::bad_request(
@@ -127,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         let names: Vec<String> = registry().into_iter().map(|chapter| chapter.id).collect();
         return Err(Failure::bad_request(format!("no chapter is called {unknown}: choose from {}", names.join(", "))));
     }
-    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let file = arguments.to.file()?;
     let archive = arguments.archive.as_ref().map(|named| archive::path(named.as_deref())).transpose()?;
     // Opened before anything is measured, so that a bad name is refused at once.
     let archive = archive.map(|path| Archive::create(&path)).transpose()?;
@@ -159,20 +143,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     })?;
     sheet.summary = arguments.only.is_empty().then(|| summarize(&sheet));
-    let style = match file {
-        // A file has neither colours nor a terminal's width.
-        Some(_) => TextStyle { width: output::WIDTH_USUAL, colour: false, verbose: arguments.verbose },
-        None => output::style(arguments.verbose),
-    };
+    let style = arguments.to.style(arguments.verbose);
     let mut text = rendered(arguments, &sheet, format, &style);
     if let Some(other) = &beside {
         let (other, own) = beside::paired(other, &sheet);
         text.push_str(&beside::rendered(other, own, &TextStyle { verbose: true, ..style }));
     }
-    match file {
-        Some(file) => file.finish(&text)?,
-        None => drop(output::print(&text)?),
-    }
+    output::finish(file, &text)?;
     if let Some(mut archive) = archive {
         archive.add(&render::to_json(&sheet))?;
     }
@@ -211,22 +188,5 @@ fn rendered(arguments: &Arguments, sheet: &Sheet, format: Format, style: &TextSt
         Format::Json => render::to_json(sheet),
         Format::Html if arguments.full => render::html_unfolded(sheet),
         Format::Html => render::html(sheet),
-    }
-}
-
-/// The requested format, or the one for the ending of the file.
-pub(crate) fn format_of(format: Option<Format>, out: Option<&Path>) -> Result<Format, Failure> {
-    if let Some(format) = format {
-        return Ok(format);
-    }
-    let Some(file) = out else { return Ok(Format::Text) };
-    match file.extension().and_then(|ending| ending.to_str()) {
-        Some("json") => Ok(Format::Json),
-        Some("html" | "htm") => Ok(Format::Html),
-        Some("md" | "markdown") => Ok(Format::Md),
-        Some("txt" | "text") | None => Ok(Format::Text),
-        Some(other) => Err(Failure::bad_request(format!(
-            "no format has the ending .{other}: name the file .txt, .md, .json or .html, or add --format"
-        ))),
     }
 }

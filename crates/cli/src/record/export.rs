@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use hairspring_play::export::{ArrayCut, Csv, Cut, ExportError, GapChoice, csv, flac, hdf5, npy, wav, zarr};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
+use hairspring_record::verify::ReadProgress;
 use hairspring_ring::Frames;
 use serde_json::{Value, json};
 
@@ -116,9 +117,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let form = form(arguments)?;
     let mut store = recording::store();
     let recorded = recording::open(&mut *store, &arguments.read.recording)?;
-    let mut reading = Reading::new(arguments.read.quiet);
-    let exported = export(arguments, form, &mut *store, &recorded, &mut reading);
-    reading.end();
+    let quiet = arguments.read.quiet;
+    let exported = Reading::during(quiet, |progress| export(arguments, form, &mut *store, &recorded, progress));
     let (told, value) = exported.map_err(|error| refused(&error))?;
     let out = arguments.out.display().to_string();
     output::print(&match arguments.read.format {
@@ -138,11 +138,10 @@ fn export(
     form: FormName,
     store: &mut dyn Store,
     recorded: &Recording,
-    reading: &mut Reading,
+    progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<(String, Value), ExportError> {
     let first = arguments.from.unwrap_or(Frames(0));
     let cut = Cut { first, frames: arguments.frames.unwrap_or(Frames(u64::MAX)) };
-    let mut progress = |progress| reading.show(progress);
     let rows = |first: Frames, frames: Frames| {
         let told = format!("{} frames from frame {} on", grouped(frames.0), grouped(first.0));
         (told, json!({ "first_frame": first.0, "frames": frames.0 }))
@@ -169,14 +168,14 @@ fn export(
                 FormName::Zarr => zarr,
                 _ => npy,
             };
-            let (first, frames) = write(store, recorded, ArrayCut { cut, gaps }, &arguments.out, &mut progress)?;
+            let (first, frames) = write(store, recorded, ArrayCut { cut, gaps }, &arguments.out, progress)?;
             Ok(rows(first, frames))
         }
         FormName::Csv => {
             // An explicit number may exceed the usual limit.
             let usual = Csv::of(cut);
             let most_frames = usual.most_frames.max(arguments.frames.unwrap_or(Frames(0)));
-            let frames = csv(store, recorded, Csv { most_frames, ..usual }, &arguments.out, &mut progress)?;
+            let frames = csv(store, recorded, Csv { most_frames, ..usual }, &arguments.out, progress)?;
             Ok(rows(first, frames))
         }
     }

@@ -46,9 +46,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (mut from, mut to) = (recording::store(), recording::store());
     let recorded = recording::open(&mut *from, &arguments.read.recording)?;
     let options = JoinOptions { declare_gaps: arguments.declare_gaps };
-    let mut reading = Reading::new(arguments.read.quiet);
-    let joined = join(&mut *from, &recorded, &mut *to, &arguments.to, options, &mut |progress| reading.show(progress));
-    reading.end();
+    let joined = Reading::during(arguments.read.quiet, |progress| {
+        join(&mut *from, &recorded, &mut *to, &arguments.to, options, progress)
+    });
     let joined = joined.map_err(|error| recording::refused(&error))?;
     output::print(&match arguments.read.format {
         Plain::Text => text(&recorded, &joined, output::style(false).width),

@@ -97,17 +97,17 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    pub(crate) fn new(quiet: bool) -> Self {
-        Self { live: Live::new(quiet), begun: Host.monotonic() }
+    /// Reads, and shows its progress unless it is to be quiet.
+    pub(crate) fn during<T>(quiet: bool, read: impl FnOnce(&mut dyn FnMut(ReadProgress)) -> T) -> T {
+        let mut reading = Self { live: Live::new(quiet), begun: Host.monotonic() };
+        let read = read(&mut |progress| reading.show(progress));
+        reading.live.end();
+        read
     }
 
-    pub(crate) fn show(&mut self, progress: ReadProgress) {
+    fn show(&mut self, progress: ReadProgress) {
         let elapsed = Host.monotonic() - self.begun;
         self.live.show(elapsed, || line(progress, elapsed));
-    }
-
-    pub(crate) fn end(self) {
-        self.live.end();
     }
 }
 

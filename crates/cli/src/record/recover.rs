@@ -43,6 +43,13 @@ pub(crate) struct Arguments {
     read: ReadArguments,
 }
 
+impl Arguments {
+    fn options(&self) -> RecoverOptions {
+        let &Self { all, dry_run, cut_journal, .. } = self;
+        RecoverOptions { all, dry_run, cut_journal, next: None }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if let [path] = &arguments.read.recording[..]
         && let Some(exit) = series(arguments, path)?
@@ -51,15 +58,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let mut store = recording::store();
     let before = recording::open(&mut *store, &arguments.read.recording)?;
-    let options = RecoverOptions {
-        all: arguments.all,
-        dry_run: arguments.dry_run,
-        cut_journal: arguments.cut_journal,
-        next: None,
-    };
-    let mut reading = Reading::new(arguments.read.quiet);
-    let recovered = recover(&mut *store, &arguments.read.recording, options, &mut |progress| reading.show(progress));
-    reading.end();
+    let recovered = Reading::during(arguments.read.quiet, |progress| {
+        recover(&mut *store, &arguments.read.recording, arguments.options(), progress)
+    });
     let recovered = recovered.map_err(|error| recording::refused(&error))?;
     output::print(&match arguments.read.format {
         Plain::Text => text(&before, &recovered, arguments.dry_run, output::style(false).width),
@@ -70,15 +71,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// Recovers a series; `None` if there is none of this name.
 fn series(arguments: &Arguments, path: &Path) -> Result<Option<Exit>, Failure> {
-    let options = RecoverOptions {
-        all: arguments.all,
-        dry_run: arguments.dry_run,
-        cut_journal: arguments.cut_journal,
-        next: None,
-    };
-    let mut reading = Reading::new(arguments.read.quiet);
-    let found = recover_series(Box::new(recording::store), path, options, &mut |progress| reading.show(progress));
-    reading.end();
+    let found = Reading::during(arguments.read.quiet, |progress| {
+        recover_series(Box::new(recording::store), path, arguments.options(), progress)
+    });
     let Some(found) = found.map_err(|error| recording::refused(&error))? else { return Ok(None) };
     let why = match (found.changed.is_empty(), arguments.dry_run) {
         (true, _) => "the series was in order already",

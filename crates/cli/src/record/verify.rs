@@ -47,9 +47,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut store = recording::store();
     let recorded = recording::open(&mut *store, &arguments.read.recording)?;
     let options = VerifyOptions { counters: !arguments.no_counters, sha512: arguments.sha512 };
-    let mut reading = Reading::new(arguments.read.quiet);
-    let verified = verify(&mut *store, &recorded, options, &mut |progress| reading.show(progress));
-    reading.end();
+    let quiet = arguments.read.quiet;
+    let verified = Reading::during(quiet, |progress| verify(&mut *store, &recorded, options, progress));
     let verified = verified.map_err(|error| recording::refused(&error))?;
     output::print(&match arguments.read.format {
         Plain::Text => text(&recorded, &verified, output::style(false).width),

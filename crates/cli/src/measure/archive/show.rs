@@ -1,32 +1,26 @@
 //! `hairspring archive show` and `compare`: sheets by their ids.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use hairspring_archive::Archive;
-use hairspring_sheet::{CompareTerms, ComparedSheets, Sheet, TextStyle, compare, render};
+use hairspring_sheet::{CompareTerms, ComparedSheets, Sheet, compare, render};
 
 use crate::exit::{Exit, Failure};
-use crate::measure::compare::{self, finish, margin};
-use crate::measure::sheet::{Format, format_of};
-use crate::output::{self, OutputFile};
+use crate::measure::compare::{self, margin};
+use crate::measure::destination::{Destination, Format};
+use crate::output;
 
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
     /// Id of the sheet, or its beginning
     #[arg(value_name = "ID")]
     sheet: String,
-    /// Format [default: by the ending of --out, otherwise text]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Write to this file instead of the standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    to: Destination,
 }
 
 pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Failure> {
-    let format = format_of(arguments.format, arguments.out.as_deref())?;
-    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let format = arguments.to.format()?;
+    let file = arguments.to.file()?;
     let found = archive.find(&arguments.sheet)?;
     let sheet = || archive.sheet(&found);
     let text = match format {
@@ -36,20 +30,12 @@ pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Fail
         Format::Html => render::html(&sheet()?),
         Format::Text => {
             let sheet = sheet()?;
-            let style = style(file.is_some(), false);
+            let style = arguments.to.style(false);
             if sheet.summary.is_some() { render::first_page(&sheet, &style) } else { render::text(&sheet, &style) }
         }
     };
-    finish(file, &text)?;
+    output::finish(file, &text)?;
     Ok(Exit::Success)
-}
-
-/// A file has neither colours nor the width of a terminal.
-pub(super) fn style(is_file: bool, verbose: bool) -> TextStyle {
-    match is_file {
-        true => TextStyle { width: output::WIDTH_USUAL, colour: false, verbose },
-        false => output::style(verbose),
-    }
 }
 
 #[derive(Args, Debug)]
@@ -63,21 +49,17 @@ pub(super) struct CompareArguments {
     /// Changes below this are the same
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = margin)]
     margin: f64,
-    /// Format [default: by the ending of --out, otherwise text]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Write to this file instead of the standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    to: Destination,
     /// In text, list every row
     #[arg(long)]
     verbose: bool,
 }
 
 pub(super) fn compared(archive: &Archive, arguments: &CompareArguments) -> Result<Exit, Failure> {
-    let format = format_of(arguments.format, arguments.out.as_deref())?;
-    let only = arguments.only.iter().map(|text| compare::pattern(text)).collect::<Result<Vec<_>, _>>()?;
-    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let format = arguments.to.format()?;
+    let only = compare::patterns(&arguments.only)?;
+    let file = arguments.to.file()?;
     let side = |written: &String| {
         let (name, ids) = written.split_once('=').unwrap_or((written, written));
         let mut found = Vec::new();
@@ -96,6 +78,7 @@ pub(super) fn compared(archive: &Archive, arguments: &CompareArguments) -> Resul
     // One machine's ledger says nothing of another.
     let ledger = archive.ledger(&all)?.filter(|ledger| all.iter().all(|sheet| ledger.suits(sheet).is_ok()));
     let comparison = compare(&sides, &CompareTerms { same: Some(arguments.margin), ledger, only });
-    finish(file, &compare::rendered(&comparison, format, &style(arguments.out.is_some(), arguments.verbose)))?;
+    let style = arguments.to.style(arguments.verbose);
+    output::finish(file, &compare::rendered(&comparison, format, &style))?;
     Ok(Exit::Success)
 }

@@ -12,7 +12,7 @@ use hairspring_sheet::render::{self, MULTIPLES_GENERATOR, MultiplesCell, Multipl
 use hairspring_sheet::{RowPattern, Trend, trends};
 
 use crate::exit::{Exit, Failure};
-use crate::measure::compare::pattern;
+use crate::measure::compare::patterns;
 use crate::output;
 
 /// More columns than this are no overview.
@@ -41,10 +41,10 @@ struct Drawn {
 pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Failure> {
     let folder = &arguments.folder;
     accept(folder)?;
-    let named = arguments.only.iter().map(|text| pattern(text)).collect::<Result<Vec<_>, _>>()?;
+    let named = patterns(&arguments.only)?;
     let first_page = if named.is_empty() { characteristics(archive)? } else { Vec::new() };
     let only = match named.is_empty() {
-        true => first_page.iter().map(|(id, _)| pattern(id)).collect::<Result<Vec<_>, _>>()?,
+        true => patterns(&first_page.iter().map(|(id, _)| id).collect::<Vec<_>>())?,
         false => named,
     };
     let mut drawn = Vec::new();

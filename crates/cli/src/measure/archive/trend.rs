@@ -1,16 +1,13 @@
 //! `hairspring archive trend`: figures of one machine over months.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use hairspring_archive::Archive;
 use hairspring_sheet::{render, trends};
 
-use super::show::style;
 use crate::exit::{Exit, Failure};
-use crate::measure::compare::{finish, pattern};
-use crate::measure::sheet::{Format, format_of};
-use crate::output::OutputFile;
+use crate::measure::compare::patterns;
+use crate::measure::destination::{Destination, Format};
+use crate::output;
 
 #[derive(Args, Debug)]
 pub(super) struct Arguments {
@@ -23,21 +20,17 @@ pub(super) struct Arguments {
     /// Sheets of this effort [default: that of most sheets]
     #[arg(long, value_name = "EFFORT")]
     effort: Option<String>,
-    /// Format [default: by the ending of --out, otherwise text]
-    #[arg(long, value_enum)]
-    format: Option<Format>,
-    /// Write to this file instead of the standard output
-    #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    #[command(flatten)]
+    to: Destination,
 }
 
 pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Failure> {
-    let format = format_of(arguments.format, arguments.out.as_deref())?;
+    let format = arguments.to.format()?;
     if format == Format::Md {
         return Err(Failure::bad_request("there is no Markdown of figures over months; choose text, html or json"));
     }
-    let rows = arguments.rows.iter().map(|text| pattern(text)).collect::<Result<Vec<_>, _>>()?;
-    let file = arguments.out.as_deref().map(OutputFile::create).transpose()?;
+    let rows = patterns(&arguments.rows)?;
+    let file = arguments.to.file()?;
     let machine = archive.machine(arguments.machine.as_deref())?;
     let history = archive.history(&machine, arguments.effort.as_deref(), &rows)?;
     if history.rows.is_empty() {
@@ -56,8 +49,8 @@ pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Fail
     let text = match format {
         Format::Html => render::trend_html(&found),
         Format::Json => render::trend_json(&found),
-        Format::Text | Format::Md => render::trend_text(&found, &style(file.is_some(), false)),
+        Format::Text | Format::Md => render::trend_text(&found, &arguments.to.style(false)),
     };
-    finish(file, &text)?;
+    output::finish(file, &text)?;
     Ok(Exit::Success)
 }
