@@ -50,11 +50,11 @@
 
 mod described;
 mod error;
+mod exact_span;
 pub mod grammar;
 mod snippet;
-mod span;
 
 pub use described::{Assignment, Catalogue, Described, Part, PlaceForm, Syntax};
 pub use error::DescriptionError;
+pub use exact_span::exact_span;
 pub use snippet::Snippet;
-pub use span::exact_span;

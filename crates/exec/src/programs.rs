@@ -18,8 +18,8 @@ pub mod inversion;
 pub mod sampler;
 pub mod shutter;
 
-mod account;
 mod catalogue;
+mod finish;
 mod run;
 
 pub use catalogue::{Program, all};

@@ -3,7 +3,7 @@
 //! Sources: the kernel's documentation (`Documentation/admin-guide/{pm,sysctl,cgroup-v2,kernel-parameters}`, `power/pm_qos_interface`)
 //! and the man pages sched(7), prctl(2), sched_setattr(2), setrlimit(2), as of Linux 6.18.
 
-mod advice;
+mod of_others;
 mod of_the_machine;
 mod of_the_program;
 
@@ -93,7 +93,7 @@ impl Tunable {
 
     /// Every setting: those of the program, those of the machine, then advice.
     pub fn all() -> impl Iterator<Item = &'static Self> {
-        [of_the_program::ROWS, of_the_machine::ROWS, advice::ROWS].into_iter().flatten()
+        [of_the_program::ROWS, of_the_machine::ROWS, of_others::ROWS].into_iter().flatten()
     }
 
     /// Whether this crate can apply it.

@@ -36,8 +36,6 @@ mod host;
 mod idle;
 pub mod interleaving;
 #[cfg(target_os = "linux")]
-pub mod load;
-#[cfg(target_os = "linux")]
 pub mod lost_time;
 mod merge;
 mod probe;
@@ -49,6 +47,8 @@ mod request;
 mod round;
 mod sheet_run;
 mod sleeps;
+#[cfg(target_os = "linux")]
+pub mod soak_load;
 #[cfg(target_os = "linux")]
 mod sound;
 #[cfg(target_os = "linux")]

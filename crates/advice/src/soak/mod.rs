@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Clock, Cpu, Host, Instant, Machine, Nanos};
 use hairspring_sheet::{Absent, Conditions};
-use hairspring_suite::load::RunningLoads;
+use hairspring_suite::soak_load::RunningLoads;
 use hairspring_suite::workload::{Observed, WORST_MOST, Workload, WorkloadPlace, WorkloadRun};
 use hairspring_suite::{read_conditions, timestamp};
 use hairspring_time::{Continuity, Timebase};

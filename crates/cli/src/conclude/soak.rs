@@ -13,7 +13,7 @@ use hairspring_advice::summarize;
 use hairspring_file::{NewFile, folder_of};
 use hairspring_machine::{Clock, Cpu, Host, Machine, Nanos};
 use hairspring_sheet::{Absent, Sheet, TextStyle, render};
-use hairspring_suite::load::{RunningLoads, SoakLoad, serve_load};
+use hairspring_suite::soak_load::{RunningLoads, SoakLoad, serve_load};
 use hairspring_suite::{SheetError, timestamp};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;

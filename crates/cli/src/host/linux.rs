@@ -47,8 +47,8 @@ pub(crate) enum SystemCommand {
     #[command(hide = true)]
     Load {
         /// Kind of load
-        #[arg(value_parser = crate::arguments::parsed::<hairspring_suite::load::SoakLoad>)]
-        load: hairspring_suite::load::SoakLoad,
+        #[arg(value_parser = crate::arguments::parsed::<hairspring_suite::soak_load::SoakLoad>)]
+        load: hairspring_suite::soak_load::SoakLoad,
         /// Folder for the load on a disk
         folder: PathBuf,
     },

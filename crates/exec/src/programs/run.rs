@@ -6,7 +6,7 @@ use hairspring_exec_core::{CallStatus, Priority};
 use hairspring_machine::Sim;
 use hairspring_machine::sim::Script;
 
-use super::account;
+use super::finish;
 use crate::errors::{CreateError, PeriodError, TriggerError};
 use crate::trace::Trace;
 use crate::{Backend, ExecError, Finish};
@@ -30,7 +30,7 @@ impl<R: fmt::Display> ProgramRun<R> {
 
 impl<R: fmt::Display> fmt::Display for ProgramRun<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.report, account::Account(&self.finish))
+        write!(f, "{}{}", self.report, finish::FinishText(&self.finish))
     }
 }
 

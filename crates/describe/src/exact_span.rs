@@ -1,4 +1,4 @@
-//! Prints a span of time for a description, so that it can be read again without loss.
+//! [`exact_span`]: prints a span of time for a description, so that it can be read again without loss.
 
 /// A span in the largest unit that leaves a whole number: `1500us`, `2s`.
 pub fn exact_span(span_ns: i64) -> String {

@@ -1,4 +1,5 @@
-//! Makes figures from samples by their method: between two stamps, as the mean of a batch, or as the difference of two loops.
+//! [`Stamps`]: the cost and the step of stamps, and the figures that samples make by their method: between two stamps, as the mean of a
+//! batch, or as the difference of two loops.
 //!
 //! A pair of stamps resolves nothing below the counter's step and contains its own cost, so it says little about an event of the
 //! same size. This file, which makes such figures, applies the rule, so that probes cannot forget it.

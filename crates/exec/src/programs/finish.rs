@@ -7,9 +7,9 @@ use hairspring_exec_core::Ending;
 use crate::report::{Finish, Misfortune, Mishap, SourceTrouble, StopReason};
 
 /// Prints one line for each finding: a name, then the finding.
-pub(super) struct Account<'f>(pub(super) &'f Finish);
+pub(super) struct FinishText<'f>(pub(super) &'f Finish);
 
-impl fmt::Display for Account<'_> {
+impl fmt::Display for FinishText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let finish = self.0;
         let ended = match finish.stopped {
