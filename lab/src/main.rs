@@ -1,8 +1,8 @@
 //! `lab-guest`: the tests of the drivers, against the kernel's real ones.
 //!
 //! It runs in the virtual machine that `cargo xtask lab` boots, with the command beside it. Each test uses a device that QEMU or the kernel
-//! provides, and is told to the host as one line of JSON, through the file that is its only argument: what was found, what was measured,
-//! how long it took. Nothing is told through the exit status: a machine that dies tells by the lines that are missing.
+//! provides, and reports to the host by one line of JSON in the file that is its only argument: what was found, what was measured,
+//! how long it took. The exit status says nothing. If the machine dies, the missing lines show it.
 //!
 //! It changes modules, disks and devices as it likes: it is made for a machine that is thrown away.
 #![expect(clippy::print_stderr, reason = "the console of the machine, for people")]

@@ -19,7 +19,7 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::{Archive, ArchiveError, ArchivedSheet};
 
-/// So many sheets share a file: what is in memory at once.
+/// Sheets in one file. All of them are in memory at once.
 const SHEETS_PER_FILE: usize = 200;
 
 const MESSAGE: &str = "message figures {

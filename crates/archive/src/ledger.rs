@@ -9,7 +9,7 @@ use crate::identity::conditions_of;
 use crate::query::column;
 use crate::{Archive, ArchiveError, machine_id};
 
-/// So many of the latest sheets make a ledger: more say little more of a variance, and take time.
+/// Most sheets in a ledger, the latest ones. More sheets take time and hardly improve the estimate of a variance.
 const SHEETS_MAX: i64 = 50;
 
 impl Archive {

@@ -15,7 +15,7 @@ use zstd::stream::{Decoder, Encoder};
 const LEVEL: i32 = 19;
 /// A window over base and sheet: 64 MiB.
 const WINDOW_LOG: u32 = 26;
-/// Where a number was.
+/// Marks the place of a number in the text.
 const MARK: char = '\u{0}';
 /// Between the text and the columns.
 const COLUMN: char = '\u{1}';
@@ -49,7 +49,7 @@ pub(crate) fn decompressed(packed: &[u8], base: &str, most: u64) -> io::Result<S
     Ok(text)
 }
 
-/// Where a number begins and ends that follows `"name": ` in a text, and the name.
+/// The numbers that follow `"name": ` in a text: the name, and where its number begins and ends.
 fn numbers(text: &str) -> impl Iterator<Item = (&str, usize, usize)> {
     let mut from = 0;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Devices: a virtual one in shared memory, and real ones behind the kernel's drivers.
+//! The drivers: of a virtual board in shared memory, and of real devices behind the kernel's drivers.
 //!
 //! Each file holds one driver, with the kernel's numbers that it needs. [`DeviceDescription`](crate::DeviceDescription) opens them by name.
 

@@ -174,8 +174,8 @@ impl ComparisonGate {
 
     /// Whether the comparison fails the gate, holds it, or decides neither.
     ///
-    /// A row fails if its ratio lies beyond the limit with 95 %, by Holm's procedure over all rows that the gate covers, so that a
-    /// gate on many rows has no more false failures than a gate on one. A row holds if its ratio lies within the limit with 95 %.
+    /// A row fails if its ratio lies beyond the limit with 95 %. Holm's procedure covers all rows of the gate, so that a gate on many rows has
+    /// no more false failures than a gate on one. A row holds if its ratio lies within the limit with 95 %.
     /// A missing figure of the baseline fails. Counts and largest values are not judged.
     pub fn check(&self, comparison: &Comparison) -> GateReport {
         let covered: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| self.pattern.covers(&row.id)).collect();

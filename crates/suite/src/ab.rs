@@ -4,8 +4,8 @@
 //! machine did between them.
 //! Solution: in each round each chapter is measured by both builds, seconds apart, in fresh processes; which is first changes in balanced
 //! random blocks (AB BA). What is compared are the differences inside these pairs. Code that neither build contains is measured before
-//! and after each process ([`sentinels`]): a pair in which it moved is void, which is decided after the last round and before any figure is
-//! looked at, and is measured again at the end.
+//! and after each process ([`sentinels`]). A pair in which it moved is void, and is measured again at the end. Which pairs are void is decided
+//! after the last round and before any figure is looked at.
 //! Conditions: the number of rounds is fixed beforehand, and nobody looks at figures while they are taken. One program is one layout of code:
 //! what its layout does belongs to the build.
 

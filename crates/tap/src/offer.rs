@@ -4,8 +4,8 @@
 //! recording that nobody joins costs it nothing. The connection of a reader stays open and is never read: when the recorder dies, the
 //! kernel closes it, and so the reader knows.
 //!
-//! The socket has the mode 0660: who may write to it, its owner and its group, may look on. Each reader can only harm itself: it has a
-//! connection of its own, and both descriptors are sealed.
+//! The socket has the mode 0660: processes of its owner and of its group may look on. A reader can harm only itself, because it has a
+//! connection of its own and both descriptors are sealed.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;

@@ -22,8 +22,9 @@
 //! *Short*: `start` is an ordered read inside the call; the loop ends at the first read at or after
 //! `start + ⌈request · rate · (1 + bound)⌉`. The true rate is at most `rate · (1 + bound)`, so by the kernel's clock at
 //! least the request has passed. **This holds while the kernel's clock runs at the rate at which it ran during the calibration.** If
-//! its rate has changed since, a short delay can be early by the change times the request: by 10 ns in 20 µs at 500 ppm, the most that
-//! `adjtimex` does, and by 2 µs at 100,000 ppm, the most that chrony does when it is told to. [`Timebase::refine`] learns the new rate.
+//! its rate has changed since, a short delay can be early by the change times the request. `adjtimex` changes the rate by at most 500 ppm, which
+//! makes 10 ns in 20 µs. chrony changes it by at most 100,000 ppm, if its configuration says so, which makes 2 µs. [`Timebase::refine`] learns
+//! the new rate.
 //!
 //! *Confirmed*: no rate enters. The delay ends after a reading of `CLOCK_MONOTONIC` that is at least the first one plus the request. If the
 //! delay finds that the rate has changed, its verdict says so (`rerated`).

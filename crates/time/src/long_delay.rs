@@ -80,9 +80,9 @@ const LESSON: Nanos = Nanos::from_micros(300);
 const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
 /// How long before the deadline the counter is tied to the kernel's clock for the last time.
 const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
-/// How long before the deadline the loop that reads the kernel's clock takes over from the one that reads the counter:
-/// enough for the end of the latter and the return into the caller's code, with caches and page tables cold from a long sleep, and for the
-/// error of a bracket.
+/// How long before the deadline the loop that reads the kernel's clock takes over from the loop that reads the counter. It is enough for the
+/// end of the first loop, the return into the caller's code and the error of a bracket, also if a long sleep has left caches and page tables
+/// cold.
 const CONFIRM_AHEAD: Nanos = Nanos::from_micros(5);
 /// The number of delays that find a lead: as many as fit into [`TUNE_TIME`], between these two.
 const TUNE_DELAYS: usize = 51;
@@ -236,8 +236,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
     }
 
     /// The delay: two calls of [`Sleeper::advance`]. Only their loop is inlined into the caller's code. The first call returns after the
-    /// rehearsal, so the code to which the delay returns is in the caches before the goal; and the second call enters as the first did, so the
-    /// way in is in the caches when the caller's next delay begins.
+    /// rehearsal, so the code to which the delay returns is in the caches before the goal. The second call enters as the first did, so the way in
+    /// is in the caches when the caller's next delay begins.
     #[inline(always)]
     fn wait(&mut self, wanted: Wanted, prepare: &mut dyn FnMut(Nanos)) -> Result<Report, DelayError> {
         // One variable and one return: so it is the caller's variable, and no copy is made after the end. The first call writes it; this is

@@ -1,8 +1,12 @@
 //! Proof: comparisons declare nothing where nothing differs, and find a change of known size.
 //!
-//! `hairspring ab` compares a build with its own copy, several times; single sheets of one build are compared in pairs; the other build
-//! spins for a known part of the median inside what is measured; and a load grows, or begins in the middle, while a build is compared
-//! with its copy. Runs that were void for too many disturbances are counted and show nothing.
+//! There are four kinds of comparisons:
+//! - `hairspring ab` compares a build with its own copy, several times.
+//! - Single sheets of one build are compared in pairs.
+//! - The other build spins for a known part of the median inside what is measured.
+//! - A load grows, or begins in the middle, while a build is compared with its copy.
+//!
+//! Runs that were void for too many disturbances are counted and show nothing.
 //!
 //! It takes hours, so each comparison is kept in a file as soon as it is complete ([`Kept`]), and `--resume` goes on with what is missing.
 

@@ -172,8 +172,8 @@ pub(crate) fn cyclictest(seconds: i64) -> Verdict {
     Verdict { passed: (0.2..5.0).contains(&ratio) && ours.early == 0, figures }
 }
 
-/// Measures how long an urgent task waits for a resource that a low one holds while a middle one computes: with the remedies no
-/// longer than the low one holds it, without them as long as the middle one computes.
+/// Measures how long an urgent task waits for a resource that a low task holds while a middle task computes. With the remedies it waits no
+/// longer than the low task holds the resource; without them it waits as long as the middle task computes.
 pub(crate) fn inversion() -> Verdict {
     let mut figures = Map::new();
     let mut passed = true;

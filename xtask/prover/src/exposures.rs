@@ -6,8 +6,8 @@
 //! (`schedstat`). If more than 5 percent are disturbed, there is no result. Gaps that together are shorter than the promise are
 //! no excuse, so they do not count as a disturbance; neither do a late wake-up and a lateness without a known cause. The error is
 //! the one in the exposure's report. `CLOCK_MONOTONIC`, read before the opening write and after the closing one, is independent
-//! of our scale: its difference must lie within the bounds of the report, and an exposure that is longer by more than the promise
-//! and two writes must say so.
+//! of our scale. Its difference must lie within the bounds of the report. An exposure that is longer by more than the promise and two writes
+//! must say so.
 
 use std::net::TcpListener;
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! [`Machine`]: the virtual machine, and one run of it.
 //!
-//! A PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no rights: two CPUs (one if its clock counts instructions), a parallel port that writes what is
-//! strobed into a file, two serial ports and the `edu` card, or a chip with lines that are wired; and a virtual serial line on which the results come back. It has no
-//! network and no disk of this computer. It is ended when its time is over.
+//! It is a PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no rights. It has two CPUs, or one if
+//! its clock counts instructions. The PC has a parallel port that writes what is strobed into a file, two serial ports and the `edu` card; the
+//! board has a chip whose lines are wired to each other. The results come back on a virtual serial line. The machine has no network and no
+//! disk of this computer. It is ended when its time is over.
 
 use std::collections::BTreeSet;
 use std::fs;

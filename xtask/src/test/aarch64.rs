@@ -1,9 +1,8 @@
 //! aarch64 Linux: `cargo check` of the product's crates for that target, and the tests of machine and time under QEMU.
 //!
-//! It needs a compiler that has the target's standard library. Either this toolchain has it already (an aarch64 machine, or
-//! `rustup target add`), or setup has unpacked Debian's `rustc-web` and its arm64 library into the target directory (`setup.rs`),
-//! where both have the same version: the compiler uses the `rustlib` folder beside its own libraries, which holds arm64's library
-//! next to the host's.
+//! It needs a compiler that has the target's standard library. This toolchain may have it already: on an aarch64 machine, or after
+//! `rustup target add`. Otherwise setup (`setup.rs`) has unpacked Debian's `rustc-web` and its arm64 library, both of one version, into
+//! the target directory. That compiler uses the `rustlib` folder beside its own libraries, which holds arm64's library next to the host's.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -294,8 +294,8 @@ impl Site<'_> {
         self.case(label, outcome);
     }
 
-    /// Compiled programs keep working: the interface against its record, a program of the first version with this library, and one of today with
-    /// a library of the first version, which must refuse it at its start instead of in the middle.
+    /// Compiled programs keep working: the interface against its record, and a program of the first version with this library. A program of today
+    /// with a library of the first version must be refused at its start, not in the middle.
     fn earlier_interface(&mut self) {
         let root = &self.context.workspace.root;
         match interface::ABIDIFF.missing(self.context.workspace) {

@@ -1,12 +1,12 @@
-//! The interface of the C library held against its earlier state, so that programs that are compiled keep working.
+//! Compares the interface of the C library with its earlier state, so that compiled programs keep working.
 //!
 //! `crates/c/tests/interface/1` has the headers and the list of symbols of the first version, and a program of it. Headers say everything that a compiled
-//! program relies on, so they are the record: from old and new ones this task makes two libraries of empty functions, with debug information in
-//! terms of C, and libabigail's `abidiff` compares these. (The library itself has none, and Rust's would speak of other types.) `clients.rs` checks
-//! that the installed library has the symbols of the new ones.
+//! program relies on, so they are the record. From the old headers and from the new ones this task makes a library of empty functions, with debug
+//! information in terms of C. libabigail's `abidiff` compares the two. (The library itself has no debug information, and Rust's would name other
+//! types.) `clients.rs` checks that the installed library has the symbols of the new headers.
 //!
-//! What may change: functions and constants come; a structure that begins with its size gets fields at its end, for which the record then gets a new
-//! folder, and this file a rule.
+//! What may change: new functions and constants are added, and a structure that begins with its size gets fields at its end. For such fields the
+//! record gets a new folder, and this file a rule.
 
 use std::fmt::Write as _;
 use std::fs;

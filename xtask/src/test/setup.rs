@@ -2,8 +2,8 @@
 //!
 //! Several things can be missing. Components of the toolchain come from rustup. Chromium, programs that single tests use, and
 //! linkers and emulators for other systems come from the Debian archive, which needs root. The compiler for aarch64 and Windows,
-//! with the sources of its standard library, is downloaded from the Debian archive and unpacked under the target directory: it
-//! uses its own package lists with arm64 among their architectures, so that the system's configuration does not change. Versions
+//! with the sources of its standard library, is downloaded from the Debian archive and unpacked under the target directory. The
+//! download uses package lists of its own with arm64 among their architectures, so that the system's configuration does not change. Versions
 //! are looked up at run time. Packages for Python come from PyPI into a virtual environment under the target directory.
 //! `lab/supplies.rs` fetches the supplies of the lab.
 

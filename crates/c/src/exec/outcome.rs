@@ -77,7 +77,7 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
 const NOT_HERE: &CStr =
     c"failed to make a call of the executive: not allowed here; see which callers the function is for";
 
-/// The refusal of a call by a caller who may not make it.
+/// Refuses a call that its caller may not make.
 #[cold]
 pub(super) fn not_here() -> c_int {
     say(HS_E_CALLER, NOT_HERE)

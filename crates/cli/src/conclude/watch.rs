@@ -292,7 +292,7 @@ fn text(watched: &Watched, width: usize) -> String {
     text
 }
 
-/// So many culprits are listed in a text.
+/// Most culprits that a text lists.
 const CULPRITS_MOST: usize = 12;
 
 fn cost(watched: &Watched) -> String {

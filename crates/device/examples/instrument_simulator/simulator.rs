@@ -93,7 +93,7 @@ impl Simulator {
         }
     }
 
-    /// Serves one who is connected, until he hangs up or it does.
+    /// Serves one client, until the client or the simulator hangs up.
     ///
     /// # Errors
     /// The stream's.

@@ -246,7 +246,7 @@ mod tests {
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_checks {
-    //! All interleavings of those who come, wait, give back and give up, where everybody who is slow is taken for dead.
+    //! All interleavings of threads that come, wait, give back and give up, where every slow thread is taken for dead.
 
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;

@@ -38,7 +38,7 @@ pub struct Core<O: Observer = ()> {
     pub(crate) free_tasks: Vec<u16>,
     /// How many tasks have been killed and have not unwound yet.
     pub(crate) killed: u32,
-    /// Who is told of changes.
+    /// Receives every change.
     pub observer: O,
 }
 

@@ -1,8 +1,8 @@
 //! Telling a stack overflow from any other crash.
 //!
 //! A fiber that runs over the end of its stack hits the guard page below it, and the kernel sends SIGSEGV. While fibers run,
-//! a handler looks whether the address lies in the guard page of one of them; if so it says whose, how large the stack was
-//! and what to do, and lets the process end as it would have. Any other fault goes to the handler that was there before.
+//! a handler looks whether the address lies in the guard page of one of them. If so, the handler prints which task it was, how large its stack
+//! was and what to do, and lets the process end as it would have. Any other fault goes to the handler that was there before.
 //!
 //! The handler touches only what was prepared for it: the chain of engines that run on this thread, and their stacks'
 //! extents in an array that does not move while it is looked at.

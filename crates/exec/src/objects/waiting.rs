@@ -1,4 +1,4 @@
-//! How tasks wait for guarded state to change: in lines, of which one task is let go at a time, and for news, which all get.
+//! [`Line`] and [`News`]: how tasks wait for guarded state to change. A line lets one task go at a time; news reach all that wait.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ fn user() -> io::Result<u32> {
     Ok(std::fs::metadata("/proc/self")?.uid())
 }
 
-/// Makes the folder, for this user only: who can write there can put a link in the way, or another's state.
+/// Makes the folder for this user only: another user who could write there could put a link in the way, or a false state.
 fn make(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let own = std::fs::symlink_metadata(folder)?;
@@ -35,7 +35,7 @@ fn make(folder: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, what))
 }
 
-/// The files of this process. One that an earlier process with the same number left is nobody's.
+/// The files of this process. A file that an earlier process with the same number left is not among them.
 static TAKEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// The file of one executive. Dropped, it is removed.
@@ -140,7 +140,7 @@ impl PublishedStatus {
     /// Reads it.
     ///
     /// # Errors
-    /// The executive is published no more, or the file is of another version.
+    /// The executive is no longer published, or the file has another format.
     pub fn read(&self) -> Result<ExecStatus, StatusError> {
         match std::fs::read_to_string(&self.path) {
             Ok(text) => ExecStatus::from_json(&text),

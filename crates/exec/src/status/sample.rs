@@ -106,7 +106,7 @@ impl TaskSample {
     }
 }
 
-/// Where a carrier leaves its answers.
+/// The questions of the publisher and the latest answer of the carrier.
 #[derive(Default)]
 pub(crate) struct Answers {
     /// Questions since the last answer.

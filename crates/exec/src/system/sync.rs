@@ -1,4 +1,5 @@
-//! The atomics that the lock-free parts are written with: the machine's, or loom's when its model checks them.
+//! The atomics and the futex of the lock-free parts: the machine's, or loom's when its model checks them. Also [`whole`], a lock that ignores
+//! poisoning.
 
 #[cfg(not(loom))]
 mod chosen {

@@ -1,5 +1,5 @@
 //! The watchdog: a task that uses the CPU for too long without a call loses its real-time priority, so that a mistake does
-//! not take the machine away from its users; and a run that is to end ends, whatever its tasks do.
+//! not take the machine away from its users. So a run that is to end does end, whatever its tasks do.
 //!
 //! It is above everything and trusts nobody: a stretch is the CPU time that the kernel counted for a thread since the number
 //! of its calls changed last.

@@ -85,7 +85,7 @@ pub(super) struct Rows {
 pub(super) enum RowPiece<'a> {
     /// Frames that were recorded.
     Recorded(&'a [u8]),
-    /// So many frames are missing, and are filled.
+    /// A number of missing frames, which are filled.
     Missing(Frames),
 }
 

@@ -16,10 +16,12 @@ impl LentMemory {
     /// Lends a memory to the store that it will be attached to.
     ///
     /// # Safety
-    /// The caller answers for every operation on the memory that is submitted to that store: from its submission to its
-    /// completion nobody has a reference to the bytes of the piece that is read into, nobody has a mutable one to those that
-    /// are written to the disk, and no operation on another store touches them. So the caller that attaches a memory keeps the store,
-    /// or the id, to itself.
+    /// The caller answers for every operation on the memory that is submitted to that store, from its submission to its completion:
+    /// - Nobody has a reference to bytes that are read into.
+    /// - Nobody has a mutable reference to bytes that are written to the disk.
+    /// - No operation on another store touches these bytes.
+    ///
+    /// So the caller that attaches a memory keeps the store, or the id, to itself.
     pub unsafe fn new(memory: Arc<Memory>) -> Self {
         Self(memory)
     }

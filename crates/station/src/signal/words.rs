@@ -11,13 +11,12 @@ use std::sync::atomic::AtomicU32;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// So many events wait for one who is busy; later ones take the places of the oldest. The model has less, so that they are overwritten in a
-/// few steps.
+/// Events that are kept for a busy reader; later ones overwrite the oldest. The model has fewer, so that it overwrites within a few steps.
 pub const PLACES: u64 = if cfg!(loom) { 2 } else { 63 };
 /// What stands for no cycle.
 const NO_CYCLE: u64 = u64::MAX;
 
-/// One event. Alone in its cache line, so that those who look at one do not slow down who writes the next.
+/// One event, alone in its cache line, so that readers of one event do not slow down the writer of the next.
 #[repr(C, align(64))]
 struct Place {
     /// The number of the event that is here, written last; 0 while it is being written.

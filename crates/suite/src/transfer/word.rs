@@ -3,8 +3,8 @@
 //! The device is a page of memory that is mapped and accessed as a device's registers are: each access is volatile, one word,
 //! in the order of the program. So the figures are what the software costs on top of the bus, which is not in them.
 //!
-//! A checked access is what a careful driver makes of it: it refuses words beyond the window, and after the access it reads the
-//! device's status and returns an error if a bit is set there; the caller looks at each result.
+//! A checked access does what a careful driver does. It refuses words beyond the window. After the access it reads the device's status, and
+//! returns an error if a bit is set there. The caller looks at each result.
 
 mod device;
 

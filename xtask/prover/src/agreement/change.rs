@@ -17,9 +17,9 @@ const COUNTED_LEAST: f64 = 0.8;
 pub(super) const CHANGES: [(f64, f64); 5] = [(0.02, 0.0), (0.05, 0.0), (0.1, 0.65), (0.2, 0.8), (0.5, 0.8)];
 /// The share of intervals that hold the true change.
 const COVERED_LEAST: f64 = 0.9;
-/// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. After a sweep of the
-/// caches the spinning itself would be cold; first calls are made by other processes; reports and counts are none of the caller's time; and while
-/// a fiber's look at its interrupts waits for the other CPU's line, the processor runs ahead into the spinning.
+/// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. Left out are rows after a sweep
+/// of the caches, where the spinning itself would be cold; first calls, which other processes make; and reports and counts, which are not time of the
+/// caller. So is a fiber's look at its interrupts: while it waits for the other CPU's line, the processor runs ahead into the spinning.
 const SPINNING: [&str; 7] =
     ["sleeps.", "clocks.read.", "delays.", "executive.", "transfer.memory.", "transfer.word.", "reaction."];
 const NOT_SPINNING: [&str; 17] = [

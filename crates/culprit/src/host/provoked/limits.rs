@@ -137,7 +137,7 @@ fn a_move_to_another_cpu_is_blamed_as_a_migration() {
 #[test]
 fn gaps_of_a_polling_loop_have_names() {
     const TEST: &str = "gaps_of_a_polling_loop_have_names";
-    /// So many of all gaps have one.
+    /// The least share of gaps with a name.
     const NAMED_LEAST: f64 = 0.95;
     for cpu in Host.affinity().0 {
         let Some(mut watched) = Watched::open(TEST, cpu, Policy::Other) else { return };
