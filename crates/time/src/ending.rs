@@ -7,7 +7,8 @@
 //! # Solution
 //! The end is a *pass* that is made twice: first as a rehearsal, without effect, a little before the goal. So what runs after the goal
 //! has run just before. The code of both passes is the same code. The compiler must not know which pass is which, or it would make two
-//! copies of it.
+//! copies of it. After its last reading of a clock, a pass does not ask which one it is: the processor, which has just seen the answer of
+//! the rehearsal, would predict the wrong one.
 //!
 //! The report is written into the caller's variable, because a copy of what was written just before would cost more than the rest.
 
@@ -55,11 +56,13 @@ impl<'t, M: Machine> Ending<'t, M> {
     }
 
     /// One pass: this polls the counter until the next reading of the kernel's clock will be at the goal, reads that clock until the goal is
-    /// reached, and tells the caller. A rehearsal does not wait. `tell` enters into the report how the goal was reached and how long the
+    /// reached, and tells the caller. A rehearsal ends earlier. `tell` enters into the report how the goal was reached and how long the
     /// thread has waited asleep. All else was in the caller's variable before the first pass: what has not changed is not written again.
     #[inline(always)]
     pub(crate) fn pass(&mut self, rehearsal: bool, told: &mut Report, tell: impl Fn(&mut Report, Reached, Nanos)) {
-        let machine = self.timebase.machine();
+        if !rehearsal {
+            self.take_up();
+        }
         if self.waited == Nanos::ZERO {
             self.come(rehearsal);
         }
@@ -69,17 +72,19 @@ impl<'t, M: Machine> Ending<'t, M> {
         if watch.has_news(reached.over) {
             told.verdict = watch.explain(reached.over, reached.apart);
         }
-        if !rehearsal {
-            watch.let_go();
-            // Nothing that follows has begun before the goal.
-            machine.fence();
-            return;
-        }
-        // Fetching cold code is no gap, unless it took until after the goal.
-        let now = machine.monotonic();
+        watch.let_go();
+        // Nothing that follows has begun before the goal.
+        self.timebase.machine().fence();
+    }
+
+    /// Goes on watching after the rehearsal: fetching cold code is no gap, unless it took until after the goal.
+    #[inline(always)]
+    fn take_up(&mut self) {
+        self.watch.take_up();
+        let now = self.timebase.machine().monotonic();
         if now < self.goal.reading() {
-            watch.go_over_to_clock(now);
-            watch.pass_over_to(self.timebase.stamp());
+            self.watch.go_over_to_clock(now);
+            self.watch.pass_over_to(self.timebase.stamp());
         }
     }
 

@@ -86,17 +86,18 @@ impl Goal {
         }
     }
 
-    /// How far beyond the goal the clocks are, and whether both have reached it.
+    /// How far beyond the goal the clocks are, and whether both have reached it. With `ahead`, for a rehearsal: whether the kernel's clock
+    /// has come so close to it.
     #[inline(always)]
-    fn over<M: Machine>(self, timebase: &Timebase<M>, at: Instant, gap_least: Nanos) -> (Reached, bool) {
-        let by_kernel = at - self.due;
+    fn over<M: Machine>(self, timebase: &Timebase<M>, at: Instant, gap_least: Nanos, ahead: Nanos) -> (Reached, bool) {
+        let (by_kernel, end) = (at - self.due, self.at - ahead);
         match self.target {
-            None => (Reached { at, over: by_kernel, apart: false }, at >= self.at),
+            None => (Reached { at, over: by_kernel, apart: false }, at >= end),
             Some((target, latest)) => {
                 let ours = timebase.now_ordered().since(target).unwrap_or(by_kernel);
                 let apart = (ours - by_kernel).count().abs() > gap_least.count();
                 let reached = Reached { at, over: ours.max(by_kernel), apart };
-                (reached, at >= self.at && (ours >= Nanos::ZERO || at >= latest))
+                (reached, at >= end && (ahead > Nanos::ZERO || ours >= Nanos::ZERO || at >= latest))
             }
         }
     }
@@ -116,7 +117,7 @@ impl Goal {
     /// The lateness of a goal that has passed, by the clock that is further.
     #[cold]
     pub(crate) fn lateness<M: Machine>(self, timebase: &Timebase<M>) -> Nanos {
-        self.over(timebase, timebase.machine().monotonic(), Nanos::ZERO).0.over
+        self.over(timebase, timebase.machine().monotonic(), Nanos::ZERO, Nanos::ZERO).0.over
     }
 
     /// Polls the counter until `ahead` before the goal, for at most `budget` ticks from the first tie on. Returns the last tie, and whether
@@ -167,14 +168,14 @@ impl Goal {
     ) -> Reached {
         let machine = timebase.machine();
         let gap_least = timebase.gap_least();
-        let near = self.at - if rehearsal { REHEARSED_AHEAD } else { Nanos::ZERO };
+        let ahead = if rehearsal { REHEARSED_AHEAD } else { Nanos::ZERO };
         let mut rounds = 0;
         loop {
             let at = machine.monotonic();
             // Noting the disturbance took time, so a later reading decides.
             let disturbed = watch.look_by_clock(at).is_some();
-            let (reached, done) = self.over(timebase, at, gap_least);
-            if !disturbed && (done || (rehearsal && at >= near)) {
+            let (reached, done) = self.over(timebase, at, gap_least, ahead);
+            if !disturbed && done {
                 return reached;
             }
             rounds += 1;

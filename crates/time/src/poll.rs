@@ -297,6 +297,14 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.verdict.migrated |= self.start_cpu != self.timebase.cpu();
     }
 
+    /// Sets the sentinel again after [`let_go`](Self::let_go). What has happened in between is not seen.
+    #[inline(always)]
+    pub(crate) fn take_up(&mut self) {
+        if self.sentinel {
+            self.sentinel = self.timebase.machine().sentinel_arm();
+        }
+    }
+
     /// Takes the sentinel away.
     #[inline(always)]
     pub(crate) fn let_go(&mut self) {
