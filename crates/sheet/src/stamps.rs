@@ -11,7 +11,7 @@ use crate::{Absent, Figure, LARGEST, Method, Unit};
 
 /// The least length of an event, in steps of the counter, for a pair of stamps.
 pub const STEPS_LEAST: f64 = 10.0;
-/// Below this many steps the median is interpolated between them.
+/// If the median of the samples is below this many steps, it is interpolated between them.
 pub const STEPS_EXACT: f64 = 100.0;
 /// From this share of the median on, a caveat states the cost of the stamps.
 const OVERHEAD_MARKED: f64 = 0.2;
@@ -34,8 +34,8 @@ pub struct Stamps {
 impl Figure {
     /// A figure of single events, each between two stamps, in the order of time.
     ///
-    /// Its quantum is the counter's step. If events take less than 100 steps, the median is interpolated between steps and its
-    /// interval is half a step wider. A cost of the stamps of more than a fifth of the median is a caveat.
+    /// Its quantum is the counter's step. If the median is less than 100 steps, it is interpolated between steps and its interval is half a
+    /// step wider. A cost of the stamps of more than a fifth of the median is a caveat.
     ///
     /// # Errors
     /// The events are too short for stamps: less than 10 steps of the counter, or less than twice the cost of the stamps.
@@ -51,7 +51,7 @@ impl Figure {
                 return Err(Absent::new(reason, batch));
             }
             let usable: Vec<f64> = samples.iter().copied().filter(|sample| sample.abs() <= LARGEST).collect();
-            if span < STEPS_EXACT * step
+            if median < STEPS_EXACT * step
                 && let Some(median) = grouped_median(&usable, step)
             {
                 let widened = figure.median_interval.map(|[low, high]| [low - step / 2.0, high + step / 2.0]);

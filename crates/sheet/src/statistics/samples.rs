@@ -70,7 +70,8 @@ fn by_batches(centred: &[f64], variance: f64) -> f64 {
     if inflation > 1.0 + chance { n / inflation } else { n }
 }
 
-/// The median of spans that a counter with this step rounded, by linear interpolation in the step that holds the 50 % point.
+/// The median of spans that a counter with this step rounded, or of what such spans exceed a request by, by linear interpolation in the step
+/// that holds the 50 % point.
 /// `None` if fewer than two steps hold a tenth of the samples each: then the phase of the counter was not random, and the median
 /// between its steps is unknown. The samples must be in ascending order.
 ///
@@ -86,16 +87,17 @@ fn by_batches(centred: &[f64], variance: f64) -> f64 {
 /// ```
 pub fn grouped_median(sorted: &[f64], step: f64) -> Option<f64> {
     let n = sorted.len() as f64;
-    let class = |sample: &f64| (sample / step).round();
+    // Samples of one step are equal but for rounding, so an error of the step itself does not add up over many steps.
+    let mean = |equal: &[f64]| equal.iter().sum::<f64>() / equal.len() as f64;
     let steps: Vec<(f64, f64)> =
-        sorted.chunk_by(|a, b| class(a) == class(b)).map(|equal| (class(&equal[0]), equal.len() as f64)).collect();
+        sorted.chunk_by(|a, b| b - a < step / 2.0).map(|equal| (mean(equal), equal.len() as f64)).collect();
     if step.is_nan() || step <= 0.0 || steps.iter().filter(|(_, count)| *count >= STEP_SHARE_LEAST * n).count() < 2 {
         return None;
     }
     let mut below = 0.0;
-    for (class, count) in steps {
+    for (middle, count) in steps {
         if 2.0 * (below + count) >= n {
-            return Some((class - 0.5 + (n / 2.0 - below) / count) * step);
+            return Some(middle + ((n / 2.0 - below) / count - 0.5) * step);
         }
         below += count;
     }

@@ -66,7 +66,7 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     probes.before(move |context| before.borrow_mut().set_up(context));
     let (fiber, fiber_rows) = add::<M, Ours<Fiber>>(&mut probes, &tables, &stand, 0);
     let (up, up_rows) = add::<M, Ours<ThreadUp>>(&mut probes, &tables, &stand, 1);
-    let (smp, smp_rows) = add::<M, Ours<ThreadSmp>>(&mut probes, &tables, &stand, 2);
+    let (smp, smp_rows) = probes.on_two_cpus(|probes| add::<M, Ours<ThreadSmp>>(probes, &tables, &stand, 2));
     let (bare, bare_rows) = add::<M, bare::Bare>(&mut probes, &tables, &stand, 3);
     let loaded = BackgroundLoad::Loaded;
     under::<M, Ours<Fiber>>(&mut probes, &stand, fiber.name, loaded, &fiber_rows);

@@ -4,7 +4,7 @@
 //! belongs to somebody else, nothing in the guest tells of it, and what it does changes within seconds. Rows that keep a core busy then
 //! have two values, 1.2 to 1.6 times apart.
 //! Solution: work that fills the core's units takes longer while a neighbour uses them. It is timed before and after each probe, so what
-//! decides whether a round counts is known without its figures.
+//! decides whether a round counts is known without its figures. For probes that use two CPUs it is timed on both.
 
 use std::hint::black_box;
 

@@ -20,6 +20,8 @@ pub(crate) struct Probes<M: Machine> {
     needs_host: Option<&'static str>,
     /// Whether most of its rows keep the core busy, so that a neighbour on it shows in them.
     pub(crate) needs_core: bool,
+    /// What is added now runs on two CPUs.
+    on_two_cpus: bool,
     before: Option<Run<M>>,
     after: Option<Run<M>>,
 }
@@ -28,6 +30,8 @@ pub(crate) struct Probes<M: Machine> {
 struct Probe<M: Machine> {
     slots: Vec<Slot>,
     setting: Setting,
+    /// Whether a neighbour on the core of the other CPU shows in its rows, too.
+    on_two_cpus: bool,
     run: Start<M>,
 }
 
@@ -79,6 +83,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
             probes: Vec::new(),
             needs_host: None,
             needs_core: false,
+            on_two_cpus: false,
             before: None,
             after: None,
         }
@@ -92,6 +97,14 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
     /// Has the chapter measured while the CPU has its core to itself, as far as that can be chosen.
     pub(crate) fn needs_core(&mut self) {
         self.needs_core = true;
+    }
+
+    /// Adds probes that keep a second CPU busy, too: a round counts for their rows only if both have their cores to themselves.
+    pub(crate) fn on_two_cpus<R>(&mut self, add: impl FnOnce(&mut Self) -> R) -> R {
+        self.on_two_cpus = true;
+        let added = add(self);
+        self.on_two_cpus = false;
+        added
     }
 
     /// Adds a table below the others. `limits` says what bounds the number of samples and the range of the figures.
@@ -122,7 +135,12 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         slots: impl IntoIterator<Item = Slot>,
         run: impl FnOnce(&mut Context<'_, M>) + 'static,
     ) {
-        self.probes.push(Probe { slots: slots.into_iter().collect(), setting, run: Start::Anywhere(Box::new(run)) });
+        self.add(setting, slots, Start::Anywhere(Box::new(run)));
+    }
+
+    fn add(&mut self, setting: Setting, slots: impl IntoIterator<Item = Slot>, run: Start<M>) {
+        let (slots, on_two_cpus) = (slots.into_iter().collect(), self.on_two_cpus);
+        self.probes.push(Probe { slots, setting, on_two_cpus, run });
     }
 
     /// Adds a probe of one row.
@@ -147,7 +165,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         slots: impl IntoIterator<Item = Slot>,
         run: impl FnOnce(&mut Context<'_, M>, &Timebase<Host>) + 'static,
     ) {
-        self.probes.push(Probe { slots: slots.into_iter().collect(), setting, run: Start::OnHost(Box::new(run)) });
+        self.add(setting, slots, Start::OnHost(Box::new(run)));
     }
 
     /// Adds a probe of one row that runs on this computer only.
@@ -204,12 +222,21 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         }
         let machine = context.machine.clone();
         let mut held: Option<Held<'_, M>> = None;
-        let company = |context: &Context<'_, M>| timebase.as_ref().map(|timebase| company(timebase, context.cpu));
-        let mut before_probe = company(context);
+        // The slower of the loops on the CPUs that a probe uses.
+        let look = |context: &Context<'_, M>, on_two_cpus: bool| {
+            let cpus = [Some(context.cpu), context.other.filter(|_| on_two_cpus)];
+            let timebase = timebase.as_ref()?;
+            cpus.into_iter().flatten().map(|cpu| company(timebase, cpu)).max_by(f64::total_cmp)
+        };
+        let mut latest = None;
         for probe in self.probes {
             if !probe.slots.iter().any(|slot| context.wants(*slot)) {
                 continue;
             }
+            let before_probe = match latest {
+                Some((on_two_cpus, after_probe)) if on_two_cpus == probe.on_two_cpus => after_probe,
+                _ => look(context, probe.on_two_cpus),
+            };
             if held.as_ref().is_none_or(|held| !held.suits(probe.setting)) {
                 // The settings before are given back first.
                 drop(held.take());
@@ -230,11 +257,11 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
                     probe.slots.iter().for_each(|slot| context.absent(*slot, absent.clone()));
                 }
             }
-            let after_probe = company(context);
+            let after_probe = look(context, probe.on_two_cpus);
             if let (Some(before), Some(after)) = (before_probe, after_probe) {
                 context.keep_company(before.max(after));
             }
-            before_probe = after_probe;
+            latest = Some((probe.on_two_cpus, after_probe));
         }
         drop(held);
         context.begin(&[]);

@@ -198,13 +198,12 @@ impl Reading {
         centre.is_finite().then_some(centre)
     }
 
-    /// The median between steps of the counter, of samples that are not many steps long.
+    /// The median between steps of the counter, of samples that are not many steps.
     fn between_steps(&self, samples: &[f64]) -> Option<f64> {
-        let Stamps { step, beside, .. } = self.stamps?;
-        let step = step? / self.events.unwrap_or(1.0);
+        let step = self.stamps?.step? / self.events.unwrap_or(1.0);
         let mut sorted = samples.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        grouped_median(&sorted, step).filter(|median| median + beside < STEPS_EXACT * step)
+        grouped_median(&sorted, step).filter(|median| *median < STEPS_EXACT * step)
     }
 
     /// What one step of the counter is worth in these numbers, where that is known.
@@ -275,6 +274,19 @@ mod tests {
         assert_eq!(of(own), Some(Stamps { overhead: 33.0, ..plain }));
         let late = Reading::samples(vec![12.0; 20]).beyond(Nanos::from_micros(2));
         assert_eq!(of(late), Some(Stamps { beside: 2_000.0, ..plain }));
+    }
+
+    #[test]
+    fn a_few_steps_of_lateness_have_their_middle_between_the_steps_however_long_the_request() {
+        let centre = |request: Nanos, early: usize| {
+            let late = [vec![41.0; early], vec![51.0; 100 - early]].concat();
+            let reading = Reading::samples(late).beyond(request).stamped(Method::Stamp, &COSTS).expect("stamped");
+            reading.centre().expect("samples")
+        };
+        for request in [Nanos::from_micros(1), Nanos::from_millis(10)] {
+            let (a, b) = (centre(request, 52), centre(request, 48));
+            assert!((a - 45.6).abs() < 0.1 && (b - 46.4).abs() < 0.1, "{request}: {a} and {b}");
+        }
     }
 
     #[test]

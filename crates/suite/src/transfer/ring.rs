@@ -89,8 +89,10 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     let lines = fits::table(probes, "transfer.ring", "Ring, lines through the notify sizes");
     let sweeps = PAGES.map(|pages| sweep(probes, tables, lines, pages));
     let slots: Vec<Slot> = sweeps.iter().flat_map(Sweep::all).collect();
-    probes.several_on_host(Setting::Class(Class::Other), slots, move |context, timebase| {
-        measure(context, timebase, &sweeps);
+    probes.on_two_cpus(|probes| {
+        probes.several_on_host(Setting::Class(Class::Other), slots, move |context, timebase| {
+            measure(context, timebase, &sweeps);
+        });
     });
 }
 
