@@ -98,6 +98,9 @@
 // In `how` of a wait for the bits of a group: clear those that ended the wait.
 #define HS_EXEC_TAKE 2
 
+// In hs_exec_set_threshold(): any more urgent task preempts the caller.
+#define HS_EXEC_NO_THRESHOLD 63
+
 // Any urgency, in hs_exec_receive().
 #define HS_EXEC_ANY -1
 
@@ -175,6 +178,14 @@ typedef struct hs_exec_options {
     size_t stack_bytes;
     // The CPU time that a task may use without a call before it loses its real-time priority; 0: 1 s; negative: no limit.
     int64_t watchdog_ns;
+    // The time slice among ready tasks of equal priority, at least 100,000; 0: a task keeps the CPU until it waits, yields or returns. On fibers
+    // a slice ends at the first call after it.
+    int64_t slice_ns;
+    // 1: count the CPU time and the switches of each task for hs_exec_task_measure(); 0: do not. On fibers and in virtual time it costs a reading of
+    // the clock in each call. On threads the system counts them anyway.
+    int32_t measure_usage;
+    // Zero.
+    uint32_t padding;
 } hs_exec_options;
 
 // The report of a run.
@@ -224,6 +235,12 @@ typedef struct hs_exec_task_options {
     int32_t priority;
     // Zero.
     uint32_t reserved;
+    // Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384 gets as much.
+    size_t stack_bytes;
+    // 1: each run begins with the threshold in the next field, as after hs_exec_set_threshold(); 0: with none.
+    int32_t has_threshold;
+    // 0 to 63. Looked at if has_threshold is 1.
+    int32_t threshold;
 } hs_exec_task_options;
 
 // A task as it is now.
@@ -247,6 +264,21 @@ typedef struct hs_exec_task_info {
     // When its wait ends by time, or -1.
     int64_t wait_ends_ns;
 } hs_exec_task_info;
+
+// What a task has used since it was created. -1 in a field: not known.
+typedef struct hs_exec_task_usage {
+    // sizeof(struct hs_exec_task_usage), set by the caller.
+    size_t size;
+    // The time for which it had the CPU. On fibers and in virtual time with the procedures that its calls served; -1 there, unless
+    // hs_exec_options.measure_usage is 1.
+    int64_t cpu_ns;
+    // How often it was given the CPU; on threads, how often its thread left it. -1 as above.
+    int64_t switches;
+    // The size of its stack, on threads with what the library needs of it; -1 before its first run.
+    int64_t stack_bytes;
+    // The most of it that was ever used, to the page; -1 before its first run. A page that the system has swapped out does not count.
+    int64_t stack_used_bytes;
+} hs_exec_task_usage;
 
 // A message exchange: four queues, by urgency. All zero: none.
 typedef struct hs_exec_exchange {
@@ -315,7 +347,7 @@ extern "C" {
 #endif // __cplusplus
 
 // Makes an executive. `options` may be NULL: fibers. Free it with hs_exec_free() in the same thread. From a task of another executive,
-// too. HS_E_RANGE (also of a size that is not set), HS_E_REFUSED (no threads or memory).
+// too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED (no threads or memory).
 int hs_exec_new(const struct hs_exec_options *options,
                 struct hs_exec **exec);
 
@@ -349,7 +381,8 @@ int64_t hs_exec_now_ns(void);
 int hs_exec_free(struct hs_exec *exec);
 
 // Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
-// (also of a size that is not set), HS_E_TOO_MANY, HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
+// (also of a size that is not set), HS_E_TOO_MANY (on threads also without memory for the stack; on fibers a stack is allocated at the first
+// start, and one that cannot be is a mishap of the run), HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
 int hs_exec_task_new(struct hs_exec *exec,
                      const struct hs_exec_task_options *options,
                      struct hs_exec_task *task);
@@ -438,6 +471,27 @@ int hs_exec_signals_wait(uint32_t mask,
                          int how,
                          int64_t limit_ns,
                          uint32_t *came);
+
+// Lets only tasks more urgent than `priority` (0 to 63) preempt the calling task, until it sets another threshold or its run ends;
+// HS_EXEC_NO_THRESHOLD: any more urgent task. `before` gets the threshold that was in force, and may be NULL. While the scheduler is locked by the
+// caller, the threshold takes effect at the last unlock. Procedures run as ever. While the task waits, other tasks run; it is ready again at its
+// threshold, if that is more urgent than its priority. On several CPUs the others run on. For tasks. HS_E_RANGE, HS_E_NULL, HS_E_CALLER.
+int hs_exec_set_threshold(int priority,
+                          int *before);
+
+// Lets no other task preempt the calling task, until hs_exec_scheduler_unlock() or the end of its run. Locks nest: each needs its unlock. Procedures
+// run as ever. While the task waits, other tasks run. On several CPUs the others run on. For tasks. HS_E_OVERFLOW (locked 4,294,967,295 times),
+// HS_E_CALLER.
+int hs_exec_scheduler_lock(void);
+
+// Undoes one hs_exec_scheduler_lock(). With the last, more urgent tasks that became ready meanwhile run before this returns. For tasks. HS_E_STATE
+// (this run has not locked the scheduler), HS_E_CALLER.
+int hs_exec_scheduler_unlock(void);
+
+// Tells what a task has used of the CPU and of its stack. Makes system calls: one for each 64 pages of the stack. From anywhere in its
+// executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+int hs_exec_task_measure(struct hs_exec_task task,
+                         struct hs_exec_task_usage *usage);
 
 // Sends a message to a task's mailbox of an urgency, 0 to 3; starts the task if it is idle. From anywhere in its executive. HS_E_FULL,
 // HS_E_RANGE (it has no such mailbox), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.

@@ -114,6 +114,12 @@ static int deeper(int depth)
     return depth > 1000000 ? 0 : deeper(depth + 1) + room[depth % 1024];
 }
 
+BODY(goes_nowhere)
+{
+    NOTHING;
+    seen++;
+}
+
 BODY(overflows)
 {
     NOTHING;
@@ -123,6 +129,39 @@ BODY(overflows)
 static void overflowing(void)
 {
     runs(overflows);
+}
+
+static void overflowing_its_own(void)
+{
+    hs_exec_task_options options = { .size = sizeof options, .entry = overflows, .stack_bytes = 256 * 1024 };
+    exec = fresh(backend);
+    IS(HS_OK, hs_exec_task_new(exec, &options, &low));
+    IS(HS_OK, hs_exec_task_start(low));
+    run(exec);
+}
+
+// More memory than the process may have: on fibers told when the stack is needed, on threads when the task is created.
+static void asking_for_too_much(void)
+{
+    const char *text;
+    struct rlimit most = { (rlim_t)1 << 36, (rlim_t)1 << 36 };
+    hs_exec_task_options options = { .size = sizeof options, .entry = goes_nowhere, .stack_bytes = (size_t)1 << 45 };
+    CHECK(!setrlimit(RLIMIT_AS, &most));
+    exec = fresh(backend);
+    high = task(exec, 5, goes_nowhere, 0);
+    if (backend == HS_EXEC_FIBERS) {
+        IS(HS_OK, hs_exec_task_new(exec, &options, &low));
+        IS(HS_OK, hs_exec_task_start(low));
+        CHECK(run(exec).mishaps == 1);
+        IS(HS_OK, hs_exec_mishap(exec, 0, NULL, &text));
+        CHECK(strstr(text, "no memory for a stack of 35184372088832 bytes"));
+    } else {
+        IS(HS_E_TOO_MANY, hs_exec_task_new(exec, &options, &low));
+    }
+    // The others go on.
+    IS(HS_OK, hs_exec_task_start(high));
+    CHECK(run(exec).mishaps == 0 && seen == 1);
+    IS(HS_OK, hs_exec_free(exec));
 }
 
 BODY(goes_on)
@@ -471,7 +510,7 @@ struct misfortune {
     // In what it says, on fibers; NULL: nothing is said of it.
     const char *sentence;
     int on_threads;
-    // It leaves a stack without a word, which AddressSanitizer takes for an overflow: not tried under it.
+    // It leaves a stack without a word, which AddressSanitizer takes for an overflow, or limits memory: not tried under it.
     int jumps;
 };
 
@@ -479,6 +518,9 @@ static const struct misfortune MISFORTUNES[] = {
     { "returns as an owner", returning, 99, NULL, 1, 0 },
     { "exits", exiting, 7, "good bye", 1, 0 },
     { "overflows its stack", overflowing, -SIGSEGV, "has overflowed its stack of 65536 bytes", 1, 0 },
+    { "overflows a stack of its own size", overflowing_its_own, -SIGSEGV, "has overflowed its stack of 262144 bytes", 1, 0 },
+    // AddressSanitizer itself has more than the limit.
+    { "asks for too large a stack", asking_for_too_much, 99, NULL, 1, 1 },
     { "goes on after its kill", going_on, -SIGABRT, "must return from its function", 1, 0 },
     { "ends its thread", ending_its_thread, -SIGABRT, NULL, 1, 0 },
     { "jumps inside its function", jumping_inside, 99, NULL, 1, 0 },

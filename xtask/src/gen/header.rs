@@ -48,6 +48,19 @@ pub(crate) fn functions(header: &str) -> Vec<(String, String)> {
     functions.map(|item| (item.name, item.code)).collect()
 }
 
+/// The structures that a header declares, by name, with their declarations.
+pub(crate) fn structures(header: &str) -> Vec<(String, String)> {
+    let structures = parse(header).into_iter().filter(|item| item.kind == Kind::Structure);
+    structures.map(|item| (item.name, item.code)).collect()
+}
+
+/// Whether a structure begins with its size and has the fields of an earlier one, and more at its end.
+pub(crate) fn grows_from(before: &str, now: &str) -> bool {
+    let names = |code: &str| fields(code).into_iter().map(|(field, _)| field).collect::<Vec<_>>();
+    let (before, now) = (names(before), names(now));
+    before.first().is_some_and(|first| first == "size_t size") && now.len() > before.len() && now.starts_with(&before)
+}
+
 fn parse(header: &str) -> Vec<Item> {
     let mut items = Vec::new();
     let (mut comment, mut lines) = (String::new(), header.lines());
@@ -121,6 +134,19 @@ pub(super) fn marked(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_structure_grows_at_its_end_only_and_only_if_it_begins_with_its_size() {
+        let of = |fields: &str| format!("typedef struct hs_a {{\n{fields}}} hs_a;");
+        let old = of("    // Old words.\n    size_t size;\n    int a;\n");
+        assert!(grows_from(&old, &of("    size_t size;\n    // New words.\n    int a;\n    int b;\n")));
+        for other in
+            ["    size_t size;\n    int a;\n", "    size_t size;\n    int b;\n    int a;\n", "    size_t size;\n"]
+        {
+            assert!(!grows_from(&old, &of(other)), "{other}");
+        }
+        assert!(!grows_from(&of("    int a;\n"), &of("    int a;\n    int b;\n")));
+    }
 
     const HEADER: &str = "// The header.\n\n#ifndef X\n// It went well.\n#define HS_OK 0\n\n// A clock.\ntypedef struct hs_clock hs_clock;\n\n\
         // What it\n// shows.\ntypedef struct hs_face {\n    // Hours.\n    int hours;\n    // The name.\n    const char *name;\n} hs_face;\n\n\

@@ -48,9 +48,11 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("executive", exec, &[]);
         let objects = site.compiled("objects.c", "crates/c/tests/objects.c", &[]);
         site.client("objects of the executive", objects, &[]);
+        let scheduling = site.compiled("scheduling.c", "crates/c/tests/scheduling.c", &[]);
+        site.client("scheduling of the executive", scheduling, &[]);
         let misfortune = site.compiled("misfortune.c", "crates/c/tests/misfortune.c", &[]);
         site.client("misfortunes of the executive", misfortune, &[]);
-        for source in ["client", "exec", "objects", "misfortune"] {
+        for source in ["client", "exec", "objects", "scheduling", "misfortune"] {
             let whole = site.compile_instrumented(source);
             site.client(&format!("{source} and library under AddressSanitizer"), whole, &[]);
         }

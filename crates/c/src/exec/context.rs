@@ -16,12 +16,15 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_exec::{CallSite, CallStatus, Caller, Create, IspCtx, Limit, Mailbox, Nanos, TaskCtx, TimerCtx};
+use hairspring_exec::{
+    CallSite, CallStatus, Caller, Create, IspCtx, LEAST_STACK_BYTES, Limit, Mailbox, Nanos, TaskCtx, TimerCtx,
+};
 
 use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{self, IdKind};
 use super::outcome::{failure, foreign, meaning, not_here};
 use super::result::Results;
+use super::threshold::SchedulerLock;
 use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_E_REFUSED, HS_OK, say};
 use crate::handle::Alone;
 use crate::host::{Uncancelled, in_each_child, stack_pointer};
@@ -54,6 +57,8 @@ pub(super) struct Context {
     run: Cell<u64>,
     /// The mailboxes of the task.
     pub(super) mailbox: Option<Mailbox<hs_exec_message>>,
+    /// Whether the run has locked the scheduler.
+    pub(super) lock: SchedulerLock,
     /// Calls that were refused because the task has been killed.
     refused: Cell<u32>,
 }
@@ -122,7 +127,8 @@ impl Context {
         let caller = unsafe { std::mem::transmute::<Caller<'_>, Caller<'static>>(caller) };
         let depth_bytes = if matches!(who, Who::Task(_)) { here.depth_bytes } else { isize::MAX as usize };
         let (stack, home) = (stack_pointer() + FRAMES_BYTES, here.home);
-        Self { who, caller, home, here, stack, depth_bytes, run: Cell::new(0), mailbox: None, refused: Cell::new(0) }
+        let (run, refused, lock) = (Cell::new(0), Cell::new(0), SchedulerLock::default());
+        Self { who, caller, home, here, stack, depth_bytes, run, mailbox: None, lock, refused }
     }
 
     /// Whether it is one of this executive.
@@ -356,8 +362,20 @@ unsafe impl Send for Home {}
 impl Home {
     /// `stack_bytes`: of a fiber; none for threads.
     pub(super) fn new(exec: *const hs_exec, results: &Results, home: u32, stack_bytes: Option<usize>) -> Self {
-        let depth_bytes = stack_bytes.map_or(isize::MAX as usize, |bytes| bytes.saturating_add(2 * FRAMES_BYTES));
-        Self { exec, results, home, has_threads: stack_bytes.is_none(), depth_bytes }
+        let has_threads = stack_bytes.is_none();
+        let here = Self { exec, results, home, has_threads, depth_bytes: isize::MAX as usize };
+        here.with_stack(stack_bytes)
+    }
+
+    /// The same for a task with a stack of this size; none: that of the executive.
+    pub(super) fn with_stack(self, stack_bytes: Option<usize>) -> Self {
+        match stack_bytes {
+            Some(bytes) if !self.has_threads => {
+                let bytes = bytes.max(LEAST_STACK_BYTES);
+                Self { depth_bytes: bytes.saturating_add(2 * FRAMES_BYTES), ..self }
+            }
+            _ => self,
+        }
     }
 }
 

@@ -73,6 +73,14 @@ pub struct hs_exec_options {
     pub stack_bytes: usize,
     /// The CPU time that a task may use without a call before it loses its real-time priority; 0: 1 s; negative: no limit.
     pub watchdog_ns: i64,
+    /// The time slice among ready tasks of equal priority, at least 100,000; 0: a task keeps the CPU until it waits, yields or returns. On fibers
+    /// a slice ends at the first call after it.
+    pub slice_ns: i64,
+    /// 1: count the CPU time and the switches of each task for hs_exec_task_measure(); 0: do not. On fibers and in virtual time it costs a reading of
+    /// the clock in each call. On threads the system counts them anyway.
+    pub measure_usage: i32,
+    /// Zero.
+    pub padding: u32,
 }
 
 // SAFETY: numbers.
@@ -147,7 +155,7 @@ fn backend(options: &hs_exec_options) -> Result<Backend, Failure> {
 }
 
 /// Makes an executive. `options` may be NULL: fibers. Free it with hs_exec_free() in the same thread. From a task of another executive,
-/// too. HS_E_RANGE (also of a size that is not set), HS_E_REFUSED (no threads or memory).
+/// too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED (no threads or memory).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut hs_exec) -> c_int {
     static MADE: AtomicU32 = AtomicU32::new(0);
@@ -167,6 +175,20 @@ pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut h
                 0 => {}
                 ns => config.watchdog = Nanos::new(ns.max(0)),
             }
+            config.slice = match options.slice_ns {
+                0 => None,
+                ns if ns < 0 => {
+                    return Err(Failure::new(HS_E_NEGATIVE, "make an executive: the time slice is negative"));
+                }
+                ns => Some(Nanos::new(ns)),
+            };
+            config.measure_usage = match options.measure_usage {
+                measure @ (0 | 1) => measure == 1,
+                other => {
+                    let text = format!("make an executive whose measure_usage is {other}: 0 or 1");
+                    return Err(Failure::new(HS_E_RANGE, text));
+                }
+            };
         }
         config.message_bytes = size_of::<hs_exec_message>();
         notice_forks()?;

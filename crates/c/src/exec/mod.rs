@@ -20,6 +20,10 @@ pub mod life;
 
 pub mod task;
 
+pub mod threshold;
+
+pub mod usage;
+
 pub mod mail;
 
 pub mod object;

@@ -5,7 +5,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use hairspring_exec::{
-    Bits, CallSite, CallStatus, Create, Ending, Inspect, Instant, Nanos, Priority, Services, TaskCtx, TaskId, TaskState,
+    Bits, CallSite, CallStatus, Create, Ending, Inspect, Instant, Nanos, Priority, Services, TaskCtx, TaskId,
+    TaskOptions, TaskState,
 };
 
 use super::context::{Argument, Context, Home, Who, create, current, in_task, in_task_with, limit, serve, within};
@@ -34,6 +35,12 @@ pub struct hs_exec_task_options {
     pub priority: i32,
     /// Zero.
     pub reserved: u32,
+    /// Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384 gets as much.
+    pub stack_bytes: usize,
+    /// 1: each run begins with the threshold in the next field, as after hs_exec_set_threshold(); 0: with none.
+    pub has_threshold: i32,
+    /// 0 to 63. Looked at if has_threshold is 1.
+    pub threshold: i32,
 }
 
 // SAFETY: numbers and pointers; a pointer to a function is not called before it is looked at for NULL.
@@ -46,7 +53,8 @@ unsafe impl Growing for hs_exec_task_options {
 }
 
 /// Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
-/// (also of a size that is not set), HS_E_TOO_MANY, HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
+/// (also of a size that is not set), HS_E_TOO_MANY (on threads also without memory for the stack; on fibers a stack is allocated at the first
+/// start, and one that cannot be is a mishap of the run), HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_new(
     exec: *mut hs_exec,
@@ -62,10 +70,11 @@ pub extern "C" fn hs_exec_task_new(
         let Some(priority) = u8::try_from(options.priority).ok().and_then(Priority::new) else {
             return Err(Failure::new(HS_E_RANGE, format!("create a task of priority {}: 0 to 63", options.priority)));
         };
-        let argument = Argument::new(options.argument);
+        let (argument, wishes) = (Argument::new(options.argument), wishes(&options)?);
         create(exec, |site, here| {
+            let here = here.with_stack(wishes.stack_bytes);
             let created = if options.mailboxes == [0; 4] {
-                site.task(name, priority, move |ctx| {
+                site.task_with(name, priority, wishes, move |ctx| {
                     run(here, ctx, |context| within(context, || entry(argument.pointer(), std::ptr::null())));
                 })
             } else {
@@ -75,7 +84,8 @@ pub extern "C" fn hs_exec_task_new(
                         within(context, || entry(argument.pointer(), &raw const message));
                     });
                 };
-                site.mail_task(name, priority, options.mailboxes, body).map(hairspring_exec::Mailbox::id)
+                let made = site.mail_task_with(name, priority, options.mailboxes, wishes, body);
+                made.map(hairspring_exec::Mailbox::id)
             };
             let created = created.map_err(|error| failure(error.into()))?;
             site.results().begin(created.number());
@@ -83,6 +93,21 @@ pub extern "C" fn hs_exec_task_new(
             Ok(())
         })
     })
+}
+
+/// What the task is given beside its name and its priority.
+fn wishes(options: &hs_exec_task_options) -> Result<TaskOptions, Failure> {
+    let refused = |text: String| Err(Failure::new(HS_E_RANGE, text));
+    let mut wishes = TaskOptions::default();
+    if options.stack_bytes != 0 {
+        wishes = wishes.with_stack_bytes(options.stack_bytes);
+    }
+    match (options.has_threshold, u8::try_from(options.threshold).ok().and_then(Priority::new)) {
+        (0, _) => Ok(wishes),
+        (1, Some(threshold)) => Ok(wishes.with_threshold(threshold)),
+        (1, None) => refused(format!("create a task with the threshold {}: 0 to 63", options.threshold)),
+        (other, _) => refused(format!("create a task whose has_threshold is {other}: 0 or 1")),
+    }
 }
 
 /// Runs a task once in a context of its own.
