@@ -265,6 +265,19 @@ const PROOFS: &[Proof] = &[
         limit_s: 900,
     },
     Proof {
+        name: "executive-fast-paths",
+        claim: "Wakes, waits, starts, ends and messages by the core's fast paths come out as in a naive model (20 million random calls, at least \
+                half of them by a fast path), and on fibers by the short way, compiled into the task, as by the core (16 million calls, more \
+                than half of them by the short way).",
+        command: &[
+            "tests",
+            "--times",
+            "200",
+            "--release -p hairspring-exec-core -p hairspring-exec --test it fast_paths",
+        ],
+        limit_s: 1800,
+    },
+    Proof {
         name: "executive-mutants",
         claim: "Each deliberate break of the core that mutants.toml lists is found by the test named there.",
         command: &["executive-mutants"],

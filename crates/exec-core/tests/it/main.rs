@@ -8,6 +8,7 @@ mod bench;
 mod checks;
 mod events;
 mod explore;
+mod fast_paths;
 mod joins;
 mod mail;
 mod mutants;

@@ -21,27 +21,29 @@ const TASKS: usize = 5;
 
 /// Numbers from which a call is made when its turn comes, so that it speaks of what there is then.
 #[derive(Clone, Copy, Debug)]
-struct Seed {
-    kind: u8,
-    who: u8,
-    a: u8,
-    b: u8,
-    c: u8,
+pub(crate) struct Seed {
+    pub(crate) kind: u8,
+    pub(crate) who: u8,
+    pub(crate) a: u8,
+    pub(crate) b: u8,
+    pub(crate) c: u8,
 }
 
-fn seed() -> impl Strategy<Value = Seed> {
+pub(crate) fn seed() -> impl Strategy<Value = Seed> {
     any::<[u8; 5]>().prop_map(|[kind, who, a, b, c]| Seed { kind, who, a, b, c })
 }
 
-struct Pair {
-    core: Core,
-    naive: Naive,
+pub(crate) struct Pair {
+    pub(crate) core: Core,
+    pub(crate) naive: Naive,
     /// Every id there ever was.
     tasks: Vec<TaskId>,
     timers: Vec<TimerId>,
     replies: Vec<Reply>,
+    /// Of how many calls that a fast path could make it makes one.
+    one_in: usize,
     /// Calls that a fast path made.
-    simple: u64,
+    pub(crate) simple: u64,
 }
 
 /// Makes a call by its fast path, if it has one and is that simple.
@@ -63,19 +65,22 @@ fn simply(core: &mut Core, by: By, call: Call) -> Option<Reply> {
     }
 }
 
-fn pick<T: Copy>(from: &[T], seed: u8) -> T {
+pub(crate) fn pick<T: Copy>(from: &[T], seed: u8) -> T {
     from[usize::from(seed) % from.len()]
 }
 
 impl Pair {
-    fn new() -> Self {
+    /// Few tasks and objects of every kind, and all tasks started. A fast path makes one in so many of the calls that it can make.
+    pub(crate) fn new(one_in: usize) -> Result<Self, TestCaseError> {
         let (core, naive) = (Core::new(ENVELOPES, ()), Naive::new(ENVELOPES));
-        Self { core, naive, tasks: Vec::new(), timers: Vec::new(), replies: Vec::new(), simple: 0 }
+        let (tasks, timers, replies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pair = Self { core, naive, tasks, timers, replies, one_in, simple: 0 };
+        pair.set_up()?;
+        Ok(pair)
     }
 
-    fn apply(&mut self, by: By, call: Call) -> Result<(), TestCaseError> {
-        // The fast paths of a back-end make every other of the calls that they can make.
-        let simply = self.replies.len().is_multiple_of(2).then(|| simply(&mut self.core, by, call)).flatten();
+    pub(crate) fn apply(&mut self, by: By, call: Call) -> Result<(), TestCaseError> {
+        let simply = self.replies.len().is_multiple_of(self.one_in).then(|| simply(&mut self.core, by, call)).flatten();
         self.simple += u64::from(simply.is_some());
         let core = simply.unwrap_or_else(|| self.core.apply(by, call));
         let naive = self.naive.apply(by, call, core.value);
@@ -178,7 +183,7 @@ impl Pair {
     }
 
     /// The caller: mostly the task that runs.
-    fn caller(&self, seed: u8) -> By {
+    pub(crate) fn caller(&self, seed: u8) -> By {
         let ready: Vec<_> =
             self.naive.men.iter().filter(|man| man.state == TaskState::Ready).map(|man| man.id).collect();
         match (seed, self.core.first()) {
@@ -208,7 +213,7 @@ impl Pair {
         }
     }
 
-    fn call(&self, seed: Seed) -> Call {
+    pub(crate) fn call(&self, seed: Seed) -> Call {
         let Seed { kind, a, b, c, .. } = seed;
         let (task, until) = (self.task(a), self.until(b));
         let at: Option<Priority> = (c % 3 == 0).then(|| priority(c / 3 % 8));
@@ -308,8 +313,7 @@ fn same<T: PartialEq + Debug>(what: &str, core: &T, naive: &T) -> Result<(), Str
 const MOVES_ON: [u8; 16] = [0, 0, 12, 17, 19, 25, 27, 30, 34, 48, 54, 64, 68, 72, 71, 71];
 
 fn play(seeds: &[Seed]) -> Result<Pair, TestCaseError> {
-    let mut pair = Pair::new();
-    pair.set_up()?;
+    let mut pair = Pair::new(2)?;
     for &seed in seeds {
         let by = pair.caller(seed.who);
         // Who is no task makes such calls that only a task may make now and then, else one that moves things on.

@@ -2,6 +2,7 @@
 
 mod backends;
 mod backends_random;
+mod fast_paths;
 mod hooks;
 mod host;
 mod interrupts;
