@@ -20,7 +20,7 @@ use crate::probe::{Context, Effort, Probes, Setting, Slot, TableSlot};
 pub use bench::canary::CanaryReport;
 pub use bench::load::Streaming;
 pub use bench::{BackgroundLoad, Bench, Cache};
-use port::ours::{Fiber, Ours, ThreadSmp, ThreadUp};
+use port::ours::{BackendKind, Fiber, Ours, ThreadSmp, ThreadUp};
 use port::{Placement, Port};
 pub use port::{bare, ours};
 use remarks::Residual;
@@ -33,12 +33,14 @@ const EXECUTIVES: [(&str, &str); 4] = [
     ("thread_smp", "threads on all CPUs"),
     ("pthread_futex", "bare threads on a futex"),
 ];
+/// The first three are this project's.
+const OURS: usize = 3;
 /// Only the first has a row for the longest time between two polls for interrupts.
 const POLLS: usize = 0;
 
-/// The share of the chapter's time that one run samples for: about 230 runs fit, with their set-up and rests.
-const SLICE_SHARE: f64 = 0.003;
-const SLICE_SHARE_QUICK: f64 = 0.0018;
+/// The share of the chapter's time that one run samples for: about 255 runs fit, with their set-up and rests.
+const SLICE_SHARE: f64 = 0.0027;
+const SLICE_SHARE_QUICK: f64 = 0.0016;
 /// The longest slice; after a longer one the kernel would throttle real-time threads before they rest.
 const SLICE_MOST: Nanos = Nanos::from_millis(100);
 /// The share of its own rate that the load must keep while cells are measured.
@@ -68,6 +70,9 @@ pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let (up, up_rows) = add::<M, Ours<ThreadUp>>(&mut probes, &tables, &stand, 1);
     let (smp, smp_rows) = probes.on_two_cpus(|probes| add::<M, Ours<ThreadSmp>>(probes, &tables, &stand, 2));
     let (bare, bare_rows) = add::<M, bare::Bare>(&mut probes, &tables, &stand, 3);
+    add_services::<M, Fiber>(&mut probes, &tables, &stand, 0);
+    add_services::<M, ThreadUp>(&mut probes, &tables, &stand, 1);
+    add_services::<M, ThreadSmp>(&mut probes, &tables, &stand, 2);
     let loaded = BackgroundLoad::Loaded;
     under::<M, Ours<Fiber>>(&mut probes, &stand, fiber.name, loaded, &fiber_rows);
     under::<M, Ours<ThreadUp>>(&mut probes, &stand, up.name, loaded, &up_rows);
@@ -130,6 +135,7 @@ struct Tables {
     latency: [TableSlot; EXECUTIVES.len()],
     rhealstone: [TableSlot; EXECUTIVES.len()],
     thread_metric: [TableSlot; EXECUTIVES.len()],
+    services: [TableSlot; OURS],
 }
 
 impl Tables {
@@ -155,7 +161,12 @@ impl Tables {
             let id = format!("executive.thread_metric.{executive}");
             probes.table(id, format!("Thread-Metric, {name}"), LIMITS)
         });
-        Self { groups: groups.into(), latency, rhealstone, thread_metric }
+        let services = [0, 1, 2].map(|place: usize| {
+            let (executive, name) = EXECUTIVES[place];
+            let id = format!("executive.service.{executive}");
+            probes.table(id, format!("Mutex, select, pipe, broadcast and others, {name}"), LIMITS)
+        });
+        Self { groups: groups.into(), latency, rhealstone, thread_metric, services }
     }
 }
 
@@ -194,27 +205,53 @@ fn add<M: Machine + Clone + Sync + 'static, P: Port>(
             (longest.run)(stand.borrow_mut().under(BackgroundLoad::Idle)?)
         });
     }
-    let suites = [
-        ("rhealstone", tables.rhealstone[executive], Unit::Ns, Vec::from(scenario::components::<P>())),
-        ("thread metric", tables.thread_metric[executive], Unit::PerSecond, Vec::from(scenario::tests::<P>())),
-    ];
-    for (suite, table, unit, components) in suites {
-        for component in components {
-            let what = format!("executive, {name}: {suite} {}", component.segment.replace('_', " "));
-            let stand = Rc::clone(stand);
-            let slot = probes.row(table, component.row::<P>(unit));
-            probes.several(Setting::AsStarted, [slot], move |context| {
-                begin::<M, P>(context, &what);
-                // The run may lengthen the events of rows that this one is not the first of.
-                context.lengthen(&vec![slot; component.place + 1]);
-                let taken = stand.borrow_mut().under(BackgroundLoad::Idle).and_then(|bench| component.take(bench));
-                context.enter(slot, taken);
-            });
-        }
-    }
+    let (rhealstone, thread_metric) = (tables.rhealstone[executive], tables.thread_metric[executive]);
+    add_components::<M, P>(probes, stand, name, "rhealstone", (rhealstone, Unit::Ns), scenario::components::<P>());
+    add_components::<M, P>(
+        probes,
+        stand,
+        name,
+        "thread metric",
+        (thread_metric, Unit::PerSecond),
+        scenario::tests::<P>(),
+    );
     let hot_idle = |scenario: usize, quantity: usize| groups[0].1[scenario][quantity][0][0];
     let residual = Residual { name, split: [0, 1, 2, 3].map(|t| hot_idle(0, t)), sum: hot_idle(1, 0) };
     (residual, groups)
+}
+
+/// Adds rows without variants, and their probes.
+fn add_components<M: Machine + Clone + Sync + 'static, P: Port>(
+    probes: &mut Probes<M>,
+    stand: &Rc<RefCell<Stand>>,
+    name: &str,
+    suite: &str,
+    (table, unit): (TableSlot, Unit),
+    components: impl IntoIterator<Item = scenario::Component>,
+) {
+    for component in components {
+        let what = format!("executive, {name}: {suite} {}", component.segment.replace('_', " "));
+        let stand = Rc::clone(stand);
+        let slot = probes.row(table, component.row::<P>(unit));
+        probes.several(Setting::AsStarted, [slot], move |context| {
+            begin::<M, P>(context, &what);
+            // The run may lengthen the events of rows that this one is not the first of.
+            context.lengthen(&vec![slot; component.place + 1]);
+            let taken = stand.borrow_mut().under(BackgroundLoad::Idle).and_then(|bench| component.take(bench));
+            context.enter(slot, taken);
+        });
+    }
+}
+
+/// Adds the services that only this project's executive has, on one back-end.
+fn add_services<M: Machine + Clone + Sync + 'static, K: BackendKind>(
+    probes: &mut Probes<M>,
+    tables: &Tables,
+    stand: &Rc<RefCell<Stand>>,
+    executive: usize,
+) {
+    let (name, table) = (EXECUTIVES[executive].1, tables.services[executive]);
+    add_components::<M, Ours<K>>(probes, stand, name, "service", (table, Unit::Ns), scenario::services::<K>());
 }
 
 /// The probes of one executive under this load. The load takes long to start, so all executives are measured under it one after
@@ -295,6 +332,6 @@ mod tests {
         let probes = probes::<hairspring_machine::Host>();
         let declared: std::collections::BTreeSet<&str> =
             probes.declaration().tables.iter().flat_map(|table| &table.rows).map(|row| row.id.as_str()).collect();
-        assert_eq!(declared.len(), 4 * (24 + 8 + 12 + 8 + 16 + 4 + 1 + 6 + 8) + 1);
+        assert_eq!(declared.len(), 4 * (24 + 8 + 12 + 8 + 16 + 4 + 1 + 6 + 8) + 1 + 3 * 8);
     }
 }

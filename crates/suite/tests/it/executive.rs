@@ -52,6 +52,9 @@ fn every_cell_has_a_figure_or_a_reason_that_is_no_defect() {
     for id in ["waitwake.sum.hot.idle", "waitwake.roundtrip.hot.idle", "task_switch.hot.idle"] {
         assert!(median(&format!("executive.fiber.{id}")).is_some(), "{id}");
     }
+    for service in ["mutex", "condition", "selector", "byte_pipe", "broadcast", "latest_value", "ticker", "join"] {
+        assert!(median(&format!("executive.service.fiber.{service}")).is_some(), "{service}");
+    }
 }
 
 #[test]
@@ -61,6 +64,7 @@ fn what_an_executive_cannot_do_is_named_so() {
         "executive.thread_smp.waitwake.t2.hot.idle",
         "executive.pthread_futex.mailbox.t1.hot.idle",
         "executive.thread_metric.pthread_futex.memory",
+        "executive.service.thread_smp.condition",
     ] {
         assert!(absent(&HERE, id).reason.starts_with("n/a on "), "{id}: {}", absent(&HERE, id).reason);
     }

@@ -108,7 +108,20 @@ fn priority(urgency: TaskUrgency) -> Priority {
     Priority::new(urgency).unwrap_or(Priority::LOWEST)
 }
 
+impl<'k> OurCalls<'k> {
+    /// For services that other executives lack.
+    #[inline(always)]
+    pub(crate) fn context(&self) -> &'k TaskCtx<'k> {
+        self.0
+    }
+}
+
 impl<K: BackendKind> Ours<K> {
+    /// For services that other executives lack.
+    pub(crate) fn executive(&mut self) -> &mut Executive {
+        &mut self.executive
+    }
+
     /// The source of an interrupt: a write to a pipe if a thread waits for it, a post if the carrier polls.
     fn source() -> Result<(InterruptSource, Option<OurInterrupt>), Absent> {
         if !K::THREADS {

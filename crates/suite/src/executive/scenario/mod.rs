@@ -8,6 +8,7 @@ mod diagrams;
 mod interrupts;
 mod mailbox;
 mod rhealstone;
+mod services;
 mod switching;
 mod thread_metric;
 mod waitwake;
@@ -149,5 +150,6 @@ pub(crate) fn groups<P: Port>() -> [Group; 6] {
 pub use compared::{Compared, Round};
 pub(crate) use interrupts::longest;
 pub(crate) use rhealstone::components;
+pub(crate) use services::services;
 pub(crate) use thread_metric::tests;
 pub(crate) use waitwake::LINKS;

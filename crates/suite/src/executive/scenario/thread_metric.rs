@@ -58,7 +58,7 @@ pub(crate) fn tests<P: Port>() -> [Component; 8] {
 }
 
 /// Operations between two stamps, for fast and for slow executives.
-const QUICK: u64 = 1_000;
+pub(super) const QUICK: u64 = 1_000;
 const SLOW: u64 = 32;
 /// Number of tasks in the scheduling tests.
 pub(super) const TASKS: u64 = 5;
@@ -92,7 +92,7 @@ pub(super) fn takings<P: Port>(bench: &Bench, operations: u64) -> Found {
 }
 
 /// Operations between two stamps.
-fn operations<P: Port>() -> u64 {
+pub(super) fn operations<P: Port>() -> u64 {
     if P::BELOW_STAMPS { QUICK } else { SLOW }
 }
 

@@ -1,0 +1,224 @@
+//! The services that only this project's executive has, each as the time of one use without competition.
+//!
+//! Most are made by a task alone: what the service itself costs, without the switch that *wait/wake* measures. A service that must switch to be one says
+//! so in its row.
+
+use std::hint::black_box;
+
+use hairspring_exec::{Create, Limit, Priority, ResourceProtocol, TaskCtx};
+use hairspring_machine::Nanos;
+use hairspring_sheet::Absent;
+
+use super::thread_metric::{QUICK, operations};
+use super::waitwake::{HIGH, LOW};
+use super::{Component, How};
+use crate::executive::bench::{Bench, Found, Rig, Sampled, proof_comes, sampling};
+use crate::executive::port::ours::{BackendKind, Ours};
+use crate::executive::port::{Ability, Port};
+use crate::probe::spin;
+
+/// Bytes that go through the pipe at a time.
+const PIPED_BYTES: usize = 16;
+/// Uses between two stamps of a service that makes and deletes a task.
+const SPAWNED: u64 = 16;
+
+/// The services: what one use is, and the run.
+pub(crate) fn services<K: BackendKind>() -> [Component; 8] {
+    let service = |segment, label, measures, run| Component { segment, label, measures, how: How::Loop, place: 0, run };
+    [
+        service(
+            "mutex",
+            "mutex",
+            "a task locks a free mutex with inheritance, changes its data, and unlocks it",
+            |bench| found(mutex::<K>(bench)),
+        ),
+        service(
+            "condition",
+            "condition, two switches",
+            "a task notifies a condition for which a more urgent one waits, until that one waits for it again",
+            |bench| match Ours::<K>::unable(Ability::PreemptsCaller) {
+                Some(absent) => Err(absent),
+                None => found(condition::<K>(bench)),
+            },
+        ),
+        service(
+            "selector",
+            "select over two",
+            "a task sends a message to a queue, selects over a pipe and this queue, and takes the message",
+            |bench| found(selector::<K>(bench)),
+        ),
+        service("byte_pipe", "byte pipe", "a task writes 16 bytes into a pipe and reads them", |bench| {
+            found(byte_pipe::<K>(bench))
+        }),
+        service("broadcast", "broadcast", "a task sends a value to one subscriber, and hears it", |bench| {
+            found(broadcast::<K>(bench))
+        }),
+        service(
+            "latest_value",
+            "latest value",
+            "a task sends a value to a broadcast without subscribers, and reads the latest",
+            |bench| found(latest_value::<K>(bench)),
+        ),
+        service(
+            "ticker",
+            "ticker",
+            "a task asks a ticker for a tick that has come already: the call without the wait",
+            |bench| found(ticker::<K>(bench)),
+        ),
+        service(
+            "join",
+            "spawn and join",
+            "a task makes a more urgent one, which ends with a result, takes the result, and deletes it",
+            |bench| found(join::<K>(bench)),
+        ),
+    ]
+}
+
+/// A task's context, by which it ends the run. The calls of the port are those of each back-end, and cannot be told apart here.
+struct Ends<'k>(&'k TaskCtx<'k>);
+
+impl Ends<'_> {
+    async fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+fn found(run: Result<Sampled, Absent>) -> Found {
+    run.map(|taken| taken.series(0))
+}
+
+/// A task alone: uses a service so many times between stamps. Each use says whether it did what it should.
+macro_rules! alone {
+    ($rig:ident, $uses:expr, ($ctx:ident, $number:ident) => $service:expr) => {{
+        let (clock, slice, tray) = $rig.measuring();
+        let uses: u64 = $uses;
+        let task = $rig.port.spawn("A", LOW, async move |calls| {
+            let $ctx = calls.context();
+            let ends = Ends($ctx);
+            sampling!(ends, (clock, slice, tray), samples: 1 => {
+                let mut done = 0;
+                let before = clock.stamp();
+                for $number in 0..uses {
+                    done += u64::from($service);
+                }
+                spin(0, uses);
+                samples.push_mean(done == uses, uses, [clock.ns_since(before)]);
+            });
+        })?;
+        $rig.run(task)
+    }};
+}
+
+fn not_made(error: impl std::fmt::Display) -> Absent {
+    Absent::final_(format!("failed to make an object: {error}"))
+}
+
+fn mutex<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let counter = rig.port.executive().mutex(ResourceProtocol::Inherit, 0_u64).map_err(not_made)?;
+    let mut before = 0;
+    alone!(rig, QUICK, (ctx, _number) => counter.lock(ctx, Limit::Forever).is_ok_and(|mut count| {
+        *count += 1;
+        before += 1;
+        *count == before
+    }))
+}
+
+fn condition<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let condition = rig.port.executive().condition().map_err(not_made)?;
+    let ((board, _), waited) = (rig.share(), condition.clone());
+    let high = rig.port.spawn("H", HIGH, async move |calls| {
+        let (ctx, mut proof) = (calls.context(), 0);
+        let Ok(mut seen) = waited.changes(ctx) else { return };
+        while waited.wait_for_change(ctx, seen, Limit::Forever).is_ok() {
+            seen += 1;
+            proof += 1;
+            board.prove(proof);
+        }
+    })?;
+    rig.port.start(high)?;
+    let ((board, _), (clock, slice, tray)) = (rig.share(), rig.measuring());
+    let uses = operations::<Ours<K>>();
+    let low = rig.port.spawn("L", LOW, async move |calls| {
+        let (ctx, mut proof) = (calls.context(), 0);
+        let ends = Ends(ctx);
+        sampling!(ends, (clock, slice, tray), samples: 1 => {
+            let mut unproven = 0;
+            let before = clock.stamp();
+            for _ in 0..uses {
+                proof += 1;
+                unproven += u64::from(condition.notify_all(ctx).is_err() || board.proof() != proof);
+            }
+            spin(0, uses);
+            samples.push_mean(unproven == 0, uses, [clock.ns_since(before)]);
+            if !proof_comes::<Ours<K>>(calls, &board, proof, &clock).await {
+                break;
+            }
+        });
+    })?;
+    rig.run(low)
+}
+
+fn selector<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let executive = rig.port.executive();
+    let mut selector = executive.selector().map_err(not_made)?;
+    let pipe = executive.byte_pipe(PIPED_BYTES).map_err(not_made)?;
+    let queue = executive.message_queue::<u64>(1).map_err(not_made)?;
+    alone!(rig, QUICK, (ctx, number) => {
+        queue.try_send(ctx, number).is_ok()
+            && selector.wait(ctx, &[&pipe, &queue], Limit::Forever) == Ok(1)
+            && queue.try_receive(ctx) == Ok(number)
+    })
+}
+
+fn byte_pipe<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let pipe = rig.port.executive().byte_pipe(4 * PIPED_BYTES).map_err(not_made)?;
+    alone!(rig, QUICK, (ctx, number) => {
+        let (written, mut read) = ([number as u8; PIPED_BYTES], [0; PIPED_BYTES]);
+        pipe.write(ctx, &written, Limit::NoWait) == Ok(PIPED_BYTES)
+            && pipe.read(ctx, black_box(&mut read), Limit::NoWait) == Ok(PIPED_BYTES)
+            && read == written
+    })
+}
+
+fn broadcast<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let broadcast = rig.port.executive().broadcast::<u64>(4).map_err(not_made)?;
+    let mut heard = broadcast.subscribe(rig.port.executive()).map_err(not_made)?;
+    alone!(rig, QUICK, (ctx, number) => {
+        broadcast.send(ctx, number).is_ok()
+            && heard.next(ctx, Limit::NoWait).is_ok_and(|heard| heard.value == number && heard.missed == 0)
+    })
+}
+
+fn latest_value<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let latest = rig.port.executive().broadcast::<u64>(1).map_err(not_made)?;
+    alone!(rig, QUICK, (ctx, number) => latest.send(ctx, number).is_ok() && latest.latest(ctx) == Some(number))
+}
+
+fn ticker<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let mut ticker = None;
+    let mut before = 0;
+    alone!(rig, QUICK, (ctx, _number) => {
+        // Ticks of a nanosecond have always come.
+        let ticker = ticker.get_or_insert_with(|| ctx.ticker(Nanos::new(1)));
+        ticker.as_mut().is_ok_and(|ticker| ticker.next(ctx).is_ok_and(|tick| {
+            let later = tick.number > before;
+            before = tick.number;
+            later
+        }))
+    })
+}
+
+fn join<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    alone!(rig, SPAWNED, (ctx, number) => {
+        let made = ctx.spawn("J", Priority::HIGHEST, move |_| number);
+        made.is_ok_and(|mut join| join.wait(ctx, Limit::Forever) == Ok(number))
+    })
+}
