@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 mod create;
+mod future;
 mod options;
 mod procedures;
 mod services;
@@ -10,6 +11,7 @@ mod threshold;
 mod ticker;
 
 pub use create::Create;
+pub(crate) use future::Rouse;
 pub use options::{LEAST_STACK_BYTES, TaskOptions};
 pub use procedures::{Expiry, IspCtx, TimerCtx};
 pub use services::{CallSite, Caller, Services, WakeOutcome};

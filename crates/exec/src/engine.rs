@@ -6,9 +6,12 @@
 
 use std::sync::Arc;
 
-use hairspring_exec_core::{By, Call, CallStatus, Ending, Expired, Moment, Observer, Priority, Reply, TaskId, TimerId};
+use hairspring_exec_core::{
+    By, Call, CallStatus, Ending, Expired, Moment, Observer, Priority, Reply, SemaphoreId, TaskId, TimerId,
+};
 use hairspring_machine::Nanos;
 
+use crate::calls::Rouse;
 use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::message::Bytes;
@@ -81,6 +84,12 @@ pub(crate) trait Engine {
     fn is_unwinding(&self, me: TaskId) -> bool;
     /// Ends a run from any thread.
     fn halt(&self) -> Arc<dyn Halt>;
+    /// What wakers of futures share with it.
+    fn rouser(&self) -> Arc<dyn Rouse>;
+    /// The semaphore for which a task waits while it waits for a future. Made when it is asked for first.
+    fn future_line(&self, me: TaskId) -> Result<SemaphoreId, CallStatus>;
+    /// A task begins or ends to wait for a future.
+    fn expect_rouse(&self, begins: bool);
     /// The name of the back-end.
     fn name(&self) -> &'static str;
     /// What other processes may see of it; none in virtual time.

@@ -351,6 +351,18 @@ errors! {
         Cancelled,
     }
 
+    /// Why a wait for a future ended without its output.
+    FutureError {
+        /// The limit passed first. Wait longer, or do without.
+        TimedOut,
+        /// The executive has 65,535 semaphores, and the task needs one. Make fewer.
+        TooMany,
+        /// The task is being killed and waits for nothing any more. Only a destructor can see this.
+        Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
+    }
+
     /// Why no object of a selection became ready.
     SelectError {
         /// The limit passed first. Wait longer, or do without.

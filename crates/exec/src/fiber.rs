@@ -33,6 +33,7 @@ mod deadline;
 mod engine;
 mod fibers;
 mod fpu_control;
+mod futures;
 mod life;
 mod objects;
 mod overflow;

@@ -81,13 +81,18 @@
 //! | [`Broadcast`] | each subscriber | the newest `Copy` values; a slow subscriber is told what it missed |
 //! | [`Mutex`], [`Condition`] | tasks that want the data | data of any `Send` type; the protocols are those of resources |
 //! | [`Pool`] | nobody | buffers that are all made in advance |
-//! | [`Join`] | [`Join::wait`] | the result of a task that [`Create::spawn`] started |
+//! | [`Join`] | [`Join::wait`], or a future | the result of a task that [`Create::spawn`] started |
 //!
 //! [`Selector`] waits for the first of several. Queues, pipes and broadcasts let waiting tasks go in the order of their priority, but do not hand
 //! over: a more urgent task that comes before the other runs takes the message, and the other waits on. To keep other tasks off the CPU for a
 //! moment, take [`TaskCtx::lock_scheduler`] or a preemption [`TaskCtx::threshold`]; to guard data at the same time, reserve a resource with
 //! [`ResourceProtocol::Ceiling`]. [`TaskCtx::cancel_wait`] breaks off another task's wait, whatever it waits for. [`Inspect`] answers questions about tasks and
 //! objects.
+//!
+//! # Async code
+//!
+//! [`TaskCtx::block_on`] lets a task wait for any future, whoever completes it. A [`Join`] is a future, by which code of any executor on any thread
+//! awaits a task.
 //!
 //! # Differences from AMX
 //!
@@ -125,6 +130,7 @@ mod message;
 mod objects;
 pub mod programs;
 mod report;
+mod roused;
 pub mod status;
 mod stopper;
 mod system;

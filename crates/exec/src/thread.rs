@@ -40,6 +40,7 @@
 mod bands;
 mod engine;
 mod entry;
+mod futures;
 mod gate;
 mod interrupts;
 mod kernel;

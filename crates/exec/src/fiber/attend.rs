@@ -71,6 +71,7 @@ impl<M: Carrier> Fibers<M> {
         if arrivals.stop.swap(false, Ordering::Acquire) {
             self.end_run(StopReason::Asked);
         }
+        let roused = self.serve_roused();
         self.arrived.borrow().extend(std::iter::from_fn(|| arrivals.ring.pop()).take(RING_SLOTS));
         let count = self.arrived.borrow().len();
         for number in 0..count {
@@ -80,7 +81,7 @@ impl<M: Carrier> Fibers<M> {
             self.interrupt((word >> 48) as u16, Arrival { at: instant_of(at), count: word & ((1 << 48) - 1) });
         }
         self.arrived.borrow().clear();
-        count > 0
+        count > 0 || roused
     }
 
     /// Reads the clock, serves everything that is due by then, and returns whether anything was. Sets the check for the next deadline.

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, SemaphoreId, TaskId, TimerId};
 use hairspring_machine::Nanos;
 
 use super::carrier::Carrier;
 use super::fibers::{Arrivals, Fibers};
 use super::overflow;
+use crate::calls::Rouse;
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
 use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{InterruptSource, Isp};
@@ -75,6 +76,19 @@ impl<M: Carrier> Engine for Fibers<M> {
 
     fn halt(&self) -> Arc<dyn Halt> {
         Arc::<Arrivals>::clone(&self.arrivals)
+    }
+
+    fn rouser(&self) -> Arc<dyn Rouse> {
+        Arc::<Arrivals>::clone(&self.arrivals)
+    }
+
+    fn future_line(&self, me: TaskId) -> Result<SemaphoreId, CallStatus> {
+        self.line_of(me)
+    }
+
+    fn expect_rouse(&self, begins: bool) {
+        let before = self.expected.get();
+        self.expected.set(if begins { before + 1 } else { before.saturating_sub(1) });
     }
 
     fn name(&self) -> &'static str {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use corosensei::{Coroutine, Yielder};
-use hairspring_exec_core::{Core, Moment, Observer, TaskId, TimerId};
+use hairspring_exec_core::{Core, Moment, Observer, SemaphoreId, TaskId, TimerId};
 use hairspring_machine::{CpuSet, Nanos, Policy};
 
 use super::alarm::Alarm;
@@ -26,6 +26,7 @@ use crate::inspect::TaskUsage;
 use crate::interrupt::{Arrival, Doorbell, Health, Post, RING_SLOTS, Ring, SourceThread};
 use crate::message::Slots;
 use crate::report::{Finish, StopReason};
+use crate::roused::Roused;
 use crate::status::{Answers, SAMPLE_PERIOD, Sample, Sampled, WRITE_PERIOD};
 use crate::stopper::Halt;
 use crate::trace::{Log, Trace};
@@ -61,6 +62,8 @@ pub(super) struct Arrivals {
     pub(super) attention: Arc<Attention>,
     /// A [`Stopper`](crate::Stopper) asks for the end of the run.
     pub(super) stop: AtomicBool,
+    /// Tasks whose futures can go on.
+    pub(super) roused: Roused,
     /// The states of the tasks, for other processes.
     pub(super) answers: Answers,
 }
@@ -141,6 +144,10 @@ pub(crate) struct Fibers<M: Carrier> {
     #[expect(clippy::vec_box, reason = "a procedure runs while others could be attached")]
     pub(super) procedures: CarrierCell<Vec<Box<Procedure<M>>>>,
     pub(super) arrivals: Arc<Arrivals>,
+    /// By the task's index, the semaphore for which it waits while it waits for a future.
+    pub(super) lines: CarrierCell<Vec<Option<SemaphoreId>>>,
+    /// The number of tasks that wait for a future.
+    pub(super) expected: Cell<u32>,
     /// Future interrupts in virtual time, the soonest last.
     pub(super) agenda: CarrierCell<Vec<(Moment, u16)>>,
     /// Whether a call must also serve something else.
@@ -205,11 +212,14 @@ impl<M: Carrier> Fibers<M> {
                 doorbell: Doorbell::new(),
                 attention: Arc::clone(&attention),
                 stop: AtomicBool::new(false),
+                roused: Roused::new(),
                 answers: Answers::default(),
             }),
             attention,
             alarm: CarrierCell::new(None),
             arrived: CarrierCell::new(Vec::with_capacity(RING_SLOTS)),
+            lines: CarrierCell::new(Vec::new()),
+            expected: Cell::new(0),
             agenda: CarrierCell::new(Vec::new()),
             ran_away: Arc::new(Mutex::new(0)),
             keepers: Cell::new(0),
@@ -270,10 +280,10 @@ impl<M: Carrier> Fibers<M> {
         unsafe { &*fiber }
     }
 
-    /// Whether any source could still fire: a descriptor's thread, another handle, a scripted interrupt.
+    /// Whether any source could still fire: a descriptor's thread, another handle, the waker of a future, a scripted interrupt.
     pub(super) fn expects_interrupts(&self) -> bool {
         let attached = !self.procedures.borrow().is_empty();
-        if M::REAL { attached } else { !self.agenda.borrow().is_empty() }
+        if M::REAL { attached || self.expected.get() > 0 } else { !self.agenda.borrow().is_empty() }
     }
 }
 

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, SemaphoreId, TaskId, TimerId};
 use hairspring_machine::{Clock, Host, Machine, Nanos};
 
 use super::parking::ParkingSpot;
 use super::state::{Phase, TimerSeat};
 use super::threads::{Shared, Threads};
+use crate::calls::Rouse;
 use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
 use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{InterruptSource, Isp};
@@ -85,6 +86,20 @@ impl Engine for Threads {
 
     fn halt(&self) -> Arc<dyn Halt> {
         Arc::<Shared>::clone(&self.shared)
+    }
+
+    fn rouser(&self) -> Arc<dyn Rouse> {
+        Arc::<Shared>::clone(&self.shared)
+    }
+
+    fn future_line(&self, me: TaskId) -> Result<SemaphoreId, CallStatus> {
+        self.line_of(me)
+    }
+
+    fn expect_rouse(&self, begins: bool) {
+        let mut state = self.shared.lock.hold();
+        state.expected = if begins { state.expected + 1 } else { state.expected.saturating_sub(1) };
+        self.shared.release(state);
     }
 
     fn name(&self) -> &'static str {

@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use hairspring_exec_core::{By, Call, CallStatus, Core, Expired, Moment, Reply, TaskId, TimerId};
+use hairspring_exec_core::{By, Call, CallStatus, Core, Expired, Moment, Reply, SemaphoreId, TaskId, TimerId};
 use hairspring_machine::{Host, Machine, Policy};
 
 use super::bands::policy_of;
@@ -62,6 +62,10 @@ pub(super) struct State {
     /// A run has begun, and the kernel thread is yet to let the tasks run.
     pub(super) opening: bool,
     pub(super) attached: usize,
+    /// By the task's index, the semaphore for which it waits while it waits for a future.
+    pub(super) lines: Vec<Option<SemaphoreId>>,
+    /// The number of tasks that wait for a future.
+    pub(super) expected: usize,
     pub(super) timers: Vec<TimerSeat>,
     pub(super) log: Option<Log>,
     pub(super) finish: Finish,
@@ -101,6 +105,8 @@ impl State {
             run: 0,
             opening: false,
             attached: 0,
+            lines: Vec::new(),
+            expected: 0,
             timers: Vec::new(),
             log,
             finish: Finish::new(StopReason::Finished),
@@ -245,7 +251,8 @@ impl State {
                     self.pause_slice();
                 }
                 let mirror = &self.core.observer;
-                let hopeless = mirror.runnable == 0 && self.attached == 0 && !self.core.has_deadlines();
+                let expects = self.attached > 0 || self.expected > 0;
+                let hopeless = mirror.runnable == 0 && !expects && !self.core.has_deadlines();
                 if hopeless && !self.serving {
                     self.end_run(if mirror.busy == 0 { StopReason::Finished } else { StopReason::Stuck });
                 }

@@ -3,6 +3,7 @@
 mod backends;
 mod backends_random;
 mod fast_paths;
+mod futures;
 mod hooks;
 mod host;
 mod interrupts;
