@@ -27,12 +27,11 @@ const HOLD: Nanos = Nanos::from_micros(250);
 /// The priority of the thread that fires: the highest.
 const FIRING: u8 = 99;
 /// Events of a cell. Peaks of a distribution are looked for only if there are enough events.
-const ROUNDS: u64 = 100;
-const ROUNDS_QUICK: u64 = 25;
+const ROUNDS: u64 = 48;
+const ROUNDS_QUICK: u64 = 15;
 const ROUNDS_THOROUGH: u64 = 1000;
-/// The number of rounds of the sheet that measure a cell.
-const SHEET_ROUNDS: usize = 5;
-const SHEET_ROUNDS_QUICK: usize = 3;
+/// The number of rounds of the sheet that measure a cell: the least that shows how much a figure varies. These vary by less than 1 %.
+const SHEET_ROUNDS: usize = 3;
 /// Time between two events, beyond the time of all processes: other threads get their turn, and the kernel does not throttle.
 const REST: Nanos = Nanos::from_micros(500);
 /// Time limit of a process to start, and to react.
@@ -53,7 +52,7 @@ fn joined(labels: &[u8], by: &str) -> String {
     labels.iter().map(u8::to_string).collect::<Vec<_>>().join(by)
 }
 
-const LIMITS: &str = "100 events for each cell, 25 at the least effort, 1,000 at the greatest";
+const LIMITS: &str = "48 events for each cell, 15 at the least effort, 1,000 at the greatest";
 
 /// The probes: a cell for each row and lock, the inversions, and a chain alone.
 pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
@@ -129,8 +128,7 @@ fn cell<M: Machine + Clone + Sync + 'static>(
 ) {
     probes.several_on_host(Setting::AsStarted, slots.clone(), move |context, timebase| {
         // Starting the processes takes longer than measuring, so only some rounds of the sheet start them.
-        let sheet_rounds = if context.effort == Effort::Quick { SHEET_ROUNDS_QUICK } else { SHEET_ROUNDS };
-        let in_these = sheet_rounds.min(context.rounds as usize);
+        let in_these = SHEET_ROUNDS.min(context.rounds as usize);
         if context.turns(in_these) == 0 {
             return context.elsewhere(slots);
         }
@@ -411,9 +409,8 @@ mod tests {
 
     #[test]
     fn the_events_of_all_cells_fit_the_time_of_the_chapter() {
-        for (effort, sheet_rounds) in [(Effort::Quick, SHEET_ROUNDS_QUICK), (Effort::Normal, SHEET_ROUNDS)] {
-            let sheet_rounds = sheet_rounds as i64;
-            let each = sheet_rounds * i64::try_from(events(effort, sheet_rounds as u64)).expect("few");
+        for effort in [Effort::Quick, Effort::Normal] {
+            let each = SHEET_ROUNDS as i64 * i64::try_from(events(effort, SHEET_ROUNDS as u64)).expect("few");
             let of = |processes: usize| (needed(processes) + REST) * each;
             let equal: Nanos = ROWS.iter().map(|labels| of(labels.len())).sum();
             let all = (equal + of(3)) * i64::try_from(Protocol::ALL.len()).expect("few") + of(1) * 2;
