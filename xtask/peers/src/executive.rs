@@ -8,6 +8,7 @@ mod goals;
 pub(crate) mod memory;
 mod meter;
 mod mq;
+mod number;
 mod periodic;
 mod posix;
 mod rounds;

@@ -14,9 +14,11 @@ use std::task::{Poll, Waker};
 
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::{
-    Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency, not_compared,
+    Ability, Calls, Message, Placement, Port, RunOutcome, TaskUrgency, not_compared,
 };
 use hairspring_time::{Host, Nanos, Policy, RealTime};
+
+use super::number::{Never, Number};
 
 /// Most tasks and most semaphores of a cell.
 const SEATS: usize = 64;
@@ -126,30 +128,6 @@ pub(crate) struct AsyncCalls<D> {
     seats: Rc<Seats>,
     me: usize,
     driver: PhantomData<D>,
-}
-
-/// The number of a task, mailbox or semaphore.
-#[derive(Clone, Copy)]
-pub(crate) struct Number(usize);
-
-/// There are no interrupts.
-#[derive(Clone)]
-pub(crate) enum Never {}
-
-impl InterruptTrigger for Never {
-    fn fire(&self) {
-        match *self {}
-    }
-}
-
-impl<D: Driver> InterruptCalls<Asynchronous<D>> for Never {
-    fn wake(&self, _task: Number) {
-        match *self {}
-    }
-
-    fn give(&self, _semaphore: Number) {
-        match *self {}
-    }
 }
 
 impl<D: Driver> Asynchronous<D> {

@@ -13,11 +13,11 @@ use std::time::Duration;
 use hairspring_machine::{CpuSet, Host, Instant, Machine, Nanos, Policy, Refused};
 use hairspring_sheet::Absent;
 use hairspring_suite::executive::port::{
-    Ability, Calls, InterruptCalls, InterruptTrigger, Message, Placement, Port, RunOutcome, TaskUrgency, at_once,
-    not_compared,
+    Ability, Calls, Message, Placement, Port, RunOutcome, TaskUrgency, at_once, not_compared,
 };
 use hairspring_time::RealTime;
 
+use super::number::{Never, Number};
 use super::posix::{Queue, Semaphore};
 
 /// Most tasks and most semaphores of a cell.
@@ -54,30 +54,6 @@ pub(crate) struct Mq {
 pub(crate) struct MqCalls<'k> {
     shared: &'k Shared,
     me: usize,
-}
-
-/// The number of a task, mailbox or semaphore.
-#[derive(Clone, Copy)]
-pub(crate) struct Number(usize);
-
-/// There are no interrupts.
-#[derive(Clone)]
-pub(crate) enum Never {}
-
-impl InterruptTrigger for Never {
-    fn fire(&self) {
-        match *self {}
-    }
-}
-
-impl InterruptCalls<Mq> for Never {
-    fn wake(&self, _task: Number) {
-        match *self {}
-    }
-
-    fn give(&self, _semaphore: Number) {
-        match *self {}
-    }
 }
 
 /// What unwinds a task at the end of a run.
