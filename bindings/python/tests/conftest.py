@@ -1,6 +1,7 @@
 """What several tests need."""
 
 import os
+import warnings
 
 import pytest
 
@@ -12,3 +13,11 @@ def command():
     if not command:
         pytest.skip("HAIRSPRING_COMMAND does not name the command hairspring")
     return command
+
+
+@pytest.fixture
+def no_other_warning():
+    """A warning that a test does not expect is an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield

@@ -19,15 +19,9 @@ from hairspring import BlockError, Gap, GapError, Section, open_recording
 from test_recording import CARD, data_of, journal, killed, written
 
 numpy = pytest.importorskip("numpy")
+pytestmark = pytest.mark.usefixtures("no_other_warning")
 
 RATE = {"frames": 1_000_000, "seconds": 1}
-
-
-@pytest.fixture(autouse=True)
-def no_other_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def rows_of(frames, channels=3):

@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 import time
-import warnings
 
 import pytest
 
@@ -22,6 +21,7 @@ import hairspring
 from hairspring import Gap, open_recording
 
 numpy = pytest.importorskip("numpy")
+pytestmark = pytest.mark.usefixtures("no_other_warning")
 
 ID = "0123456789abcdef0123456789abcdef"
 CAUSES = ["buffer_full", "served_late", "overwritten", "source", "write_failed", "damaged", "resumed"]
@@ -115,13 +115,6 @@ def opened_with_warning(*arguments, **named):
     assert len(caught) == 1 and caught[0].filename == __file__
     assert not recording.is_in_order and recording.faults and recording.state != "complete"
     return recording
-
-
-@pytest.fixture(autouse=True)
-def no_other_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
 
 
 def test_samples_are_a_memory_map_with_the_gaps_beside_it(tmp_path):
