@@ -17,13 +17,11 @@ mod tap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use hairspring_machine::Nanos;
-
 use crate::gap::Gap;
 use crate::memory::Memory;
 use crate::notifier::Notifier;
 use crate::page::{ClockPage, PageFacts, RingPage};
-use crate::units::{ByteRate, Bytes};
+use crate::units::Bytes;
 use crate::{End, OnOverrun};
 
 pub(crate) use cursors::CursorWords;
@@ -74,11 +72,6 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// How long until it overruns if nothing is taken out any more; `None` if nothing comes in.
-    pub fn time_to_overrun(&self, rate: ByteRate) -> Option<Nanos> {
-        rate.time_for(Bytes(self.capacity.0.saturating_sub(self.now.0)))
-    }
-
     /// Fill in thousandths.
     pub fn promille(&self) -> u64 {
         (u128::from(self.now.0) * 1000 / u128::from(self.capacity.0.max(1))) as u64

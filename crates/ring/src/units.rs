@@ -220,11 +220,6 @@ impl SampleRate {
         let (by, of) = (by / divisor, of / divisor);
         Self::new(self.frames.checked_mul(by)?, self.seconds.checked_mul(of)?)
     }
-
-    /// The rate with every `count` frames taken as one.
-    pub fn divided_by(self, count: u64) -> Option<Self> {
-        Self::new(self.frames, self.seconds.checked_mul(count)?)
-    }
 }
 
 fn greatest_common_divisor(a: u64, b: u64) -> u64 {

@@ -65,11 +65,6 @@ pub fn median(samples: &[f64]) -> f64 {
     sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The median of the medians of some rounds.
-pub fn median_of_medians<'r>(rounds: impl IntoIterator<Item = &'r [f64]>) -> f64 {
-    median(&rounds.into_iter().map(median).collect::<Vec<_>>())
-}
-
 /// Pseudo-random numbers, the same in every run (xorshift64).
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -177,6 +172,5 @@ mod tests {
             assert_eq!(figure.median, Some(median(&samples)), "{samples:?}");
         }
         assert!(median(&[]).is_nan());
-        assert_eq!(median_of_medians([&[1.0, 2.0, 90.0][..], &[3.0], &[5.0, 5.0]]), 3.0);
     }
 }

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::AtomicBool;
 
+use hairspring_machine::Nanos;
+
 use super::*;
 use crate::gap::GapCause;
 use crate::memory::Pages;

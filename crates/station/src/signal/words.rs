@@ -186,7 +186,7 @@ mod loom_checks {
     }
 
     #[test]
-    fn events_of_several_are_told_apart() {
+    fn events_of_several_senders_are_distinguished() {
         explore(&[PLACES / 2, PLACES / 2]);
     }
 }

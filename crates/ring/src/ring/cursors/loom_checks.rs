@@ -62,19 +62,31 @@ fn explore(producer: fn(&Ring), other: fn(&Ring)) {
 /// Bytes that go through the ring: it goes round once and begins again.
 const BYTES: u64 = 4;
 
+/// A producer of all bytes. While there is no room for a byte it calls `make_room`, and waits for the other if that is to no avail.
+fn produce(ring: &Ring, make_room: fn(&Ring, u64) -> bool) {
+    for position in 0..BYTES {
+        while ring.cursors.tail() + CAPACITY == position {
+            if !make_room(ring, position) {
+                thread::yield_now();
+            }
+        }
+        let tail = ring.cursors.tail();
+        ring.cursors.announce(position + 1);
+        ring.write(position);
+        assert!(tail <= ring.cursors.tail(), "the tail moved back");
+        ring.cursors.publish(position + 1);
+    }
+}
+
+/// Under `overwrite` a producer never waits. What finds no room and cannot evict would be lost there; here it is tried again.
+fn evict(ring: &Ring, position: u64) -> bool {
+    ring.cursors.evict(position - CAPACITY + 1)
+}
+
 #[test]
 fn every_byte_is_handed_over_once_and_never_touched_by_both() {
     explore(
-        |ring| {
-            for position in 0..BYTES {
-                while ring.cursors.tail() + CAPACITY == position {
-                    thread::yield_now();
-                }
-                ring.cursors.announce(position + 1);
-                ring.write(position);
-                ring.cursors.publish(position + 1);
-            }
-        },
+        |ring| produce(ring, |_, _| false),
         |ring| {
             let mut next = 0;
             while next < BYTES {
@@ -94,19 +106,7 @@ fn every_byte_is_handed_over_once_and_never_touched_by_both() {
 #[test]
 fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
     explore(
-        |ring| {
-            for position in 0..BYTES {
-                // A producer never waits: what finds no room and cannot evict would be lost here, so it is tried again.
-                while ring.cursors.tail() + CAPACITY == position {
-                    if !ring.cursors.evict(position - CAPACITY + 1) {
-                        thread::yield_now();
-                    }
-                }
-                ring.cursors.announce(position + 1);
-                ring.write(position);
-                ring.cursors.publish(position + 1);
-            }
-        },
+        |ring| produce(ring, evict),
         |ring| {
             let mut next = 0;
             for _ in 0..2 {
@@ -129,20 +129,7 @@ fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
 #[test]
 fn what_was_evicted_is_never_given_back_a_second_time() {
     explore(
-        |ring| {
-            for position in 0..BYTES {
-                while ring.cursors.tail() + CAPACITY == position {
-                    if !ring.cursors.evict(position - CAPACITY + 1) {
-                        thread::yield_now();
-                    }
-                }
-                let tail = ring.cursors.tail();
-                ring.cursors.announce(position + 1);
-                ring.write(position);
-                assert!(tail <= ring.cursors.tail(), "the tail moved back");
-                ring.cursors.publish(position + 1);
-            }
-        },
+        |ring| produce(ring, evict),
         |ring| {
             for _ in 0..2 {
                 let tail = ring.cursors.tail();
