@@ -88,7 +88,7 @@ BODY(holds_off)
     IS(HS_OK, hs_exec_scheduler_lock());
     IS(HS_OK, hs_exec_task_start(middle));
     note('g');
-    IS(HS_OK, hs_exec_delay_ns(5 * MS));
+    IS(HS_OK, hs_exec_delay_ns(50 * MS));
     note('h');
     // It returns with the scheduler locked.
 }
