@@ -17,6 +17,7 @@
 mod bill;
 mod parts;
 mod tools;
+mod trial;
 mod wheels;
 mod windows;
 

@@ -27,7 +27,7 @@ mod readme;
 pub(crate) mod setup;
 mod shapes;
 mod steps;
-mod windows;
+pub(crate) mod windows;
 
 use std::time::{Duration, Instant};
 

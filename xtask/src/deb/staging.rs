@@ -185,8 +185,11 @@ impl<'a> Staging<'a> {
             "find . -type f ! -path './DEBIAN/*' -printf '%P\\0' | LC_ALL=C sort -z | xargs -0 md5sum > DEBIAN/md5sums",
         )?;
         in_tree("find . -type d -exec chmod 0755 {} +")?;
-        let size = in_tree("du -k -s --apparent-size --exclude=DEBIAN .")?;
-        let size = size.split_whitespace().next().unwrap_or("0").to_owned();
+        // As dpkg-gencontrol counts: the size of a folder depends on the file system, so each counts as 1 KiB.
+        let size = in_tree(
+            "find . -path ./DEBIAN -prune -o -type f -printf '%s\\n' -o -printf '1\\n' | awk '{n += int(($1 + 1023) / 1024)} END {print n}'",
+        )?;
+        let size = size.trim();
         let architecture = if package.is_for_all { "all" } else { &self.architecture };
         let control = format!(
             "Package: {name}\nSource: hairspring\nVersion: {}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\nInstalled-Size: {size}\n\
@@ -201,7 +204,9 @@ impl<'a> Staging<'a> {
         self.write(package.name, "DEBIAN/control", control.as_bytes(), 0o644)?;
         let file = self.folder.join(format!("{name}_{}_{architecture}.deb", version()));
         let mut build = Command::new("dpkg-deb");
-        build.env("SOURCE_DATE_EPOCH", self.epoch.to_string()).args(["--root-owner-group", "-Zxz", "--build"]);
+        // One thread: with more, the compressed bytes depend on the number of CPUs and on the memory.
+        build.env("SOURCE_DATE_EPOCH", self.epoch.to_string());
+        build.args(["--root-owner-group", "--threads-max=1", "-Zxz", "--build"]);
         library::run(build.arg(&tree).arg(&file))?;
         Ok(file)
     }

@@ -36,7 +36,9 @@ pub(super) fn debian(making: &Making) -> Result<(), String> {
     let built = making.target().join("release");
     let book = match Need::Book.missing(making.workspace) {
         Some(missing) => Err(missing.to_string()),
-        None => library::run(&mut book::build(making.workspace)).map(|_| book::folder(making.workspace)),
+        // The list of pages for search engines has a date.
+        None => library::run(book::build(making.workspace).env("SOURCE_DATE_EPOCH", making.epoch.to_string()))
+            .map(|_| book::folder(making.workspace)),
     };
     let ingredients = Ingredients {
         command: built.join("hairspring"),

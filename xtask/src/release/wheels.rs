@@ -13,6 +13,9 @@ struct Wheel {
     platform: &'static str,
 }
 
+/// The words before auditwheel's verdict.
+const VERDICT: &str = "is consistent with the following platform tag:";
+
 /// The first is the one for the Debian package, too.
 const WHEELS: [Wheel; 4] = [
     Wheel { target: "x86_64-unknown-linux-gnu", platform: "manylinux_2_28" },
@@ -84,15 +87,16 @@ fn suits(file: &Path, said: &str) -> Result<(), String> {
     let platform = WHEELS.iter().map(|wheel| wheel.platform).find(|platform| name.contains(*platform));
     let platform = platform.ok_or_else(|| format!("read the platform of {name}"))?;
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_older = |(start, least): (&str, u32)| {
-        let rest = said.split(start).skip(1);
-        rest.filter_map(|rest| rest.split('_').next()?.parse::<u32>().ok()).any(|minor| minor <= least)
-    };
-    let limit = match platform {
-        "manylinux_2_28" => ("manylinux_2_", 28),
-        _ => ("musllinux_1_", 2),
-    };
-    if is_older(limit) { Ok(()) } else { Err(format!("make {name} for {platform}: auditwheel says {said}")) }
+    // auditwheel also names older platforms, and what is in the way of each: only its verdict counts.
+    let verdict = said.split_once(VERDICT).and_then(|(_, rest)| rest.split('"').nth(1));
+    let verdict = verdict.ok_or_else(|| format!("find the platform of {name} in what auditwheel says: {said}"))?;
+    let (family, newest) = platform.rsplit_once('_').unwrap_or((platform, "0"));
+    let minor = verdict.strip_prefix(family).and_then(|rest| rest.strip_prefix('_')?.split('_').next());
+    let number = |text: &str| text.parse::<u32>().ok();
+    match (minor.and_then(number), number(newest)) {
+        (Some(needs), Some(newest)) if needs <= newest => Ok(()),
+        _ => Err(format!("make {name} for {platform}: auditwheel says that it needs {verdict}")),
+    }
 }
 
 #[cfg(test)]
@@ -102,12 +106,17 @@ mod tests {
     #[test]
     fn a_wheel_suits_its_platform_only_if_it_needs_nothing_newer() {
         let wheel = Path::new("hairspring-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl");
-        let said = "is consistent\nwith the following platform tag:\n\"manylinux_2_17_x86_64\".";
-        assert_eq!(suits(wheel, said), Ok(()));
-        assert!(suits(wheel, "platform tag: \"manylinux_2_36_x86_64\"").is_err());
-        assert!(suits(wheel, "platform tag: \"linux_x86_64\"").is_err());
+        let said = |tag: &str| format!("the wheel is consistent\nwith the following platform tag:\n\"{tag}\".\n");
+        assert_eq!(suits(wheel, &said("manylinux_2_17_x86_64")), Ok(()));
+        assert_eq!(suits(wheel, &said("manylinux_2_28_x86_64")), Ok(()));
+        assert!(suits(wheel, &said("linux_x86_64")).is_err() && suits(wheel, "nothing").is_err());
         let musl = Path::new("hairspring-0.1.0-cp310-abi3-musllinux_1_2_x86_64.whl");
-        assert_eq!(suits(musl, "\"musllinux_1_2_x86_64\""), Ok(()));
-        assert!(suits(musl, "\"manylinux_2_17_x86_64\"").is_err());
+        assert_eq!(suits(musl, &said("musllinux_1_2_x86_64")), Ok(()));
+        assert!(suits(musl, &said("manylinux_2_17_x86_64")).is_err());
+        // Symptom: a wheel that needs a newer glibc passed. Cause: an older platform, named in an advice, was taken for the verdict.
+        let advice =
+            "In order to achieve the tag platform tag\n\"manylinux_2_17_x86_64\" these dependencies must go: libx.so";
+        let refused = suits(wheel, &(said("manylinux_2_36_x86_64") + advice));
+        assert!(refused.is_err_and(|why| why.contains("needs manylinux_2_36_x86_64")));
     }
 }

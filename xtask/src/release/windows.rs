@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Making, parts, tools};
+use super::{Making, parts, tools, trial};
 use crate::library;
 use crate::test::needs;
 
@@ -61,6 +61,7 @@ pub(super) fn archive(making: &Making) -> Result<(), String> {
         let text = text.replace("@SONAME@", &library::soname()).replace('\n', ending);
         fs::write(folder.join(to), text).map_err(|error| format!("write {to}: {error}"))?;
     }
+    trial::run(making, &folder)?;
     parts::licences(making, &folder.join("licences"), &["hairspring-cli", "hairspring-c"], TARGET)?;
     let mut zip = Command::new("python3");
     zip.args(["-c", ZIP]).arg(making.out.join(format!("{name}.zip"))).arg(&folder).arg(making.epoch.to_string());

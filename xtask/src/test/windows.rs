@@ -13,7 +13,7 @@ mod command;
 mod vba;
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::aarch64::{self, Compiler};
@@ -24,8 +24,8 @@ use crate::workspace::Workspace;
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
 const PACKAGES: [&str; 2] = ["hairspring-cli", "hairspring-c"];
-const LINKER: &str = "x86_64-w64-mingw32-gcc";
-const OBJDUMP: &str = "x86_64-w64-mingw32-objdump";
+pub(crate) const LINKER: &str = "x86_64-w64-mingw32-gcc";
+pub(crate) const OBJDUMP: &str = "x86_64-w64-mingw32-objdump";
 const HEADER: &str = "crates/c/include/hairspring.h";
 /// Debian packages that it needs beside the compiler.
 pub(crate) const DEBIAN: [&str; 2] = ["gcc-mingw-w64-x86-64-win32", "wine64"];
@@ -47,7 +47,7 @@ pub(crate) fn has_sources(workspace: &Workspace) -> bool {
     ["usr/bin/rustc", "usr/lib/rustlib/src/rust/library/Cargo.lock"].iter().all(|file| root.join(file).is_file())
 }
 
-fn wine() -> Option<PathBuf> {
+pub(crate) fn wine() -> Option<PathBuf> {
     // Debian's package for 64 bits installs it outside PATH.
     let hidden = PathBuf::from("/usr/lib/wine/wine64");
     ["wine64", "wine"].into_iter().find_map(needs::in_path).or_else(|| hidden.is_file().then_some(hidden))
@@ -69,11 +69,8 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     }
     let Some(wine) = wine() else { return Tally::fail(name, "Wine has vanished", "") };
     let prefix = folder.join("prefix");
-    let ready = std::fs::create_dir_all(&prefix)
-        // Wine looks at this before it fills a prefix.
-        .and_then(|()| std::fs::write(prefix.join(".update-timestamp"), "disable\n"));
-    if let Err(error) = ready {
-        return Tally::fail(name, format!("make {}: {error}", prefix.display()), "");
+    if let Err(why) = make_prefix(&prefix) {
+        return Tally::fail(name, why, "");
     }
     let place =
         Place { context, wine, prefix, programs: aarch64::target_folder(context.workspace).join(TARGET).join("debug") };
@@ -85,6 +82,34 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     note(&mut tally, name, client(&place));
     tally.add(vba::check(&place, name));
     tally
+}
+
+/// Makes an empty prefix for Wine.
+pub(crate) fn make_prefix(prefix: &Path) -> Result<(), String> {
+    let ready = std::fs::create_dir_all(prefix)
+        // Wine looks at this before it fills a prefix.
+        .and_then(|()| std::fs::write(prefix.join(".update-timestamp"), "disable\n"));
+    ready.map_err(|error| format!("make {}: {error}", prefix.display()))
+}
+
+/// A program in this folder under Wine, with this prefix; a client finds the command beside it.
+pub(crate) fn under_wine(wine: &Path, prefix: &Path, programs: &Path, program: &str) -> Command {
+    let mut command = Command::new(wine);
+    command.arg(program).current_dir(programs);
+    command
+        .env("WINEPREFIX", prefix)
+        .env("WINEBOOTSTRAPMODE", "1")
+        .env("WINEDEBUG", "-all")
+        .env("HAIRSPRING", r".\hairspring.exe");
+    command
+}
+
+/// The compiler's command for the library that this Wine lacks, into a folder of programs.
+pub(crate) fn compile_stub(workspace: &Workspace, programs: &Path) -> Command {
+    let mut compile = Command::new(LINKER);
+    compile.args(["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-o"]).arg(programs.join("bcryptprimitives.dll"));
+    compile.arg(source("bcryptprimitives.c")).arg("-ladvapi32").current_dir(&workspace.root);
+    compile
 }
 
 /// Counts one check; returns whether it passed.
@@ -113,17 +138,13 @@ fn build(context: &Context) -> Result<(), (String, String)> {
     done("cargo build", &context.run("windows build", cargo))
 }
 
-fn source(name: &str) -> String {
+/// A file of this step, from the root of the repository.
+pub(crate) fn source(name: &str) -> String {
     format!("xtask/src/test/windows/{name}")
 }
 
 fn stub(place: &Place) -> Result<(), (String, String)> {
-    let mut compile = Command::new(LINKER);
-    compile
-        .args(["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-o"])
-        .arg(place.programs.join("bcryptprimitives.dll"));
-    compile.arg(source("bcryptprimitives.c")).arg("-ladvapi32").current_dir(&place.context.workspace.root);
-    done(LINKER, &place.context.run("windows stub", &mut compile))
+    done(LINKER, &place.context.run("windows stub", &mut compile_stub(place.context.workspace, &place.programs)))
 }
 
 /// Runs a program in C with the DLL, which counts and names its own failures.
@@ -148,13 +169,8 @@ fn on_the_dll(place: &Place, program: &str, source: &str) -> Result<(), (String,
 impl Place<'_> {
     /// Runs a program under Wine in its folder.
     fn run<S: AsRef<OsStr>>(&self, program: &str, arguments: impl IntoIterator<Item = S>) -> Ended {
-        let mut command = Command::new(&self.wine);
-        command.arg(program).args(arguments).current_dir(&self.programs);
-        command
-            .env("WINEPREFIX", &self.prefix)
-            .env("WINEBOOTSTRAPMODE", "1")
-            .env("WINEDEBUG", "-all")
-            .env("HAIRSPRING", r".\hairspring.exe");
+        let mut command = under_wine(&self.wine, &self.prefix, &self.programs, program);
+        command.args(arguments);
         let words: Vec<String> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         self.context.run(&format!("wine {}", words.join(" ")), &mut command)
     }
