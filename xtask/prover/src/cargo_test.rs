@@ -106,7 +106,7 @@ fn judge(command: &mut Command) -> Verdict {
 }
 
 /// A figure that a test printed. libtest may have printed the beginning of the line.
-fn figure(line: &str) -> Option<(&str, Value)> {
+pub(crate) fn figure(line: &str) -> Option<(&str, Value)> {
     let (_, rest) = line.split_once("figure: ")?;
     let (name, value) = rest.split_once(": ")?;
     Some((name, serde_json::from_str(value).unwrap_or_else(|_| json!(value))))

@@ -1,60 +1,104 @@
-//! The fuzz targets, each for a while: coverage-guided inputs to every parser, with the nightly toolchain
-//! and `cargo fuzz`.
+//! The fuzz targets in turns, until all together have tried so many inputs: coverage-guided inputs to every parser, with the nightly
+//! toolchain and `cargo fuzz`.
 //!
-//! Each target has two figures: how many inputs it got, and how many edges of its code they reached. The corpus stays under the target
-//! directory, so a later run begins with what an earlier one found.
+//! Each target has its turn of the same length, so fast parsers get more inputs than slow ones. Its figures are the inputs that it tried,
+//! and how many edges of the instrumented code they reached, of how many. What was reached is kept after each turn ([`Tally`]), so a run that was
+//! ended goes on. The corpus stays under the target directory, and later turns begin with what earlier ones found.
 
-use std::path::Path;
+mod tally;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
 
 use super::{NOT_RUN, Verdict};
+use tally::{Fuzzed, Tally};
 
 /// Where the targets are, in the workspace.
 const FOLDER: &str = "fuzz";
+/// Where they are built, with corpora and the tally.
+const BUILD: &str = "target/fuzz";
 /// Long enough for some dozen records, or a topology.
 const LONGEST_INPUT: u32 = 4096;
+/// An input that takes longer has found a loop.
+const INPUT_LIMIT_S: u32 = 60;
 
-/// What a target came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fuzzed {
+#[derive(clap::Args)]
+pub(crate) struct Terms {
+    /// How many inputs, of all targets together
+    #[arg(long, default_value_t = 100_000_000)]
     inputs: u64,
-    /// Edges of the code that inputs reached.
-    edges: u64,
+    /// The length of a target's turn, in seconds
+    #[arg(long, default_value_t = 60)]
+    turn: u32,
+    /// For how long at most, in seconds; another run goes on from there
+    #[arg(long, default_value_t = 14_000)]
+    seconds: u64,
+    /// Go on with the inputs that an earlier run of the same code has tried
+    #[arg(long)]
+    resume: bool,
+    /// Only these targets
+    #[arg(long, value_name = "TARGET")]
+    only: Vec<String>,
 }
 
-/// Fuzzes each target for so many seconds; only these targets if some are named.
-pub(crate) fn prove(seconds: u32, only: &[String]) -> Verdict {
-    let mut figures = Map::new();
+/// Fuzzes in turns until the inputs are tried or the time is over.
+pub(crate) fn prove(terms: &Terms) -> Verdict {
     if let Err(why) = tool() {
-        figures.insert(NOT_RUN.to_owned(), json!(why));
-        return Verdict { passed: false, figures };
+        return Verdict::not_run(why);
     }
-    let targets = match targets(only) {
-        Ok(targets) => targets,
+    let mut figures = Map::new();
+    match turns(terms, &mut figures) {
+        Ok(true) => Verdict { passed: true, figures },
+        Ok(false) => {
+            let why = "as a whole: fewer inputs than planned were tried; --resume goes on";
+            figures.insert(NOT_RUN.to_owned(), json!(why));
+            Verdict { passed: false, figures }
+        }
         Err(why) => {
             figures.insert("defect".to_owned(), json!(why));
-            return Verdict { passed: false, figures };
-        }
-    };
-    let (mut passed, mut inputs) = (true, 0);
-    for target in &targets {
-        match fuzz(target, seconds) {
-            Ok(fuzzed) => {
-                inputs += fuzzed.inputs;
-                figures.insert(format!("{target}: inputs"), json!(fuzzed.inputs));
-                figures.insert(format!("{target}: edges reached"), json!(fuzzed.edges));
-            }
-            Err(why) => {
-                passed = false;
-                figures.insert(format!("{target}: defect"), json!(why));
-            }
+            Verdict { passed: false, figures }
         }
     }
-    figures.insert("inputs in all".to_owned(), json!(inputs));
+}
+
+/// Gives each target its turns; `Ok(true)` when all inputs were tried.
+fn turns(terms: &Terms, figures: &mut Map<String, serde_json::Value>) -> Result<bool, String> {
+    // The build counts, too.
+    let begun = Instant::now();
+    let targets = targets(&terms.only)?;
+    let folder = std::env::current_dir().map_err(|error| format!("find the workspace: {error}"))?;
+    let build = folder.join(BUILD);
+    let programs = compile(&build, &targets)?;
+    let mut tally = Tally::open(&build, terms.resume)?;
+    let turn = Duration::from_secs(u64::from(terms.turn));
+    let mut outcome = Ok(());
+    'all: while tally.inputs(&targets) < terms.inputs {
+        for target in &targets {
+            if begun.elapsed() + turn > Duration::from_secs(terms.seconds) {
+                break 'all;
+            }
+            match fuzz(&folder, &programs, target, terms.turn) {
+                Ok(fuzzed) => tally.add(target, fuzzed)?,
+                Err(why) => {
+                    outcome = Err(format!("{target}: {why}"));
+                    break 'all;
+                }
+            }
+            println!("fuzz: {} of {} inputs, {target} last", tally.inputs(&targets), terms.inputs);
+        }
+    }
+    for target in &targets {
+        let of = tally.of(target);
+        figures.insert(format!("{target}: inputs"), json!(of.inputs));
+        figures.insert(format!("{target}: edges reached"), json!(format!("{} of {}", of.edges, of.instrumented)));
+    }
+    figures.insert("inputs in all".to_owned(), json!(tally.inputs(&targets)));
+    figures.insert("inputs planned".to_owned(), json!(terms.inputs));
     figures.insert("targets".to_owned(), json!(targets.len()));
-    Verdict { passed, figures }
+    outcome.map(|()| tally.inputs(&targets) >= terms.inputs)
 }
 
 /// Whether the nightly toolchain and `cargo fuzz` are there.
@@ -87,22 +131,37 @@ fn targets(only: &[String]) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// What a target came to, if no input did harm.
-fn fuzz(target: &str, seconds: u32) -> Result<Fuzzed, String> {
-    let folder = std::env::current_dir().map_err(|error| error.to_string())?;
-    let build = folder.join("target/fuzz");
+/// Builds the targets, and returns the folder of their programs.
+fn compile(build: &Path, targets: &[String]) -> Result<PathBuf, String> {
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    for target in targets {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly", "cargo", "fuzz", "build", "--fuzz-dir", FOLDER, "--target", &triple]);
+        let output = command.arg("--target-dir").arg(build).arg(target).output();
+        let output = output.map_err(|error| format!("run cargo fuzz: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("build {target}: {}", failure(&String::from_utf8_lossy(&output.stderr))));
+        }
+    }
+    Ok(build.join(triple).join("release"))
+}
+
+/// What a turn of a target came to, if no input did harm.
+fn fuzz(folder: &Path, programs: &Path, target: &str, seconds: u32) -> Result<Fuzzed, String> {
+    let build = folder.join(BUILD);
     let corpus = build.join("corpus").join(target);
     std::fs::create_dir_all(&corpus).map_err(|error| format!("make {}: {error}", corpus.display()))?;
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly", "cargo", "fuzz", "run", "--fuzz-dir", FOLDER]);
-    command.arg("--target-dir").arg(&build).arg(target).arg(&corpus);
+    let mut command = Command::new(programs.join(target));
     // The seed inputs, if there are any.
     let seeds = folder.join(FOLDER).join("seeds").join(target);
-    command.args(seeds.is_dir().then_some(seeds)).arg("--");
-    // Long inputs from the beginning: a minute is too short to grow to them.
+    command.arg(&corpus).args(seeds.is_dir().then_some(seeds));
+    // Long inputs from the beginning: a turn is too short to grow to them.
     command.arg(format!("-max_total_time={seconds}")).arg(format!("-max_len={LONGEST_INPUT}")).arg("-len_control=0");
+    command.arg(format!("-timeout={INPUT_LIMIT_S}"));
     command.arg(format!("-artifact_prefix={}/{target}-", build.display()));
-    let output = command.output().map_err(|error| format!("run cargo fuzz: {error}"))?;
+    // As `cargo fuzz run` sets it.
+    command.env("ASAN_OPTIONS", "detect_odr_violation=0");
+    let output = command.output().map_err(|error| format!("run {target}: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         return Err(failure(&said));
@@ -110,22 +169,29 @@ fn fuzz(target: &str, seconds: u32) -> Result<Fuzzed, String> {
     fuzzed(&said).ok_or_else(|| "it does not say how many inputs it tried".to_owned())
 }
 
-/// The most useful line: where and why the target panicked, or else the last line.
+/// The most useful line: where and why the target panicked, or else the last line; and the file of the input.
 fn failure(said: &str) -> String {
     let mut lines = said.lines();
-    match lines.find(|line| line.contains("panicked at") || line.starts_with("error") || line.contains("ERROR: ")) {
+    let is_first = |line: &&str| line.contains("panicked at") || line.starts_with("error") || line.contains("ERROR: ");
+    let what = match lines.find(is_first) {
         Some(where_to) => format!("{where_to} {}", lines.next().unwrap_or_default()),
         None => said.lines().last().unwrap_or("nothing was said").to_owned(),
+    };
+    match said.split_once("Test unit written to ").and_then(|(_, rest)| rest.lines().next()) {
+        Some(file) => format!("{what}; the input is {file}"),
+        None => what,
     }
 }
 
-/// The numbers in `Done 12345 runs in 61 second(s)` and in the last `cov: 678`.
+/// The numbers in `(900 inline 8-bit counters)`, in `Done 12345 runs in 61 second(s)`, and in the last `cov: 678`.
 fn fuzzed(said: &str) -> Option<Fuzzed> {
     let line = said.lines().rev().find_map(|line| line.strip_prefix("Done "))?;
     let inputs = line.split_whitespace().next()?.parse().ok().filter(|runs| *runs > 0)?;
     let covered = said.lines().rev().find_map(|line| line.split_once("cov: "))?.1;
     let edges = covered.split_whitespace().next()?.parse().ok()?;
-    Some(Fuzzed { inputs, edges })
+    let counters = said.lines().find_map(|line| line.split_once(" inline 8-bit counters)"))?.0;
+    let instrumented = counters.rsplit('(').next()?.trim().parse().ok()?;
+    Some(Fuzzed { inputs, edges, instrumented })
 }
 
 #[cfg(test)]
@@ -134,15 +200,18 @@ mod tests {
 
     #[test]
     fn inputs_and_edges_are_read() {
-        let said = "#2\tINITED cov: 3 ft: 4\n#8\tpulse  cov: 678 ft: 900 corp: 5\nDone 12345 runs in 61 second(s)\n";
-        assert_eq!(fuzzed(said), Some(Fuzzed { inputs: 12_345, edges: 678 }));
+        let said = "INFO: Loaded 1 modules   (900 inline 8-bit counters): 900 [0x5, 0x9), \n#2\tINITED cov: 3 ft: 4\n\
+                    #8\tpulse  cov: 678 ft: 900 corp: 5\nDone 12345 runs in 61 second(s)\n";
+        assert_eq!(fuzzed(said), Some(Fuzzed { inputs: 12_345, edges: 678, instrumented: 900 }));
         assert_eq!((fuzzed("Done 0 runs in 1 second(s)"), fuzzed("error: no such command")), (None, None));
     }
 
     #[test]
-    fn the_place_of_a_panic_is_told() {
+    fn the_place_of_a_panic_and_its_input_are_told() {
         let said = "INFO: Seed: 1\nthread 'x' panicked at crates/a.rs:3:4:\nindex out of bounds\nSUMMARY: libFuzzer\n";
         assert_eq!(failure(said), "thread 'x' panicked at crates/a.rs:3:4: index out of bounds");
+        let kept = format!("{said}artifact_prefix='/t/'; Test unit written to /t/crash-1\nBase64: aa\n");
+        assert!(failure(&kept).ends_with("out of bounds; the input is /t/crash-1"));
         assert_eq!(
             failure("==1==ERROR: AddressSanitizer: heap-use\nmore"),
             "==1==ERROR: AddressSanitizer: heap-use more"

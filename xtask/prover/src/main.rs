@@ -10,6 +10,7 @@
 #![expect(clippy::print_stdout, reason = "the verdict is the program's output")]
 
 mod agreement;
+mod archive;
 mod blind_spots;
 mod calibration;
 mod cargo_test;
@@ -216,6 +217,12 @@ enum Proof {
     },
     /// Each way to install works as README.md says
     Installs,
+    /// An archive of many sheets is small and fast
+    Archive {
+        /// How many sheets
+        #[arg(long, default_value_t = 10_000)]
+        sheets: u64,
+    },
     /// Each crate compiles out of its package
     Crates,
     /// Licences, sources and advisories of all crates
@@ -283,14 +290,7 @@ enum Proof {
         parts: Vec<String>,
     },
     /// No input makes a parser panic or contradict itself
-    Fuzz {
-        /// How long for each target
-        #[arg(long, default_value_t = 60)]
-        seconds: u32,
-        /// Only these targets
-        #[arg(long, value_name = "TARGET")]
-        only: Vec<String>,
-    },
+    Fuzz(fuzz::Terms),
 }
 
 /// The tests of ring, source, record and play with threads or raw memory.
@@ -374,6 +374,7 @@ fn main() -> ExitCode {
         Proof::Lab => lab::prove(),
         Proof::Exposures { count, time } => exposures::prove(count, time),
         Proof::Installs => installs::prove(),
+        Proof::Archive { sheets } => archive::prove(sheets),
         Proof::Crates => distribution::prove_crates(),
         Proof::Deny => distribution::prove_deny(),
         Proof::Release { parts } => distribution::prove_release(&parts),
@@ -391,7 +392,7 @@ fn main() -> ExitCode {
         Proof::MutantsSample { mutants, seed, seconds, parts } => {
             mutants::sample::prove(mutants, seed, seconds, &parts)
         }
-        Proof::Fuzz { seconds, only } => fuzz::prove(seconds, &only),
+        Proof::Fuzz(terms) => fuzz::prove(&terms),
         Proof::StreamSanitizers => cargo_test::sanitize(STREAM_CRATES, STREAM_TESTS),
         Proof::ExecutiveSanitizers => cargo_test::sanitize(&["hairspring-exec"], EXECUTIVE_TESTS),
     };
