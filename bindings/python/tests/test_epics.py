@@ -17,7 +17,7 @@ pytest.importorskip("p4p")
 from p4p.client.thread import Context, Disconnected, RemoteError  # noqa: E402
 
 from hairspring.epics import values  # noqa: E402
-from hairspring.epics.bridge import ALARM_WINDOW_S, Bridge  # noqa: E402
+from hairspring.epics.bridge import ALARM_WINDOW_S, Bridge, limit_alarm  # noqa: E402
 from hairspring.epics.main import conf  # noqa: E402
 from hairspring.epics.server import Service  # noqa: E402
 from hairspring.station import LATENCY_EDGES_NS, Refused, Station  # noqa: E402
@@ -42,6 +42,7 @@ VARIABLES = [
     variable("Late", "late", "counter"),
     variable("Rate", "events", "rate", unit="Hz"),
     variable("LatMed", "median_ns", "latency", unit="ns"),
+    variable("LatP99", "p99_ns", "latency", unit="ns", alarm={"minor": 20_000, "major": 100_000, "hysteresis": 2_000}),
     variable("LatHist", "histogram", "histogram"),
     variable("LastCycle", "cycle", "number"),
     variable("Width-SP", "width", "number", "set", unit="ns", least=5_000, most=90_000),
@@ -162,6 +163,20 @@ def test_alarms_rise_with_counters_and_end_after_their_window():
     assert fault["State"][:2] == [4, values.Alarm(values.MAJOR, values.FROM_DEVICE, "it broke")]
 
 
+def test_a_latency_has_the_alarm_of_its_limits_and_keeps_it_within_the_hysteresis():
+    posted, seen = Posted(), []
+    for number, p99_ns in enumerate([None, 19_999, 20_000, 18_001, 18_000, 100_000, 98_001, 98_000, 17_000]):
+        _, all_of_it = posted.step(state(number + 1, events=number + 1, unit={"p99_ns": p99_ns, "missed": number}))
+        seen.append(all_of_it["LatP99"][1].severity)
+        # Of its limits alone: events that were missed are no alarm of a latency.
+        assert all_of_it["LatP99"][0] == (values.UNKNOWN if p99_ns is None else p99_ns)
+    minor, major = values.MINOR, values.MAJOR
+    assert seen == [0, 0, minor, minor, 0, major, major, minor, 0]
+    one_limit = {"minor": None, "major": 100, "hysteresis": 0}
+    assert limit_alarm(one_limit, 99, 0).severity == 0
+    assert limit_alarm(one_limit, 100, 0) == values.Alarm(major, values.FROM_RECORD, "at least 100 ns")
+
+
 def test_a_silent_station_is_invalid_once_and_a_new_run_begins_anew():
     posted = Posted()
     posted.step(state(events=9, unit={"missed": 3}))
@@ -191,6 +206,10 @@ def test_clients_get_types_units_limits_and_stamps_that_are_exact(served):
     assert hist.getID() == "epics:nt/NTHistogram:1.0" and len(hist["ranges"]) == len(hist["value"]) + 1
     assert hist["value"][0] == 1 and list(hist["ranges"][:3]) == [0, 100, 200]
     assert (width["value"], width["control.limitHigh"], width["display.units"]) == (10_000, 90_000, "ns")
+    p99, median = context.get(["T:LatP99", "T:LatMed"], timeout=PATIENCE)
+    fields = ("active", "highWarningLimit", "highAlarmLimit", "highWarningSeverity", "highAlarmSeverity", "hysteresis")
+    assert [p99[f"valueAlarm.{field}"] for field in fields] == [True, 20_000, 100_000, values.MINOR, values.MAJOR, 2000.0]
+    assert not median["valueAlarm.active"]
     assert enable.getID() == "epics:nt/NTEnum:1.0" and list(enable["value.choices"]) == ["Off", "On"]
     table = context.get("T:Units", timeout=PATIENCE)
     assert table.getID() == "epics:nt/NTTable:1.0" and list(table["value.Unit"]) == ["shutter"]
@@ -321,6 +340,7 @@ class Live:
             f'[source.beat]\nfrom = "timer:5ms"\n[device.board]\ndriver = "virtual:{folder}/board"\n'
             '[unit.shutter]\non = "beat"\ndevice = "board"\ndo = { pulse = { line = 3, width = "10us" } }\n'
             'settable = { enable = true, width = { least = "5us", most = "90us" } }\n'
+            'alarm = { minor = "500ms", major = "1s" }\n'
         )
         self.station = self.serve()
         self.bridge = self.start_bridge()
@@ -376,6 +396,7 @@ def test_a_station_is_seen_set_and_missed_when_it_dies_and_a_restarted_bridge_is
         stamp = later["timeStamp"]
         assert abs(stamp["secondsPastEpoch"] - time.time()) < 60 and later["alarm.severity"] != values.INVALID
         assert context.get("LAB:State", timeout=PATIENCE)["value.index"] == 1
+        assert context.get("LAB:shutter:LatMax", timeout=PATIENCE)["valueAlarm.highAlarmLimit"] == 1_000_000_000
 
         context.put("LAB:shutter:Width-SP", {"value": 20_000}, timeout=PATIENCE)
         eventually(lambda: context.get("LAB:shutter:Width-RB", timeout=PATIENCE)["value"] == 20_000)

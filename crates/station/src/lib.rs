@@ -26,6 +26,6 @@ pub use event::{Event, Stamped};
 pub use property::{Property, PropertyLimits, PropertyValues, PutError, UnitControl};
 pub use signal::{Poller, Signal, Sleeper};
 pub use source::EventSource;
-pub use station::{Act, DeviceSettings, PublishSettings, Station, UnitSettings, file, restore, run};
+pub use station::{Act, DeviceSettings, LatencyAlarm, PublishSettings, Station, UnitSettings, file, restore, run};
 pub use stop::Stop;
 pub use unit::{Action, Activation, Counts, SchedulingUnit, StageLog, Stages};

@@ -77,6 +77,20 @@ pub struct UnitSettings {
     pub enabled: bool,
     /// What may be set while it runs, and between which values.
     pub settable: Vec<PropertyLimits>,
+    /// From which latencies on control systems raise an alarm.
+    pub alarm: Option<LatencyAlarm>,
+}
+
+/// The latencies of a unit, from the event to the end of its last access, that are alarms in control systems. The station itself does nothing
+/// with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyAlarm {
+    /// From here on the alarm is minor.
+    pub minor: Option<Nanos>,
+    /// From here on the alarm is major.
+    pub major: Option<Nanos>,
+    /// So far below its limit an alarm ends. It is shorter than each limit.
+    pub hysteresis: Nanos,
 }
 
 impl UnitSettings {

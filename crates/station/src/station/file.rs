@@ -34,6 +34,7 @@ use toml::Spanned;
 use super::{Act, DeviceSettings, PublishSettings, Station, UnitSettings};
 use crate::source::EventSourceDescription;
 
+mod alarm;
 mod settable;
 
 /// A station has at most so many units: each is a thread.
@@ -150,6 +151,8 @@ struct Unit {
     enable: Option<bool>,
     #[serde(default)]
     settable: Option<Spanned<Settable>>,
+    #[serde(default)]
+    alarm: Option<Spanned<alarm::Alarm>>,
 }
 
 /// What of a unit can be set.
@@ -351,6 +354,7 @@ fn settings(name: &str, unit: &Unit, file: &Front, devices: &[&String]) -> Resul
         late_after: unit.late_after.as_ref().map(|Span(span)| *span),
         enabled: unit.enable.unwrap_or(true),
         settable: Vec::new(),
+        alarm: unit.alarm.as_ref().map(alarm::limits).transpose()?,
     };
     if let Some(settable) = &unit.settable {
         settings.settable = settable::limits(settable.get_ref(), &settings, &settable.span())?;

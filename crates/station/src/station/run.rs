@@ -395,6 +395,7 @@ mod tests {
             late_after: None,
             enabled: true,
             settable: Vec::new(),
+            alarm: None,
         };
         let (unit, _log) = SchedulingUnit::new(Box::new(timer), Box::new(action), None, &timebase, 8);
         let ((placed, _in_place), (go, told_to_go)) = (channel(), channel());

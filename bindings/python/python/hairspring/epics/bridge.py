@@ -36,6 +36,15 @@ class _Recent:
         return now < self._until.get(name, float("-inf"))
 
 
+def limit_alarm(limits: dict[str, Any], value: int, severity: int) -> Alarm:
+    """The alarm of a value by its limits, if its alarm so far has this severity: an alarm ends only below its limit less the hysteresis."""
+    for name, reached in (("major", MAJOR), ("minor", MINOR)):
+        limit = limits[name]
+        if limit is not None and value >= (limit - limits["hysteresis"] + 1 if severity >= reached else limit):
+            return Alarm(reached, FROM_RECORD, f"at least {limit} ns")
+    return Alarm()
+
+
 class Bridge:
     """Posts the variables of a description whenever the station's state has changed.
 
@@ -55,6 +64,7 @@ class Bridge:
         self._recent = _Recent()
         self._rates: dict[int, tuple[int, int, float]] = {}
         self._slow_ns: dict[str, int] = {}
+        self._by_limits: dict[str, int] = {}
         self._run: Optional[int] = None
 
     def step(self) -> bool:
@@ -120,9 +130,13 @@ class Bridge:
         else:
             value = UNKNOWN if unit[key] is None else unit[key]
             last = self._posted.get(variable["name"])
+            alarm = alarm if key in _ALARMS else Alarm()
+            if variable.get("alarm") is not None:
+                alarm = limit_alarm(variable["alarm"], value, self._by_limits.get(variable["name"], 0))
+                self._by_limits[variable["name"]] = alarm.severity
             if kind == "latency" and last is not None and last[1] == alarm and abs(value - last[0]) <= DEAD_BAND * abs(last[0]):
                 return
-            self._change(variable, value, alarm if key in _ALARMS else Alarm(), stamp)
+            self._change(variable, value, alarm, stamp)
 
     def _rate(self, index: int, at_ns: int, events: int) -> Optional[float]:
         begun = self._rates.get(index)

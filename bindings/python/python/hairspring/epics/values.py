@@ -106,8 +106,19 @@ def first(variable: dict[str, Any], ranges: list[int]) -> Value:
         for group in ("display", "control"):
             value[f"{group}.limitLow"], value[f"{group}.limitHigh"] = variable["least"], variable["most"]
         value["control.minStep"] = 1
+    if variable.get("alarm") is not None:
+        _limit(value, variable["alarm"])
     value["value"] = 0 if kind == "rate" or kind == "counter" else UNKNOWN
     return value
+
+
+def _limit(value: Value, limits: dict[str, Any]) -> None:
+    """The limits from which on the value is an alarm. A limit that there is not has the severity 0."""
+    value["valueAlarm.active"] = True
+    for field, name, severity in (("highWarning", "minor", MINOR), ("highAlarm", "major", MAJOR)):
+        if limits[name] is not None:
+            value[f"valueAlarm.{field}Limit"], value[f"valueAlarm.{field}Severity"] = limits[name], severity
+    value["valueAlarm.hysteresis"] = limits["hysteresis"]
 
 
 def update(variable: dict[str, Any], value: Any, alarm_: Alarm, stamp: Optional[Stamp]) -> Value:

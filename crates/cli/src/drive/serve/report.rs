@@ -76,6 +76,11 @@ fn unit_json(station: &Station, unit: &UnitSettings) -> Value {
         "priority": unit.priority,
         "cpu": unit.cpu.map(|cpu| cpu.0),
         "late_after_ns": unit.late_after.map(Nanos::count),
+        "alarm": unit.alarm.map(|alarm| json!({
+            "minor_ns": alarm.minor.map(Nanos::count),
+            "major_ns": alarm.major.map(Nanos::count),
+            "hysteresis_ns": alarm.hysteresis.count(),
+        })),
         "enabled": unit.enabled,
         "settable": unit.settable.iter().map(|limits| json!({
             "property": limits.property.name(), "least": limits.least, "most": limits.most,

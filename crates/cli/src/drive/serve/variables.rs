@@ -1,8 +1,9 @@
 //! [`Variable`]: each value that a published station has for control systems, with its name, unit and limits. The EPICS bridge and the
 //! screen are made from this one table.
 
+use hairspring_machine::Nanos;
 use hairspring_station::publish::Phase;
-use hairspring_station::{Property, Station};
+use hairspring_station::{LatencyAlarm, Property, Station};
 use serde_json::{Value, json};
 
 /// What a variable is for.
@@ -46,6 +47,8 @@ pub(super) struct Variable {
     pub(super) measure: &'static str,
     pub(super) description: &'static str,
     pub(super) limits: Option<(i64, i64)>,
+    /// From which values on it is an alarm.
+    pub(super) alarm: Option<LatencyAlarm>,
 }
 
 type Row = (&'static str, &'static str, Kind, &'static str, &'static str);
@@ -95,7 +98,10 @@ pub(super) fn variables(station: &Station) -> Result<Vec<Variable>, String> {
             return Err(format!("the units {name} and {} would have the same variables: rename one", unit.name));
         }
         let at = Some((index, unit.name.as_str()));
-        all.extend(OF_UNIT.into_iter().map(|row| state(row, at)));
+        all.extend(OF_UNIT.into_iter().map(|row| {
+            let is_latency = row.2 == Kind::Latency;
+            Variable { alarm: unit.alarm.filter(|_| is_latency), ..state(row, at) }
+        }));
         for limits in &unit.settable {
             let (stem, description) = match limits.property {
                 Property::Enable => ("Enable", "Whether the unit acts"),
@@ -113,6 +119,7 @@ pub(super) fn variables(station: &Station) -> Result<Vec<Variable>, String> {
                     measure: limits.property.unit(),
                     description,
                     limits: Some((limits.least, limits.most)),
+                    alarm: None,
                 });
             }
         }
@@ -127,7 +134,7 @@ pub(super) fn variables(station: &Station) -> Result<Vec<Variable>, String> {
 fn state((field, key, kind, measure, description): Row, unit: Option<(usize, &str)>) -> Variable {
     let suffix = unit.map_or_else(|| field.to_owned(), |(_, name)| format!("{}:{field}", plain(name)));
     let unit = unit.map(|(index, name)| (index, name.to_owned()));
-    Variable { suffix, unit, key, kind, role: Role::State, measure, description, limits: None }
+    Variable { suffix, unit, key, kind, role: Role::State, measure, description, limits: None, alarm: None }
 }
 
 /// How names begin: as the station's file says, or with the name that it is published under.
@@ -179,5 +186,10 @@ fn variable_json(variable: &Variable) -> Value {
         "least": variable.limits.map(|(least, _)| least),
         "most": variable.limits.map(|(_, most)| most),
         "choices": choices,
+        "alarm": variable.alarm.map(|alarm| json!({
+            "minor": alarm.minor.map(Nanos::count),
+            "major": alarm.major.map(Nanos::count),
+            "hysteresis": alarm.hysteresis.count(),
+        })),
     })
 }

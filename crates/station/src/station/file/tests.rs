@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::property::{Property, PropertyLimits};
+use crate::station::LatencyAlarm;
 
 const GOOD: &str = r#"
 [source.tick]
@@ -145,6 +146,28 @@ fn what_is_settable_and_published_is_read_with_its_limits() {
     assert_eq!(shutter.property_values().0, [0, 500_000, 10_000, 0]);
     assert_eq!(station.publish.prefix.as_deref(), Some("LAB:SHUTTER:"));
     assert_eq!(station.publish.accounts, Some(vec!["ann".to_owned()]));
+}
+
+#[test]
+fn latencies_that_are_alarms_are_read_and_what_makes_no_sense_is_refused() {
+    let with = |alarm: &str| {
+        read(&GOOD.replacen("late_after = \"500us\"\n", &format!("late_after = \"500us\"\nalarm = {alarm}\n"), 1))
+    };
+    let station = with("{ minor = \"20us\", major = \"100us\", hysteresis = \"2us\" }");
+    let (minor, major) = (Some(Nanos::from_micros(20)), Some(Nanos::from_micros(100)));
+    let read = station.unwrap_or_else(|error| panic!("{error}")).units[0].alarm;
+    assert_eq!(read, Some(LatencyAlarm { minor, major, hysteresis: Nanos::from_micros(2) }));
+    let one = with("{ major = \"100us\" }").unwrap_or_else(|error| panic!("{error}")).units[0].alarm;
+    assert_eq!(one, Some(LatencyAlarm { minor: None, major, hysteresis: Nanos::ZERO }));
+    for (alarm, hint) in [
+        ("{ hysteresis = \"1us\" }", "an alarm needs a limit"),
+        ("{ minor = \"20us\", major = \"20us\" }", "minor must be less than major"),
+        ("{ major = \"20us\", hysteresis = \"20us\" }", "the hysteresis must be shorter"),
+        ("{ loud = true }", "unknown field `loud`"),
+    ] {
+        let error = with(alarm).expect_err(alarm);
+        assert!(error.what.contains(hint) && error.line == 20, "{alarm}: {error}");
+    }
 }
 
 /// What a unit cannot have is a mistake at its place.
