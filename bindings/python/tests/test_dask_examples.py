@@ -87,3 +87,12 @@ def test_two_processes_find_what_the_threads_find(base):
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         for name, arguments in [("power_spectrum", []), ("find_triggers", ["1500"])]:
             assert says(name, *arguments, cluster.scheduler_address) == says(name, *arguments) != ""
+
+
+def test_one_worker_and_two_are_timed_in_turns(base):
+    pytest.importorskip("distributed")
+    line = [sys.executable, str(EXAMPLES / "two_workers.py"), str(base), "1"]
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=240)
+    assert ended.returncode == 0, ended.stderr
+    said = [dict(part.split("=") for part in line.split()) for line in ended.stdout.splitlines()]
+    assert [turn["workers"] for turn in said[:-1]] == ["1", "2", "2", "1"] and float(said[-1]["ratio"]) > 0, ended.stdout
