@@ -9,6 +9,7 @@
 //! named; they keep their results, so a run that was ended goes on where it stopped.
 
 mod conditions;
+mod distribution;
 mod laws;
 mod mutants;
 
@@ -67,7 +68,7 @@ const GROUPS: [Group; 8] = [
     Group { name: "culprits", proofs: CULPRITS, in_whole_run: true },
     Group { name: "settings", proofs: SETTINGS, in_whole_run: true },
     Group { name: "comparisons", proofs: COMPARISONS, in_whole_run: false },
-    Group { name: "distribution", proofs: DISTRIBUTION, in_whole_run: false },
+    Group { name: "distribution", proofs: distribution::PROOFS, in_whole_run: false },
     Group { name: "fuzzing", proofs: FUZZING, in_whole_run: false },
     Group { name: "mutants", proofs: mutants::PROOFS, in_whole_run: false },
 ];
@@ -159,39 +160,6 @@ const SETTINGS: &[Proof] = &[
         claim: "`hairspring doctor` finds unasked that idle states limit event to action, and makes it at least three times as fast, within 3 minutes.",
         command: &["doctor"],
         limit_s: 240,
-    },
-];
-
-/// What strangers install. Each builds everything anew with link-time optimisation, so only when they are named.
-const DISTRIBUTION: &[Proof] = &[
-    Proof {
-        name: "crates",
-        claim: "Each crate that can be published compiles out of its own package.",
-        command: &["crates"],
-        limit_s: 3600,
-    },
-    Proof {
-        name: "packages",
-        claim: "The Debian packages have no error of lintian and are installed, used and purged in a clean system without a trace. The source \
-                distribution for Python builds a wheel from what it holds, outside of the repository and without a network; in an environment that has \
-                nothing else it works and imports no extra.",
-        command: &["packages"],
-        limit_s: 3600,
-    },
-    Proof {
-        name: "release",
-        claim: "Two releases, made one after the other out of copies of the commit in folders of different names, are equal byte for byte, and no part is \
-                left out.",
-        command: &["release"],
-        limit_s: 4 * 3600,
-    },
-    Proof {
-        name: "deny",
-        claim: "All crates have licences and sources that deny.toml accepts, and none is banned there. None of them has an \
-                advisory, by the newest list that can be fetched here, whose date the figure says; where there is no list at all, that check is \
-                counted as skipped.",
-        command: &["deny"],
-        limit_s: 600,
     },
 ];
 

@@ -152,7 +152,19 @@ struct Unit {
     #[serde(default)]
     settable: Option<Spanned<Settable>>,
     #[serde(default)]
-    alarm: Option<Spanned<alarm::Alarm>>,
+    alarm: Option<Spanned<Alarm>>,
+}
+
+/// From which latencies of a unit on there is an alarm.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Alarm {
+    #[serde(default)]
+    minor: Option<Span>,
+    #[serde(default)]
+    major: Option<Span>,
+    #[serde(default)]
+    hysteresis: Option<Span>,
 }
 
 /// What of a unit can be set.

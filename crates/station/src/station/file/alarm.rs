@@ -3,20 +3,8 @@
 use hairspring_machine::Nanos;
 use toml::Spanned;
 
-use super::{Span, Wrong};
+use super::{Alarm, Span, Wrong};
 use crate::station::LatencyAlarm;
-
-/// What the file says of a unit's alarms.
-#[derive(serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Alarm {
-    #[serde(default)]
-    minor: Option<Span>,
-    #[serde(default)]
-    major: Option<Span>,
-    #[serde(default)]
-    hysteresis: Option<Span>,
-}
 
 /// The limits.
 ///
