@@ -106,7 +106,9 @@ impl Threads {
 }
 
 impl Shared {
-    /// Releases the lock and issues all nudges that any thread owes.
+    /// Releases the lock and issues all nudges that any thread owes. For the executive's own threads: a thread of another CPU that only looks
+    /// at the state and owes nothing drops its guard instead. If it issued a nudge that another thread is about to issue, it would take the
+    /// sleeper out of the kernel's queue; the other's wake would find nobody, and its task would go on before the more urgent one.
     #[inline]
     pub(super) fn release<'s>(&'s self, mut state: Held<'s, State>) {
         loop {

@@ -66,7 +66,8 @@ impl Threads {
             state.core.observer.awake(RUNNER_PLACE);
             let closed = state.phase == Phase::Closed;
             place.forbid();
-            self.shared.release(state);
+            // Not `release`: see there.
+            drop(state);
             if closed {
                 return;
             }

@@ -32,7 +32,8 @@ impl Sampled for Shared {
             copied[count] = (index, seat.stack);
             count += 1;
         }
-        self.release(state);
+        // Not `release`: see there.
+        drop(state);
         // The rest asks the kernel about threads, one by one, without the lock.
         let turn = (at.as_nanos() / SAMPLE_PERIOD.count().unsigned_abs()) as usize % count.max(1);
         for (place, &(index, stack)) in copied[..count].iter().enumerate() {

@@ -1,9 +1,11 @@
 //! Nudges that are owed: issued by the next thread that leaves the kernel.
 
-use hairspring_exec_core::{By, Call, CallStatus};
+use hairspring_exec_core::{By, Call, CallStatus, TaskState};
 
+use super::super::mirror::RUNNER_PLACE;
 use super::*;
 use crate::calls::Limit;
+use crate::status::{Sample, Sampled};
 
 /// Waits, in little steps, until something is so; false if it never is.
 fn comes(mut so: impl FnMut() -> bool) -> bool {
@@ -89,4 +91,46 @@ fn the_most_urgent_is_nudged_first_and_none_is_forgotten() {
     let finish = threads.run(LIMIT);
     assert_eq!(*order.lock().expect("no panic"), (0..20).rev().collect::<Vec<_>>());
     clean(&threads, &finish);
+}
+
+/// Symptom: now and then a call that woke a more urgent task returned before that task had run. Cause: a thread of another CPU took the lock for a
+/// look, issued the nudge of an earlier call, and so took the sleeper out of the kernel's queue. The caller's own wake found nobody, and the other one's
+/// took microseconds to arrive.
+#[test]
+fn one_who_only_looks_issues_no_nudge_of_others() {
+    let threads = up();
+    let woken = Count::default();
+    let ran = woken.clone();
+    let high = start(&threads, "high", 10, move |ctx| {
+        while ctx.wait(Limit::Forever).is_ok() {
+            ran.add();
+        }
+    });
+    // Something that could still happen keeps the run alive.
+    threads.shared.lock.hold().attached = 1;
+    std::thread::scope(|scope| {
+        let running = Threads { shared: Arc::clone(&threads.shared), own: None, owner: false };
+        let run = scope.spawn(move || running.run(LIMIT));
+        let waits = || threads.shared.lock.hold().core.look(high).is_some_and(|look| look.state == TaskState::Waiting);
+        assert!(comes(waits), "it waits");
+        let owed = {
+            let mut state = threads.shared.lock.hold();
+            let call = Call::Wake { task: high };
+            let reply = state.apply(By::Outside, call);
+            state.conclude(None, &call, reply);
+            state.nudges()
+        };
+        threads.shared.sample(&mut Sample::default());
+        // The thread that waits for the end of the run looks, too.
+        let runner = threads.shared.places.at(RUNNER_PLACE);
+        runner.allow();
+        runner.nudge(0);
+        assert!(comes(|| !runner.may_run()), "it has looked, and sleeps again");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!(woken.get(), 0, "a thread that owes nothing has issued a nudge");
+        owed.issue(&threads.shared.places);
+        assert!(comes(|| woken.get() == 1), "the one who owed it has issued it");
+        threads.stop(By::Outside);
+        run.join().expect("the run ends");
+    });
 }
