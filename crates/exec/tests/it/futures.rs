@@ -238,7 +238,9 @@ fn a_waker_outlives_its_task_its_run_and_its_executive() {
             let _ = ctx.block_on(taken.arrives(), FOREVER);
         });
         // It gets the CPU when the other waits, so the run ends in the middle of the wait.
-        let stops = executive.task("stops", priority(20), |ctx| ctx.stop());
+        let stops = executive.task("stops", priority(20), |ctx| {
+            ctx.stop();
+        });
         for task in [task, stops] {
             executive.trigger(task.expect("few objects")).expect("it is idle");
         }
