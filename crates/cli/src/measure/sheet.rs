@@ -24,7 +24,7 @@ use crate::placement::Measuring;
 pub(crate) const PAGE: Page = Page {
     name: "sheet",
     examples: &[
-        Example { does: "Measure everything except devices and disks; takes about 75 s", line: "hairspring sheet" },
+        Example { does: "Measure everything except devices and disks; takes about 65 s", line: "hairspring sheet" },
         Example {
             does: "Measure only the clocks, and keep the figures",
             line: "hairspring sheet --quick --only clocks --out before.json",
