@@ -40,7 +40,8 @@ impl Roused {
         if let Some(word) = piece.and_then(|piece| piece.get(place / WORD_BITS)) {
             // Both Release pair with the Acquire in `take`: what made the future go on is visible to the task.
             word.fetch_or(1 << (place % WORD_BITS), Ordering::Release);
-            self.any.store(1, Ordering::Release);
+            // A swap and no store: a store would end the release sequence of another adder, whose bit the carrier could then miss.
+            self.any.swap(1, Ordering::Release);
         }
     }
 
