@@ -24,7 +24,7 @@ impl Threads {
     }
 
     /// Takes the lock for a call. A killed task unwinds instead. A suspended task waits here until it is resumed, so that it calls only
-    /// when it may run.
+    /// when it may run; and a task waits for a more urgent one whose wake is on its way.
     #[inline]
     pub(super) fn enter(&self, by: By) -> Held<'_, State> {
         self.enter_for(by, false)
@@ -43,12 +43,14 @@ impl Threads {
             }
             let mut state = self.shared.lock.hold();
             state.core.observer.awake(number);
-            if place.may_run() {
-                state.judge(me);
-                return state;
+            if !place.may_run() {
+                self.shared.release(state);
+                place.park();
+                continue;
             }
+            let Some(first) = state.judge(me) else { return state };
             self.shared.release(state);
-            place.park();
+            self.shared.places.at(first).wait_for_answer();
         }
     }
 
@@ -80,6 +82,7 @@ impl Threads {
             _ => None,
         };
         state.conclude(me, call, reply);
+        let urgency = me.and_then(|me| state.urgency_of(me));
         let lower_later = state.settle(me, Some(call));
         let to_the_end = match (call, me) {
             // A run with another pending start begins again behind tasks of equal priority.
@@ -93,7 +96,8 @@ impl Threads {
             self.shared.release_from_outside(state);
             return;
         }
-        self.shared.release(state);
+        // A thread that is to be lowered is not less urgent yet.
+        self.shared.release_for(state, urgency.filter(|_| !lower_later));
         if lower_later {
             let mut state = self.shared.lock.hold();
             state.settle(None, Some(call));
@@ -110,11 +114,20 @@ impl Shared {
     /// at the state and owes nothing drops its guard instead. If it issued a nudge that another thread is about to issue, it would take the
     /// sleeper out of the kernel's queue; the other's wake would find nobody, and its task would go on before the more urgent one.
     #[inline]
-    pub(super) fn release<'s>(&'s self, mut state: Held<'s, State>) {
+    pub(super) fn release<'s>(&'s self, state: Held<'s, State>) {
+        self.release_for(state, None);
+    }
+
+    /// Like [`release`](Self::release), for a task of this urgency: returns when more urgent ones have run.
+    #[inline]
+    fn release_for<'s>(&'s self, mut state: Held<'s, State>, urgency: Option<u8>) {
         loop {
             let nudges = state.nudges();
             drop(state);
             nudges.issue(&self.places);
+            if let Some(urgency) = urgency {
+                nudges.wait_for_answers(&self.places, urgency);
+            }
             if !nudges.more {
                 return;
             }

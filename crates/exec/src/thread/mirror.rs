@@ -2,7 +2,7 @@
 //!
 //! **Nudges.** A thread that lets a task run owes that task's thread a futex wake, and issues it after it has released the lock. In between
 //! it can be preempted by a thread that is less urgent than that task, and the task must not wait for that. So all owed nudges are on a
-//! list under the lock, the most urgent first, and every thread that leaves the kernel issues all of them. An issued nudge is cleared in
+//! list under the lock, the most urgent first, and every thread that leaves the kernel issues all of them. An issued nudge is marked in
 //! the place of its thread. The next thread that looks removes it from the list.
 
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use hairspring_exec_core::{Ending, Observer, Priority, ResourceId, TaskId, TimerId, Waiting};
 use hairspring_machine::Nanos;
 
-use super::parking::ParkingSpots;
+use super::parking::{LAST_NUMBER, ParkingSpots};
 use crate::engine::TaskProcedure;
 use crate::hooks::HookObserver;
 use crate::system::stack::StackExtent;
@@ -64,9 +64,17 @@ struct Debt {
     urgency: u8,
 }
 
-/// Nudges to issue: place and number.
+/// A nudge to issue.
+#[derive(Clone, Copy, Default)]
+struct Nudge {
+    place: u32,
+    number: u32,
+    urgency: u8,
+}
+
+/// Nudges to issue, the most urgent first.
 pub(super) struct Nudges {
-    list: [(u32, u32); MOST_NUDGES],
+    list: [Nudge; MOST_NUDGES],
     count: usize,
     /// There are more to fetch when these have been issued.
     pub(super) more: bool,
@@ -75,8 +83,20 @@ pub(super) struct Nudges {
 impl Nudges {
     #[inline]
     pub(super) fn issue(&self, places: &ParkingSpots) {
-        for &(place, number) in &self.list[..self.count] {
-            places.at(place).nudge(number);
+        for nudge in &self.list[..self.count] {
+            places.at(nudge.place).nudge(nudge.number);
+        }
+    }
+
+    /// Waits until the threads that are more urgent than the caller's task, on the same CPU, have answered. They have already, but
+    /// for late wakes: see [`parking`](super::parking).
+    #[inline]
+    pub(super) fn wait_for_answers(&self, places: &ParkingSpots, urgency: u8) {
+        for nudge in self.list[..self.count].iter().take_while(|nudge| nudge.urgency < urgency) {
+            let place = places.at(nudge.place);
+            if place.is_on_its_way() {
+                place.wait_for_answer();
+            }
         }
     }
 }
@@ -136,7 +156,7 @@ impl Mirror {
     #[inline]
     pub(super) fn owe(&mut self, place: u32, urgency: u8) {
         // 0 means that nothing is owed.
-        self.last_number = self.last_number.checked_add(1).unwrap_or(1);
+        self.last_number = if self.last_number < LAST_NUMBER { self.last_number + 1 } else { 1 };
         self.places.at(place).owe(self.last_number);
         self.debts.retain(|debt| debt.place != place);
         let at = self.debts.partition_point(|debt| debt.urgency <= urgency);
@@ -158,7 +178,7 @@ impl Mirror {
     /// The owed nudges, to be issued after the unlock.
     #[inline]
     pub(super) fn nudges(&mut self) -> Nudges {
-        let mut nudges = Nudges { list: [(0, 0); MOST_NUDGES], count: 0, more: false };
+        let mut nudges = Nudges { list: [Nudge::default(); MOST_NUDGES], count: 0, more: false };
         if self.debts.is_empty() {
             return nudges;
         }
@@ -169,7 +189,7 @@ impl Mirror {
                 return false;
             }
             if nudges.count < MOST_NUDGES {
-                nudges.list[nudges.count] = (debt.place, number);
+                nudges.list[nudges.count] = Nudge { place: debt.place, number, urgency: debt.urgency };
                 nudges.count += 1;
             } else {
                 nudges.more = true;

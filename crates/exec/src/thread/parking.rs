@@ -8,7 +8,11 @@
 //! ```
 //! `go` mirrors the core's decision on the task and is written only under the kernel lock. So it is a level and not a token: a superfluous
 //! nudge does nothing, and a nudge before the sleep prevents the sleep. `due` is the number of the nudge that is still owed. The thread
-//! that issues this nudge clears `due`, if it still holds this number.
+//! that issues this nudge marks it as issued, if `due` still holds this number; the thread clears it when it awakes.
+//!
+//! **A wake can be late.** The kernel has a thread on one list of wakes at a time. If a thread of another CPU hands it the lock, and it sees that
+//! before it sleeps, it goes on, and still stands on that list. A nudge in that time wakes nobody: the wake comes when the other CPU gets
+//! through its list, some microseconds later. So a less urgent task of the same CPU waits until the nudge is answered.
 #![expect(unsafe_code, reason = "a cell for the outcome of a call, handed over by the go word")]
 
 use std::cell::UnsafeCell;
@@ -16,9 +20,20 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32};
 
 use hairspring_exec_core::{CallStatus, Moment, Reply};
+use hairspring_machine::Nanos;
 
+use crate::system::clock::monotonic;
 use crate::system::sync::{AtomicU32, AtomicU64, Ordering, sleep_while, wake_one};
 use crate::unwind::unwind_killed;
+
+/// Marks the number of a nudge that was issued and is not answered yet.
+pub(super) const ISSUED: u32 = 1 << 31;
+/// The last number of a nudge.
+pub(super) const LAST_NUMBER: u32 = ISSUED - 1;
+
+/// How long a task waits for a more urgent one to answer a nudge. Another CPU takes microseconds to deliver it; a hypervisor can stop that CPU
+/// for milliseconds. Who takes longer sleeps in the system for a reason of its own.
+const LONGEST_ANSWER: Nanos = Nanos::from_millis(10);
 
 /// One cache line of a thread's own, so that stopping one does not slow another.
 #[repr(align(64))]
@@ -114,18 +129,44 @@ impl ParkingSpot {
         self.due.store(number, Ordering::Relaxed);
     }
 
-    /// The number of the nudge that is owed, or 0. Relaxed: see `owe`.
+    /// The number of the nudge that is owed and not issued, or 0. Relaxed: see `owe`.
     #[inline]
     pub(super) fn owed(&self) -> u32 {
-        self.due.load(Ordering::Relaxed)
+        let due = self.due.load(Ordering::Relaxed);
+        if due & ISSUED == 0 { due } else { 0 }
     }
 
-    /// Wakes the thread and clears that nudge. Outside the lock; one system call.
+    /// Wakes the thread and marks that nudge as issued. Outside the lock; one system call.
     #[inline]
     pub(super) fn nudge(&self, number: u32) {
         wake_one(&self.go);
-        // Relaxed: see `owe`. A nudge that became due meanwhile has another number and stays.
-        let _ = self.due.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed);
+        if number != 0 {
+            // Relaxed: see `owe`. A nudge that became due meanwhile has another number and stays.
+            let _ = self.due.compare_exchange(number, number | ISSUED, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether a nudge was issued and the thread has not answered it.
+    #[inline]
+    pub(super) fn is_on_its_way(&self) -> bool {
+        // Relaxed: on one CPU, where this is asked, a thread sees what the more urgent one wrote before it slept.
+        self.due.load(Ordering::Relaxed) & ISSUED != 0
+    }
+
+    /// Waits for the answer to a nudge that was issued, but not for long, and only once for each nudge. For a thread of the same CPU that is
+    /// less urgent and does not hold the lock: while it polls, the wake arrives and the thread runs.
+    #[cold]
+    pub(super) fn wait_for_answer(&self) {
+        let deadline = monotonic().after_nanos(LONGEST_ANSWER.count().cast_unsigned());
+        let nudge = self.due.load(Ordering::Relaxed);
+        while self.is_on_its_way() {
+            if monotonic() >= deadline {
+                // Relaxed: see `owe`.
+                let _ = self.due.compare_exchange(nudge, 0, Ordering::Relaxed, Ordering::Relaxed);
+                return;
+            }
+            std::hint::spin_loop();
+        }
     }
 
     /// Whether the task was killed and must unwind.

@@ -358,29 +358,41 @@ impl State {
         self.core.observer.nudges()
     }
 
-    /// Checks strict priority: no ready task may be more urgent than the task that makes a call.
+    /// Checks strict priority: no ready task may be more urgent than the task that makes a call. Returns the place of one that is, if its
+    /// wake is still on its way.
     #[inline]
-    pub(super) fn judge(&mut self, me: TaskId) {
-        if self.single
-            && self.granted
-            && let Some(first) = self.core.first()
-            && first != me
-        {
-            self.judge_by(first, me);
-        }
+    pub(super) fn judge(&mut self, me: TaskId) -> Option<u32> {
+        let first = self.core.first().filter(|&first| self.single && self.granted && first != me)?;
+        self.judge_by(first, me)
     }
 
     #[cold]
-    fn judge_by(&mut self, first: TaskId, me: TaskId) {
+    fn judge_by(&mut self, first: TaskId, me: TaskId) -> Option<u32> {
         // Among equals a thread that was preempted on its way to sleep can be ahead of its turn.
         let seats = &self.core.observer.seats;
-        if seats[first.index()].wanted >= seats[me.index()].wanted {
-            return;
+        let place = seats[first.index()].place;
+        if seats[first.index()].wanted >= seats[me.index()].wanted || !self.is_strict() {
+            return None;
         }
-        let under_way = self.core.observer.owes_any() || !self.core.observer.unsettled.is_empty();
-        if self.phase == Phase::Running && !self.opening && !self.weakened && !under_way {
+        if self.places.at(place).is_on_its_way() {
+            return Some(place);
+        }
+        if !self.core.observer.owes_any() && self.core.observer.unsettled.is_empty() {
             self.violations += 1;
         }
+        None
+    }
+
+    /// Whether a run is under way in which the most urgent task that is ready runs, and no other.
+    #[inline]
+    fn is_strict(&self) -> bool {
+        self.single && self.granted && !self.weakened && !self.opening && self.phase == Phase::Running
+    }
+
+    /// The urgency of a task whose call must not return before more urgent ones have run; none if the run is not strict.
+    #[inline]
+    pub(super) fn urgency_of(&self, me: TaskId) -> Option<u8> {
+        self.is_strict().then(|| self.core.observer.seats[me.index()].wanted.number())
     }
 
     /// The next timer procedure to run, taken out of its seat.

@@ -1,10 +1,15 @@
 //! Who runs: the most urgent, at once.
 
 use hairspring_exec_core::{By, Call, ResourceId, ResourceProtocol};
+use hairspring_machine::{Host, Machine};
 
 use super::*;
 use crate::calls::{Limit, Services};
 use crate::report::StopReason;
+use crate::status::{Sample, Sampled};
+use crate::system::clock::monotonic;
+use crate::thread::bands::KERNEL;
+use crate::thread::parking::ISSUED;
 
 /// Exchanges of the proof that a wake preempts.
 const WAKES: u64 = 10_000;
@@ -36,6 +41,104 @@ fn a_wake_of_a_more_urgent_task_preempts_before_the_call_returns() {
     assert_eq!((finish.stopped, seen.get(), before.get()), (StopReason::Finished, WAKES, WAKES));
     assert!(finish.strict, "{finish:?}");
     clean(&threads, &finish);
+}
+
+/// Symptom: one of 80,000 wakes returned before the more urgent task had run, where a thread of another CPU took the lock every 20 µs. Cause: the
+/// lock was handed to the task just before it slept for it, so it went on, and its wake came late, from the other CPU. The kernel has a thread on
+/// one list of wakes at a time; in the meantime the wake of this call did nothing.
+#[test]
+fn a_wake_preempts_also_while_another_cpu_hands_over_the_lock() {
+    let threads = up();
+    if !strict(&threads, "a_wake_preempts_also_while_another_cpu_hands_over_the_lock") {
+        return;
+    }
+    const CONTENDED: u64 = 100_000;
+    let (seen, missed) = (Count::default(), Count::default());
+    let ran = seen.clone();
+    let high = start(&threads, "high", 10, move |ctx| {
+        while ctx.wait(Limit::Forever).is_ok() {
+            ran.add();
+        }
+    });
+    let (ran, late) = (seen.clone(), missed.clone());
+    start(&threads, "low", 20, move |ctx| {
+        for turn in 1..=CONTENDED {
+            ctx.wake(high).expect("it waits");
+            if ran.get() + late.get() != turn {
+                late.add();
+            }
+        }
+    });
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let finish = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut sample = Sample::default();
+            while !over.load(Ordering::SeqCst) {
+                threads.shared.sample(&mut sample);
+                let next = monotonic().after_nanos(20_000);
+                while monotonic() < next {}
+            }
+        });
+        let finish = threads.run(RunLimit::For(Nanos::from_secs(60)));
+        over.store(true, Ordering::SeqCst);
+        finish
+    });
+    assert_eq!((seen.get(), missed.get()), (CONTENDED, 0), "{finish:?}");
+    assert_eq!(threads.violations(), 0);
+}
+
+#[test]
+fn a_task_makes_no_call_before_a_more_urgent_one_whose_wake_is_on_its_way() {
+    let threads = up();
+    if !strict(&threads, "a_task_makes_no_call_before_a_more_urgent_one_whose_wake_is_on_its_way") {
+        return;
+    }
+    const TRIES: u64 = 20;
+    let (seen, waited_for) = (Count::default(), Count::default());
+    let ran = seen.clone();
+    let high = start(&threads, "high", 10, move |ctx| {
+        while ctx.wait(Limit::Forever).is_ok() {
+            ran.add();
+        }
+    });
+    let place = threads.shared.lock.hold().core.observer.seats[high.index()].place;
+    let (shared, ran, counted) = (Arc::clone(&threads.shared), seen.clone(), waited_for.clone());
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut tell = Some(tell);
+    start(&threads, "low", 20, move |ctx| {
+        let tell = tell.take().expect("it runs once");
+        for turn in 1..=TRIES {
+            let mut state = shared.lock.hold();
+            let call = Call::Wake { task: high };
+            let reply = state.apply(By::Outside, call);
+            state.conclude(None, &call, reply);
+            // As it is after a nudge that did nothing.
+            shared.places.at(place).owe(ISSUED | 1);
+            drop(state);
+            tell.send(()).expect("the test listens");
+            ctx.yield_now();
+            if ran.get() == turn {
+                counted.add();
+            }
+            // The next try begins when the wake has come.
+            while ran.get() < turn {
+                ctx.delay(Nanos::from_millis(1)).expect("it waits");
+            }
+        }
+    });
+    std::thread::scope(|scope| {
+        let places = &threads.shared.places;
+        scope.spawn(move || {
+            Host.set_policy(KERNEL).expect("the executive has real-time priority");
+            for () in told {
+                std::thread::sleep(std::time::Duration::from_micros(500));
+                places.at(place).nudge(0);
+            }
+        });
+        threads.run(LIMIT);
+    });
+    // A wake comes too late if the machine stops this thread for longer than a task waits.
+    assert!(waited_for.get() > 0, "of {TRIES} calls none waited");
 }
 
 #[test]
