@@ -14,12 +14,12 @@ mod host;
 mod interrupt;
 #[cfg(target_os = "linux")]
 mod listing;
-#[cfg(target_os = "linux")]
-mod live;
 mod measure;
 mod output;
 mod page;
 mod placement;
+#[cfg(target_os = "linux")]
+mod progress_line;
 #[cfg(target_os = "linux")]
 mod record;
 mod reference;

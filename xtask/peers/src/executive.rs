@@ -3,8 +3,8 @@
 mod asynchronous;
 mod direct;
 mod embassy;
-mod floor;
 mod goals;
+mod lower_bounds;
 pub(crate) mod memory;
 mod meter;
 mod mq;

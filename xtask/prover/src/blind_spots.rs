@@ -9,7 +9,7 @@
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
 
-use super::place::{PAUSE, POLICIES, STRETCH, take};
+use super::placement::{PAUSE, POLICIES, STRETCH, take};
 use super::{Verdict, order_statistics};
 
 /// The requests.

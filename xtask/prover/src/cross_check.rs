@@ -9,7 +9,7 @@ use std::process::Command;
 use serde_json::{Map, Value, json};
 
 use super::rows::medians;
-use super::{Verdict, place};
+use super::{Verdict, placement};
 
 /// How often tool and row take turns.
 const TURNS: usize = 3;
@@ -149,7 +149,7 @@ impl Check {
     }
 
     fn of_tool(&self, dir: &str) -> Result<f64, String> {
-        let cpu = place::last_cpu().0.to_string();
+        let cpu = placement::last_cpu().0.to_string();
         let words: Vec<String> = self.tool.iter().map(|word| word.replace("CPU", &cpu).replace("DIR", dir)).collect();
         let installed = |program: &str| {
             std::env::var_os("PATH")

@@ -11,7 +11,7 @@ use hairspring_exec::{
 use hairspring_machine::sim::Script;
 use serde_json::{Map, Value, json};
 
-use super::{Verdict, order_statistics, place};
+use super::{Verdict, order_statistics, placement};
 
 /// The proof could not be set up.
 fn defect(what: impl ToString) -> Verdict {
@@ -142,7 +142,7 @@ fn expiries(backend: Backend, period: Nanos, span: Nanos) -> Result<Expiries, Bo
 pub(crate) fn cyclictest(seconds: i64) -> Verdict {
     let mut figures = Map::new();
     // As Debian's rt-tests has it: one thread on the last CPU, 1 ms, SCHED_FIFO 80, idle states as the system has them.
-    let cpu = place::last_cpu().0.to_string();
+    let cpu = placement::last_cpu().0.to_string();
     let loops = (seconds * 1_000).to_string();
     let arguments = ["-q", "-m", "-p", "80", "-i", "1000", "-t", "1", "-a", &cpu, "-l", &loops, "--default-system"];
     let output = match std::process::Command::new("cyclictest").args(arguments).output() {

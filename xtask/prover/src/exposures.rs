@@ -21,7 +21,7 @@ use hairspring_machine::{Host, Instant, Machine, Nanos};
 use hairspring_time::{Cause, GAP_LEAST, LongDelay, Policy, RealTime, Timebase};
 use serde_json::{Map, Value, json};
 
-use super::place::take;
+use super::placement::take;
 use super::simulator::Simulator;
 use super::{Verdict, order_statistics};
 

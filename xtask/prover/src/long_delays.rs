@@ -10,7 +10,7 @@ use hairspring_machine::Clock;
 use hairspring_time::{Cause, Host, LongDelay, Machine, Nanos, Policy, Report, Timebase};
 use serde_json::{Map, Value, json};
 
-use super::place::{POLICIES, take};
+use super::placement::{POLICIES, take};
 use super::{Verdict, order_statistics};
 
 /// Lengths with their names, and how often each is tried.

@@ -30,7 +30,7 @@ mod mutants;
 mod named_gaps;
 mod never_early;
 mod order_statistics;
-mod place;
+mod placement;
 mod pulses;
 mod reactions;
 mod recording;

@@ -7,7 +7,7 @@ use serde_json::{Map, json};
 
 use super::Verdict;
 use super::formats::command;
-use super::place;
+use super::placement;
 
 /// Pairs of runs, one plain and one with idle states off, in turns.
 const PAIRS: usize = 5;
@@ -49,7 +49,7 @@ pub(crate) fn prove(seconds: u32) -> Verdict {
         Err(why) => return Verdict::not_run(why),
     };
     let loops = (seconds * 1_000).to_string();
-    let cpu = place::last_cpu().0.to_string();
+    let cpu = placement::last_cpu().0.to_string();
     // --default-system: without it cyclictest turns idle states off itself. -h: a histogram by microseconds.
     let words =
         ["-q", "-m", "-p", "80", "-i", "1000", "-t", "1", "-a", &cpu, "-l", &loops, "-h", "2000", "--default-system"];

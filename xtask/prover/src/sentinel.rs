@@ -10,7 +10,7 @@ use hairspring_time::{Cause, Cpu, Gaps, Host, Machine, Nanos, Timebase, Watch};
 use serde_json::{Map, json};
 
 use super::Verdict;
-use super::place::last_cpu;
+use super::placement::last_cpu;
 
 /// With fewer switches in a round a ratio is not significant.
 const SWITCHES_LEAST: u64 = 5;

@@ -23,13 +23,13 @@ use super::jobs::{Asked, JobArguments};
 use crate::arguments::{duration, parsed};
 use crate::exit::{Exit, Failure};
 use crate::listing::clock;
-use crate::live::Live;
 use crate::measure::destination::Format;
 use crate::measure::historic;
 use crate::measure::sheet::build;
 use crate::output;
 use crate::page::{Example, Page};
 use crate::placement::Measuring;
+use crate::progress_line::ProgressLine;
 use crate::table::wrapped;
 
 pub(crate) const PAGE: Page = Page {
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             .map_err(|error| Failure::failed(format!("failed to start the load: {error}")))?;
     let named = path.display().to_string();
     announce(&request, &named);
-    let mut live = Live::new(false);
+    let mut live = ProgressLine::new(false);
     let mut sheet = None;
     let soak = Soak::run(request, &mut loads, &interrupted, &mut |soak: &Soak| {
         let taken = checkpoint(soak, &path).map_err(|error| {

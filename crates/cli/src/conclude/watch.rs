@@ -21,9 +21,9 @@ use crate::arguments::{Plain, duration};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::listing::{grouped, percent, span};
-use crate::live::Live;
 use crate::output::{self, OutputFile};
 use crate::page::{Example, Page};
+use crate::progress_line::ProgressLine;
 use crate::table::{Side, table, wrapped};
 use crate::tune::run as launched;
 
@@ -147,7 +147,7 @@ fn watch(
     interrupted: &AtomicBool,
 ) -> Result<(Watched, Option<std::process::ExitStatus>), Failure> {
     let guest = Host.counter_evidence().hypervisor.is_some();
-    let (mut watch, mut live) = (ThreadWatch::new(guest), Live::new(arguments.quiet));
+    let (mut watch, mut live) = (ThreadWatch::new(guest), ProgressLine::new(arguments.quiet));
     let (start, own) = (Host.monotonic(), Host.usage().cpu);
     let (mut threads, mut status, mut name) = (BTreeSet::new(), None, String::new());
     loop {

@@ -12,7 +12,7 @@ use hairspring_sheet::{
 use crate::exit::{Exit, Failure};
 use crate::measure::destination::{Destination, Format};
 use crate::measure::historic::{self, Document};
-use crate::measure::{beside, drift};
+use crate::measure::{drift, historic_pairs};
 use crate::output;
 use crate::page::{Example, Page};
 
@@ -139,7 +139,7 @@ fn compared(
     }
     let mut sides = arguments.sides.iter().map(|side| self::side(side)).collect::<Result<Vec<_>, _>>()?;
     distinguish(&mut sides, &arguments.sides);
-    let historic = beside::pair_with_historic(&mut sides);
+    let historic = historic_pairs::pair_with_historic(&mut sides);
     known(sides.iter().flat_map(|side| &side.sheets).flat_map(Sheet::rows).map(|row| row.id.as_str()), &only, gates)?;
     let ledger = arguments.ledger.as_deref().map(|folder| self::ledger(folder, &sides)).transpose()?;
     let terms = CompareTerms { same: Some(arguments.margin), ledger, only };

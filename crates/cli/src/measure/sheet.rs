@@ -15,7 +15,7 @@ use crate::host::DiskArguments;
 use crate::interrupt;
 use crate::measure::destination::{Destination, Format};
 use crate::measure::progress::ProgressLine;
-use crate::measure::{archive, beside, historic};
+use crate::measure::{archive, historic, historic_pairs};
 use crate::output;
 use crate::page::{Example, Page};
 use crate::placement::Measuring;
@@ -146,8 +146,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let style = arguments.to.style(arguments.verbose);
     let mut text = rendered(arguments, &sheet, format, &style);
     if let Some(other) = &beside {
-        let (other, own) = beside::paired(other, &sheet);
-        text.push_str(&beside::rendered(other, own, &TextStyle { verbose: true, ..style }));
+        let (other, own) = historic_pairs::paired(other, &sheet);
+        text.push_str(&historic_pairs::rendered(other, own, &TextStyle { verbose: true, ..style }));
     }
     output::finish(file, &text)?;
     if let Some(mut archive) = archive {

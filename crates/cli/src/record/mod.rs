@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod clock;
+pub(crate) mod data_path;
 pub(crate) mod export;
 pub(crate) mod join;
 pub(crate) mod keep;
@@ -14,7 +15,6 @@ pub(crate) mod recording;
 pub(crate) mod recover;
 pub(crate) mod target;
 pub(crate) mod verify;
-pub(crate) mod way;
 
 use clap::Subcommand;
 use hairspring_record::RecordingVerdict;

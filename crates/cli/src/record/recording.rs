@@ -14,7 +14,7 @@ use hairspring_time::Nanos;
 use crate::arguments::Plain;
 use crate::exit::{Exit, Failure};
 use crate::listing::clock;
-use crate::live::Live;
+use crate::progress_line::ProgressLine;
 
 /// Reads under way at once.
 const DEPTH: usize = 8;
@@ -92,14 +92,14 @@ pub(crate) fn files_of(base: &Path) -> Vec<String> {
 
 /// The progress of reading, in a line.
 pub(crate) struct Reading {
-    live: Live,
+    live: ProgressLine,
     begun: Instant,
 }
 
 impl Reading {
     /// Reads, and shows its progress unless it is to be quiet.
     pub(crate) fn during<T>(quiet: bool, read: impl FnOnce(&mut dyn FnMut(ReadProgress)) -> T) -> T {
-        let mut reading = Self { live: Live::new(quiet), begun: Host.monotonic() };
+        let mut reading = Self { live: ProgressLine::new(quiet), begun: Host.monotonic() };
         let read = read(&mut |progress| reading.show(progress));
         reading.live.end();
         read

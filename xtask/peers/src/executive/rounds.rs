@@ -16,7 +16,7 @@ use super::embassy::Embassy;
 use super::meter::Outcome;
 use super::mq::Mq;
 use super::tokio::Tokio;
-use super::{Spread, direct, floor};
+use super::{Spread, direct, lower_bounds};
 
 /// Repeats of each cell.
 pub(crate) const REPEATS: usize = 9;
@@ -102,8 +102,8 @@ impl Candidate {
             (Self::Rt, _) => Err(Absent::final_(
                 "n/a on rt 0.20: it needs Rust 1.97, newer than this project is built with, and libclang to be built",
             )),
-            (Self::Coroutine, Compared::WakeWait) => floor::corosensei(bench),
-            (Self::Futex, Compared::WakeWait) => floor::futex(bench),
+            (Self::Coroutine, Compared::WakeWait) => lower_bounds::corosensei(bench),
+            (Self::Futex, Compared::WakeWait) => lower_bounds::futex(bench),
             (Self::Coroutine | Self::Futex, _) => Err(Absent::final_(FLOOR)),
         }
     }

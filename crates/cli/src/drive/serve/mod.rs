@@ -18,8 +18,8 @@ use hairspring_time::{Nanos, Timebase};
 
 use crate::arguments::{Plain, duration};
 use crate::exit::{Exit, Failure};
-use crate::live::Live;
 use crate::page::{Example, Page};
+use crate::progress_line::ProgressLine;
 use crate::{interrupt, output};
 use publication::Publication;
 use tally::Tally;
@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     interrupt::flag_only(&interrupted)?;
     let begun = Host.monotonic();
     let elapsed = || Host.monotonic() - begun;
-    let mut live = Live::block(arguments.quiet);
+    let mut live = ProgressLine::block(arguments.quiet);
     let mut tallies: Vec<Tally> = Vec::new();
     let mut publication = arguments
         .publish

@@ -1,7 +1,7 @@
 //! `hairspring archive`: keeps the sheets of all machines for years, and shows what changed.
 
 mod list;
-mod remove;
+mod prune;
 mod show;
 mod site;
 mod trend;
@@ -81,7 +81,7 @@ enum Action {
     /// Write a static site: machines × figures as small plots, each linked to its sheets
     Html(site::Arguments),
     /// Remove sheets; without --yes only say which
-    Prune(remove::Arguments),
+    Prune(prune::Arguments),
     /// Make the tables again from the stored sheets
     Rebuild,
 }
@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             ))
         }
         Action::Html(arguments) => site::run(&archive, arguments),
-        Action::Prune(arguments) => remove::run(&mut archive, arguments),
+        Action::Prune(arguments) => prune::run(&mut archive, arguments),
         Action::Rebuild => output::print(&format!("{} sheets\n", archive.rebuild()?)),
     }
 }

@@ -16,10 +16,10 @@ use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration, number, parsed};
 use crate::exit::{Exit, Failure};
-use crate::live::Live;
 use crate::page::{Example, Page};
+use crate::progress_line::ProgressLine;
+use crate::record::data_path::{self, DataPath};
 use crate::record::record::{self, progress};
-use crate::record::way::{self, Way};
 use crate::record::{recording, target};
 use crate::{interrupt, output};
 
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t = Plain::Text)]
     format: Plain,
     #[command(flatten)]
-    way: Way,
+    data_path: DataPath,
 }
 
 /// The search begins at this fraction of the folders' rate with a card that waits.
@@ -172,14 +172,14 @@ fn explore(
 
 /// The progress of the search, in a line.
 struct Shown {
-    live: Live,
+    live: ProgressLine,
     begun: Instant,
     run: usize,
 }
 
 impl Shown {
     fn new(quiet: bool) -> Self {
-        Self { live: Live::new(quiet), begun: Host.monotonic(), run: 0 }
+        Self { live: ProgressLine::new(quiet), begun: Host.monotonic(), run: 0 }
     }
 
     fn show(&mut self, what: &str, doing: Doing<'_>) {
@@ -194,7 +194,7 @@ impl Shown {
 }
 
 fn recordings(arguments: &Arguments) -> Result<Recordings, Failure> {
-    way::check(&arguments.way)?;
+    data_path::check(&arguments.data_path)?;
     if arguments.length <= Nanos::ZERO {
         return Err(Failure::bad_request("--for 0s: write how long each recording lasts, for instance 10s"));
     }
@@ -215,7 +215,7 @@ fn recordings(arguments: &Arguments) -> Result<Recordings, Failure> {
     for target in &targets {
         target::check(target)?;
     }
-    let config = way::config(&arguments.way, 1, None, Bytes(0));
+    let config = data_path::config(&arguments.data_path, 1, None, Bytes(0));
     let half_free = || -> Option<u64> {
         let store = PlainStore::new(1, Ways::default());
         let free = arguments.to.iter().map(|folder| store.free_bytes(folder));

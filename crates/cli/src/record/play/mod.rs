@@ -15,10 +15,10 @@ use hairspring_ring::{Bytes, Frames, SampleRate};
 use crate::arguments::{Plain, number, parsed};
 use crate::exit::{Exit, Failure};
 use crate::listing::clock;
-use crate::live::Live;
 use crate::page::{Example, Page};
+use crate::progress_line::ProgressLine;
+use crate::record::data_path::PagesName;
 use crate::record::recording;
-use crate::record::way::PagesName;
 use crate::{interrupt, output};
 
 pub(crate) use target::{Rounds, Speed, Target};
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         gaps: arguments.gaps,
         rounds: arguments.rounds.0,
     };
-    let mut live = Live::new(arguments.quiet);
+    let mut live = ProgressLine::new(arguments.quiet);
     let mut show = |progress: &PlayProgress| live.show(progress.elapsed, || line(progress, &track, rate));
     let played = play(&track, sink, store, &config, &stop, &mut show);
     live.end();

@@ -2,7 +2,6 @@
 
 pub(crate) mod card;
 mod channels;
-mod external;
 pub(crate) mod json;
 pub(crate) mod levels;
 pub(crate) mod progress;
@@ -11,6 +10,7 @@ mod segments;
 mod taps;
 pub(crate) mod text;
 mod threads;
+mod trigger_signal;
 mod unit;
 
 use std::io::ErrorKind;
@@ -30,19 +30,19 @@ use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration, parsed};
 use crate::exit::{Exit, Failure};
-use crate::live::Live;
 use crate::page::{Example, Page};
-use crate::record::way::Way;
+use crate::progress_line::ProgressLine;
+use crate::record::data_path::DataPath;
 use crate::record::{FILES, frames};
 use crate::{interrupt, output};
 use card::AnyCard;
 use channels::ChannelArguments;
-use external::External;
 use levels::Levels;
 use request::Request;
 use segments::SegmentArguments;
 use taps::Taps;
 use threads::ThreadArguments;
+use trigger_signal::TriggerSignal;
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -157,7 +157,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     threads: ThreadArguments,
     #[command(flatten)]
-    way: Way,
+    data_path: DataPath,
 }
 
 /// The policy for data that do not fit.
@@ -192,10 +192,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     // Before any file is opened, so that the first Ctrl-C always ends the recording in order, and the second at once.
     let stop = interrupt::watch()?;
-    let mut external = request.is_triggered_from_outside().then(External::listen).transpose()?;
+    let mut external = request.is_triggered_from_outside().then(TriggerSignal::listen).transpose()?;
     let mut taps = arguments.tap.as_ref().map(|place| Taps::bind(place, arguments.cards.len())).transpose()?;
     let inputs = request.open()?;
-    let mut live = Live::new(arguments.quiet);
+    let mut live = ProgressLine::new(arguments.quiet);
     let mut levels = arguments.monitor.then(Levels::default);
     let mut warned = false;
     let recorded = session::record(inputs, request.config(), &stop, &mut |cards| {

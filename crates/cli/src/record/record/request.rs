@@ -11,7 +11,7 @@ use hairspring_time::Nanos;
 use super::Arguments;
 use super::card::AnyCard;
 use crate::exit::Failure;
-use crate::record::{target, way};
+use crate::record::{data_path, target};
 
 /// A checked request.
 pub(crate) struct Request {
@@ -47,7 +47,7 @@ impl Request {
         }
         let layouts: Vec<Layout> = cards.iter().map(|(card, ..)| card.layout()).collect();
         let channels = arguments.channels.read(&layouts)?;
-        way::check(&arguments.way)?;
+        data_path::check(&arguments.data_path)?;
         let config = RecordConfig {
             series: arguments.segments.series()?,
             threads: arguments.threads.threads()?,
@@ -139,7 +139,7 @@ fn config(arguments: &Arguments, cards: &[(AnyCard, Option<Frames>, Vec<PathBuf>
         // A card with a rate ends by its own count of frames.
         length: arguments.length.filter(|_| cards.iter().any(|(_, limit, _)| limit.is_none())),
         trigger,
-        ..way::config(&arguments.way, cards.len(), fastest, held)
+        ..data_path::config(&arguments.data_path, cards.len(), fastest, held)
     }
 }
 

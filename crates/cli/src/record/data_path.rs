@@ -14,7 +14,7 @@ use crate::exit::Failure;
 /// The path of data from a card to the disks.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Buffer and disks")]
-pub(crate) struct Way {
+pub(crate) struct DataPath {
     /// Size of the buffer of each card [default: 256MiB, but at most a quarter of the free memory]
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
     buffer: Option<Bytes>,
@@ -106,8 +106,8 @@ const NOTIFIES_PER_S: f64 = 4.0;
 const WRITES_IN_BUFFER: u64 = 4;
 
 /// Checks the arguments that do not depend on a card.
-pub(crate) fn check(way: &Way) -> Result<(), Failure> {
-    if way.sync <= Nanos::ZERO {
+pub(crate) fn check(data_path: &DataPath) -> Result<(), Failure> {
+    if data_path.sync <= Nanos::ZERO {
         return Err(Failure::bad_request("--sync 0s: write the time between two syncs, for instance 1s"));
     }
     Ok(())
@@ -115,25 +115,25 @@ pub(crate) fn check(way: &Way) -> Result<(), Failure> {
 
 /// The configuration for this many cards. `fastest` is the highest rate of a card; `held` is the amount that a card holds back
 /// before a trigger.
-pub(crate) fn config(way: &Way, cards: usize, fastest: Option<ByteRate>, held: Bytes) -> RecordConfig {
-    let (buffer, notify) = sizes(way, cards, fastest, held);
+pub(crate) fn config(data_path: &DataPath, cards: usize, fastest: Option<ByteRate>, held: Bytes) -> RecordConfig {
+    let (buffer, notify) = sizes(data_path, cards, fastest, held);
     RecordConfig {
         buffer,
-        pages: way.pages.into(),
+        pages: data_path.pages.into(),
         notify,
-        depth: usize::from(way.depth),
-        placement: way.placement.into(),
-        ways: Ways { uring: way.engine == EngineName::IoUring, direct: !way.no_direct, ..Ways::default() },
-        sync_every: way.sync,
+        depth: usize::from(data_path.depth),
+        placement: data_path.placement.into(),
+        ways: Ways { uring: data_path.engine == EngineName::IoUring, direct: !data_path.no_direct, ..Ways::default() },
+        sync_every: data_path.sync,
         ..RecordConfig::default()
     }
 }
 
 /// Sizes of each card's buffer and of one notification.
-fn sizes(way: &Way, cards: usize, fastest: Option<ByteRate>, held: Bytes) -> (Bytes, Bytes) {
+fn sizes(data_path: &DataPath, cards: usize, fastest: Option<ByteRate>, held: Bytes) -> (Bytes, Bytes) {
     let usual = fastest.map_or(NOTIFY_MOST, |rate| power_of_two_below((rate.bytes_per_s() / NOTIFIES_PER_S) as u64));
     let usual = usual.clamp(NOTIFY_LEAST, NOTIFY_MOST);
-    match (way.buffer, way.notify) {
+    match (data_path.buffer, data_path.notify) {
         (Some(buffer), Some(notify)) => (buffer, notify),
         (Some(buffer), None) => {
             // The largest size that divides the buffer and leaves room for several writes.
@@ -168,13 +168,13 @@ mod tests {
     #[derive(Parser)]
     struct Line {
         #[command(flatten)]
-        way: Way,
+        data_path: DataPath,
     }
 
     /// The sizes for a card of this many bytes per second and these arguments.
     fn sizes_of(fastest: Option<f64>, arguments: &str) -> (Bytes, Bytes) {
         let line = Line::parse_from(format!("record {arguments}").split_whitespace());
-        sizes(&line.way, 1, fastest.and_then(ByteRate::new), Bytes(0))
+        sizes(&line.data_path, 1, fastest.and_then(ByteRate::new), Bytes(0))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! [`Live`]: the progress of a long command on the standard error. On a terminal it is one line that is redrawn; in a log it is a
+//! [`ProgressLine`]: the progress of a long command on the standard error. On a terminal it is one line that is redrawn; in a log it is a
 //! line every ten seconds. The standard output is never touched.
 
 use std::io::{IsTerminal, Write};
@@ -12,18 +12,18 @@ const TERMINAL_EVERY: Nanos = Nanos::from_millis(200);
 const LOG_EVERY: Nanos = Nanos::from_secs(10);
 
 /// The line.
-pub(crate) struct Live {
-    way: Way,
+pub(crate) struct ProgressLine {
+    form: Form,
     next: Nanos,
 }
 
-enum Way {
+enum Form {
     Silent,
     Terminal(ProgressBar),
     Log,
 }
 
-impl Live {
+impl ProgressLine {
     /// A progress line; if `quiet`, it never shows anything.
     pub(crate) fn new(quiet: bool) -> Self {
         Self::with_template(quiet, "{wide_msg}")
@@ -36,16 +36,16 @@ impl Live {
 
     fn with_template(quiet: bool, template: &str) -> Self {
         if quiet {
-            return Self { way: Way::Silent, next: Nanos::MAX };
+            return Self { form: Form::Silent, next: Nanos::MAX };
         }
         if !std::io::stderr().is_terminal() {
-            return Self { way: Way::Log, next: LOG_EVERY };
+            return Self { form: Form::Log, next: LOG_EVERY };
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { way: Way::Terminal(bar), next: Nanos::ZERO }
+        Self { form: Form::Terminal(bar), next: Nanos::ZERO }
     }
 
     /// Shows the text if the next line is due; `elapsed` counts from the start.
@@ -53,14 +53,14 @@ impl Live {
         if elapsed < self.next {
             return;
         }
-        match &self.way {
-            Way::Silent => {}
-            Way::Terminal(bar) => {
+        match &self.form {
+            Form::Silent => {}
+            Form::Terminal(bar) => {
                 self.next = elapsed + TERMINAL_EVERY;
                 bar.set_message(text());
                 bar.force_draw();
             }
-            Way::Log => {
+            Form::Log => {
                 self.next = elapsed + LOG_EVERY;
                 // A log that is full or gone must not end the command.
                 let _ = writeln!(std::io::stderr().lock(), "{}", text());
@@ -70,16 +70,16 @@ impl Live {
 
     /// Says something that must not be missed, above the line, also if nothing else is shown.
     pub(crate) fn say(&self, text: &str) {
-        match &self.way {
-            Way::Terminal(bar) => bar.println(format!("hairspring: {text}")),
+        match &self.form {
+            Form::Terminal(bar) => bar.println(format!("hairspring: {text}")),
             // A log that is full or gone must not end the command.
-            Way::Silent | Way::Log => drop(writeln!(std::io::stderr().lock(), "hairspring: {text}")),
+            Form::Silent | Form::Log => drop(writeln!(std::io::stderr().lock(), "hairspring: {text}")),
         }
     }
 
     /// Removes the line from the terminal.
     pub(crate) fn end(self) {
-        if let Way::Terminal(bar) = self.way {
+        if let Form::Terminal(bar) = self.form {
             bar.finish_and_clear();
         }
     }

@@ -1,4 +1,4 @@
-//! [`External`]: triggers by the signal USR1.
+//! [`TriggerSignal`]: triggers by the signal USR1.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -12,12 +12,12 @@ use signal_hook::consts::SIGUSR1;
 use crate::exit::Failure;
 
 /// Passes signals on to the cards. A thread waits for signals, so that each trigger is stamped when it arrives.
-pub(crate) struct External {
+pub(crate) struct TriggerSignal {
     triggers: Arc<Mutex<Vec<ExternalTrigger>>>,
     handed_over: bool,
 }
 
-impl External {
+impl TriggerSignal {
     /// Begins to listen. A signal before the recording has started is ignored.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let failed = |error: std::io::Error| Failure::failed(format!("failed to watch for the signal USR1: {error}"));
