@@ -70,7 +70,7 @@ const PARTS: &[Part] = &[
         folder: "crates/ring",
         files: &["crates/ring/src/ring.rs", "crates/ring/src/ring/**"],
         binaries: &["--lib"],
-        tests: &["ring::"],
+        tests: &["ring::", "page::"],
     },
     Part {
         name: "journal",

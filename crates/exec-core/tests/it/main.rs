@@ -17,6 +17,7 @@ mod pools;
 mod refinement;
 mod resources;
 mod semaphores;
+mod short_ways;
 mod statuses;
 mod suspension;
 mod tasks;

@@ -109,5 +109,16 @@ mod tests {
         assert!(ledger.holds() && !ledger.is_settled());
         ledger.stored_bytes = 5;
         assert_eq!(ledger.unaccounted_bytes(), -1);
+        assert!(!ledger.holds());
+    }
+
+    #[test]
+    fn json_names_dropped_bytes_only_where_there_are_some() {
+        let dropping = Ledger { produced_bytes: 9, dropped_bytes: 5, ..Ledger::default() };
+        for (ledger, named) in [(Ledger::default(), None), (dropping, Some(5))] {
+            let json = serde_json::to_value(ledger).expect("JSON");
+            assert_eq!(json.get("dropped_bytes").and_then(serde_json::Value::as_u64), named);
+            assert_eq!(serde_json::from_value::<Ledger>(json).expect("a ledger"), ledger);
+        }
     }
 }

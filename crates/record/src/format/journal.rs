@@ -251,3 +251,20 @@ pub enum FailedOperation {
     /// Writing the journal itself.
     Journal = 4,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_read_back_as_it_is_written_and_nothing_else_is_one() {
+        let id = RecordingId(std::array::from_fn(|index| 17 * index as u8));
+        assert_eq!(id.to_string(), "00112233445566778899aabbccddeeff");
+        assert_eq!(id.to_string().parse(), Ok(id));
+        let refused: Result<RecordingId, NotAnId> = "+0112233445566778899aabbccddeeff".parse();
+        assert_eq!(
+            refused.map_err(|error| error.to_string()),
+            Err("an id of a recording is 32 hexadecimal digits".to_owned())
+        );
+    }
+}

@@ -7,6 +7,7 @@ use crate::gap::GapCause;
 use crate::memory::Pages;
 use crate::units::Frames;
 
+#[track_caller]
 fn small(on_overrun: OnOverrun) -> (Producer, Consumer) {
     let memory = Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
     ring(Arc::new(memory), Bytes(1024), on_overrun).expect("a ring")
@@ -198,4 +199,136 @@ fn pieces_that_are_filled_out_of_order_are_published_in_order() {
     assert!(consumer.available() == 2000 && consumer.view(3000, 2000).iter().all(|byte| *byte == 2));
     producer.commit(1000);
     assert!(consumer.view(5000, 1000).iter().all(|byte| *byte == 3));
+}
+
+#[test]
+fn both_ends_tell_what_the_ring_was_made_with_and_how_it_stands() {
+    for on_overrun in [OnOverrun::Stop, OnOverrun::Gap, OnOverrun::Block] {
+        let (mut producer, mut consumer) = small(on_overrun);
+        assert_eq!((producer.on_overrun(), consumer.on_overrun()), (on_overrun, on_overrun));
+        assert_eq!((producer.notify(), consumer.offset(5000)), (Bytes(1024), 5000 - 4096));
+        put(&mut producer, 3072, 1);
+        consumer.skip_to(2048);
+        assert_eq!((consumer.next(), consumer.head(), consumer.available()), (2048, 3072, 1024));
+        assert_eq!(producer.room(), 4096 - 1024, "what was passed over is given back");
+        let tap = consumer.tap().expect("a view");
+        let expected = Fill { now: Bytes(1024), high_water: Bytes(3072), capacity: Bytes(4096) };
+        assert_eq!([producer.fill(), consumer.fill(), tap.fill()], [expected; 3]);
+        assert_eq!((expected.promille(), Fill::default().promille()), (250, 0));
+        assert!(!tap.is_closed());
+        producer.close(End::Finished);
+        assert!(tap.is_closed());
+    }
+}
+
+#[test]
+fn a_ring_that_cannot_be_is_refused_with_the_reason() {
+    let memory = || Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
+    let refused = |memory: Memory, notify: u64| {
+        ring(Arc::new(memory), Bytes(notify), OnOverrun::Stop).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let notify = |notify: &str| Err(format!("a notify size of {notify} in a buffer of 4 KiB: choose 1 B to 4 KiB"));
+    assert_eq!(refused(memory(), 0), notify("0 B"));
+    assert_eq!(refused(memory(), 4097), notify("4097 B"));
+    assert_eq!((refused(memory(), 1), refused(memory(), 4096)), (Ok(()), Ok(())));
+    let plain = Memory::plain(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
+    assert_eq!(refused(plain, 1), Err("a ring needs a mirrored memory".to_owned()));
+}
+
+/// Whoever looks on judges a copy by where the producer may be writing: too low, and a torn copy is believed; too high, and none is.
+#[test]
+fn the_frontier_is_the_end_of_what_is_reserved() {
+    let (mut producer, _consumer) = small(OnOverrun::Stop);
+    let frontier = |producer: &Producer| RingPage::words(&producer.shared.page).cursors.frontier();
+    put(&mut producer, 10, 1);
+    assert!(producer.reserve(20).is_some());
+    assert_eq!(frontier(&producer), 30);
+    assert!(producer.reserve_ahead(40, 60).is_some());
+    assert_eq!(frontier(&producer), 110);
+    assert!(producer.reserve(5).is_some());
+    assert_eq!(frontier(&producer), 110, "a later piece may be being filled");
+    assert!(producer.reserve_ahead(86, 4000).is_some() && producer.reserve_ahead(87, 4000).is_none());
+}
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "a gap that does not touch the one before it")]
+fn gaps_at_one_position_must_touch() {
+    let (mut producer, _consumer) = small(OnOverrun::Gap);
+    producer.gap(gap(10, 5));
+    producer.gap(gap(16, 1));
+}
+
+#[test]
+fn eviction_takes_what_is_asked_for_in_whole_grains_and_no_more_than_there_is() {
+    let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
+    put(&mut producer, 3096, 1);
+    // 2000 are missing, more than a notify size.
+    assert_eq!(producer.evict(3000, 6), 1000 + 2004);
+    drop(producer);
+    consumer.take_held(usize::MAX, |position, _| usize::from(position != 2004) * 9);
+    assert_eq!(consumer.next(), 2004);
+
+    let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
+    put(&mut producer, 1000, 1);
+    consumer.take_held(401, |_, bytes| bytes.len());
+    // 599 bytes are there: 99 grains and a part of one.
+    assert_eq!(producer.evict(4096, 6), 4096 - 5);
+}
+
+#[test]
+fn nothing_is_evicted_while_the_consumer_reads_it() {
+    let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
+    put(&mut producer, 4096, 1);
+    consumer.take_held(100, |position, bytes| {
+        assert_eq!((producer.evict(10, 1), position), (0, 0));
+        bytes.len()
+    });
+    assert_eq!(producer.evict(101, 1), 100 + 1024, "and afterwards it is");
+}
+
+#[test]
+fn the_consumer_reads_nothing_while_the_producer_evicts() {
+    let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
+    put(&mut producer, 100, 1);
+    assert!(producer.shared.cursors.try_hold());
+    let stages = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            stages.store(1, Ordering::SeqCst);
+            consumer.take_held(100, |_, bytes| {
+                stages.store(2, Ordering::SeqCst);
+                bytes.len()
+            });
+        });
+        while stages.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        // It has no way on, however long this takes.
+        (0..200).for_each(|_| std::thread::yield_now());
+        assert_eq!(stages.load(Ordering::SeqCst), 1);
+        producer.shared.cursors.let_go();
+    });
+    assert_eq!(stages.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn room_that_was_given_back_already_wakes_nobody() {
+    let (mut producer, mut consumer) = small(OnOverrun::Block);
+    put(&mut producer, 100, 1);
+    consumer.take(100);
+    consumer.release(100);
+    assert!(producer.notifier().clear());
+    consumer.release(100);
+    assert!(!producer.notifier().clear());
+}
+
+#[test]
+fn a_tap_copies_as_much_as_the_ring_holds() {
+    let (mut producer, consumer) = small(OnOverrun::Stop);
+    put(&mut producer, 4096, 7);
+    let mut bytes = [0; 4097];
+    let tap = consumer.tap().expect("a view");
+    assert!(tap.copy(0, &mut bytes[..4096]) && bytes[..4096].iter().all(|byte| *byte == 7));
+    assert!(!tap.copy(0, &mut bytes));
 }

@@ -434,4 +434,63 @@ pub(super) mod tests {
             let _ = Record::decode(&bytes);
         }
     }
+
+    const START: Record = Record::Start {
+        id: RecordingId([7; 16]),
+        block_bytes: 24,
+        grain_bytes: 12,
+        grain_frames: 2,
+        member: 0,
+        members: 1,
+        started: Nanos::new(1),
+    };
+    const COUNT: SenderCount = SenderCount { frame: Frames(3), number: 4, frames_each: 5, bits: 64 };
+
+    /// A record with another number at this byte, and a right checksum.
+    #[track_caller]
+    fn check_value(record: Record, at: usize, field: &[u8], expected: Result<Record, &str>) {
+        let mut bytes = record.encode(1);
+        bytes[at..at + field.len()].copy_from_slice(field);
+        let crc = crc32c::crc32c(&bytes[8..]);
+        bytes[4..8].copy_from_slice(&crc.to_le_bytes());
+        let expected = expected.map(|record| (1, Some(record))).map_err(str::to_owned);
+        let found = Record::decode(&bytes).map_err(|error| match error {
+            DecodeError::Value(what) => what.to_owned(),
+            other => other.to_string(),
+        });
+        assert_eq!(found, expected);
+    }
+
+    /// Readers divide by these numbers.
+    #[test]
+    fn a_start_without_whole_frames_is_refused() {
+        let blocks = Err("blocks that are not whole frames");
+        check_value(START, 33, &24_u32.to_le_bytes(), Ok(START));
+        check_value(START, 33, &0_u32.to_le_bytes(), blocks);
+        check_value(START, 33, &25_u32.to_le_bytes(), blocks);
+        check_value(START, 37, &0_u32.to_le_bytes(), blocks);
+        check_value(START, 41, &0_u32.to_le_bytes(), blocks);
+        check_value(START, 45, &1_u16.to_le_bytes(), Err("a member that its recording does not have"));
+    }
+
+    #[test]
+    fn a_count_without_frames_or_bits_is_refused() {
+        let refused = Err("numbers without frames or bits");
+        let with = |bits: u8| Record::Count(SenderCount { bits, ..COUNT });
+        check_value(with(64), 33, &0_u32.to_le_bytes(), refused);
+        for bits in [0, 65] {
+            check_value(with(64), 37, &[bits], refused);
+        }
+        for bits in [1, 64] {
+            check_value(with(2), 37, &[bits], Ok(with(bits)));
+        }
+    }
+
+    #[test]
+    fn each_error_says_what_the_bytes_are_not() {
+        assert_eq!(DecodeError::NotARecord.to_string(), "it does not begin with the magic of a record");
+        assert_eq!(DecodeError::Checksum.to_string(), "it does not match its checksum");
+        let value = DecodeError::Value("an unknown verdict").to_string();
+        assert_eq!(value, "it holds an unknown verdict; a newer version may have written it");
+    }
 }

@@ -186,4 +186,18 @@ mod tests {
         assert_eq!((contents.records, contents.unknown, contents.stopped), (vec![START, after], 1, None));
         assert_eq!(contents.sequences, [0, 2]);
     }
+
+    #[test]
+    fn the_reason_why_reading_stopped_is_told_in_words() {
+        let said = |bytes: &[u8]| Journal::read(bytes).stopped.map(|why| why.to_string());
+        let start = START.encode(0);
+        let trigger = Record::Trigger { frame: hairspring_ring::Frames(1), shot: 2 };
+        assert_eq!(said(&start), None);
+        assert_eq!(said(&start[..63]).as_deref(), Some("the file ends within a record"));
+        assert_eq!(said(&[0; 64]).as_deref(), Some("nothing was written there"));
+        assert_eq!(said(&[1; 64]).as_deref(), Some("it does not begin with the magic of a record"));
+        let elsewhere = said(&[start, trigger.encode(5)].concat());
+        assert_eq!(elsewhere.as_deref(), Some("it has the sequence number 5 of another place"));
+        assert_eq!(said(&trigger.encode(0)).as_deref(), Some("a journal has one start, and begins with it"));
+    }
 }

@@ -177,7 +177,7 @@ fn pack(
                     let sequence =
                         records(recording, plan, &about_of(recording, work), &work.blocks, true).len() as u64;
                     let journal = disk.store.open(&work.files.journal, Open::Mend)?;
-                    none.insert(Packer { journal, sequence, entries: Vec::new(), old: Vec::new() })
+                    none.insert(Packer { journal, sequence, entries: Vec::new(), lowest: u64::MAX })
                 }
             };
             if work.blocks[number].file_offset - at < length {
@@ -201,8 +201,8 @@ struct Packer {
     sequence: u64,
     /// Blocks that were copied but not yet entered.
     entries: Vec<Block>,
-    /// The places where they still count: begin and end.
-    old: Vec<(u64, u64)>,
+    /// The lowest of the places where they still count. Blocks only move down, so what is written below it overwrites none of them.
+    lowest: u64,
 }
 
 impl Packer {
@@ -215,14 +215,13 @@ impl Packer {
     ) -> Result<(), RecordingError> {
         let block = work.blocks[number];
         let length = u64::from(block.length);
-        let touches = self.old.iter().any(|(begin, end)| *begin < to + length && to < *end);
-        if touches || self.entries.len() >= BATCH {
+        if self.lowest < to + length || self.entries.len() >= BATCH {
             self.enter(disk, work)?;
         }
         copy(disk, work, &block, to)?;
         work.blocks[number].file_offset = to;
         self.entries.push(work.blocks[number]);
-        self.old.push((block.file_offset, block.file_offset + length));
+        self.lowest = self.lowest.min(block.file_offset);
         Ok(())
     }
 
@@ -238,7 +237,7 @@ impl Packer {
         disk.sync(&work.files.journal, self.journal)?;
         self.sequence += self.entries.len() as u64;
         self.entries.clear();
-        self.old.clear();
+        self.lowest = u64::MAX;
         Ok(())
     }
 }

@@ -1,6 +1,10 @@
 //! What crashes, power cuts and damage leave, and what recovering makes of it. Every byte that is given out afterwards is the
 //! one that was written, wherever the recovery itself was interrupted.
 
+mod declared;
+mod moves;
+mod told;
+
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -328,24 +332,29 @@ fn recovery_may_be_interrupted_at_every_step() {
     }
 }
 
-/// A hole that is smaller than the block behind it: the block would be written over itself.
-#[test]
-fn blocks_move_safely_over_holes_that_are_smaller_than_they_are() {
-    let spec = Spec { stored: 4096 * 3, ..Spec::killed() };
+/// A recording with a hole of so many bytes after its first block.
+fn shifted(spec: &Spec, hole: u64) -> Image {
     let files = Files::of(&Spec::base(0));
     let mut image = spec.make();
     let mut data = image.read(&files.data).expect("data");
-    data.splice(4096..4096, [0xAA; 512]);
+    data.splice(4096..4096, vec![0xAA; hole as usize]);
     image.put(&files.data, &data);
     let mut records = Journal::read(&image.read(&files.journal).expect("a journal")).records;
     for record in &mut records {
         if let crate::journal::Record::Block { index: 1.., file_offset, .. } = record {
-            *file_offset += 512;
+            *file_offset += hole;
         }
     }
     image.put(&files.journal, &crate::recording::testing::encoded(&records));
+    image
+}
+
+/// A hole that is smaller than the block behind it: the block would be written over itself.
+#[test]
+fn blocks_move_safely_over_holes_that_are_smaller_than_they_are() {
+    let spec = Spec { stored: 4096 * 3, ..Spec::killed() };
     for power_cut in [false, true] {
-        check_interrupted(&spec, &image, power_cut);
+        check_interrupted(&spec, &shifted(&spec, 512), power_cut);
     }
 }
 
