@@ -303,3 +303,60 @@ fn suspended<M: Machine>(machine: &M) -> Nanos {
     };
     (0..SUSPEND_TRIES).map(|_| difference()).min().unwrap_or(Nanos::ZERO)
 }
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::Sim;
+    use hairspring_machine::sim::Script;
+
+    use super::*;
+
+    fn bracket(before: u64, clock: i64, after: u64) -> Bracket {
+        Bracket { before: Ticks::new(before), clock: Nanos::new(clock), after: Ticks::new(after) }
+    }
+
+    #[test]
+    fn the_middle_of_a_bracket_is_half_a_width_from_both_ends() {
+        for (before, after, middle, half_width) in [(100, 107, 103, 5), (100, 106, 103, 4), (100, 100, 100, 1)] {
+            let bracket = bracket(before, 0, after);
+            assert_eq!((bracket.middle(), bracket.half_width()), (Ticks::new(middle), half_width), "{bracket:?}");
+        }
+    }
+
+    /// A counter that counts in steps stands still across a reading: the reading may be as old as a step.
+    #[test]
+    fn the_bracket_of_a_counter_that_counts_in_steps_is_a_step_wide() {
+        for counter_step in [1_000, 26_000] {
+            let sim = Sim::new(Script { counter_step, ..Script::default() });
+            let bracket = Bracket::narrowest(&sim, TimeSource::Counter, Clock::Monotonic);
+            assert_eq!(bracket.width(), counter_step as i64 - 1);
+        }
+    }
+
+    fn anchor(monotonic: Bracket) -> Anchor {
+        Anchor { monotonic, raw: monotonic, lag: 0, suspended: Nanos::ZERO }
+    }
+
+    /// A bound that is too narrow makes delays early, one that is too wide makes them late.
+    #[test]
+    fn the_bound_is_half_of_both_widths_and_two_ticks_and_a_step_of_the_clock() {
+        let (first, last) = (bracket(0, 0, 10), bracket(2_599_995, 1_000_000, 2_600_015));
+        for (step, uncertain) in [(1, 15.0 + 2.0 + 2.6), (100, 15.0 + 2.0 + 260.0)] {
+            let found = Calibration::between(TimeSource::Counter, Nanos::new(step), anchor(first), anchor(last));
+            let (found, _) = found.expect("in order");
+            let expected = uncertain / (2_600_000.0 - uncertain);
+            assert!((found.bound_ppm * 1e-6 / expected - 1.0).abs() < 1e-9, "{found:?}");
+            for widened in [found, found.widened(1e-3)] {
+                let guard = widened.bound as f64 / 2f64.powi(64);
+                assert!((guard / (widened.bound_ppm * 1e-6) - 1.0).abs() < 1e-9, "{widened:?}");
+            }
+            assert!((found.widened(1e-3).bound_ppm - found.bound_ppm - 1e3).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_anchors_is_told_what_anchors_are() {
+        let error = "1,2".parse::<Anchors>().expect_err("two numbers");
+        assert!(error.to_string().contains("17 whole numbers"), "{error}");
+    }
+}

@@ -112,4 +112,47 @@ mod tests {
         assert!(learned.quantile(Policy::Fifo(50), Nanos::from_secs(3), 0.5).is_some());
         assert!(learned.quantile(Policy::Other, Nanos::from_secs(3), 0.5).is_none(), "policies are learned apart");
     }
+
+    const OTHER: Policy = Policy::Other;
+
+    #[test]
+    fn each_decade_of_lengths_is_learned_apart() {
+        let mut learned = Learned::new();
+        let shortest = [1, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000].map(Nanos::new);
+        let longest = [99_999, 999_999, 9_999_999, 99_999_999, 999_999_999, i64::MAX].map(Nanos::new);
+        let late = |decade: usize| Nanos::from_micros(3 << decade);
+        for (decade, length) in shortest.into_iter().enumerate() {
+            learned.note(OTHER, length, late(decade));
+        }
+        for (decade, (short, long)) in shortest.into_iter().zip(longest).enumerate() {
+            for length in [short, long] {
+                let found = learned.quantile(OTHER, length, 1.0).expect("learned");
+                assert!(found > late(decade) && found < late(decade) * 2, "{length}: {found}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_quantile_is_above_the_lateness_that_it_covers() {
+        for index in 0..BUCKETS - 1 {
+            let mut learned = Learned::new();
+            learned.note(OTHER, Nanos::from_micros(1), upper_edge(index));
+            assert_eq!(learned.quantile(OTHER, Nanos::from_micros(1), 0.5), Some(upper_edge(index + 1)));
+        }
+    }
+
+    #[test]
+    fn the_past_fades_by_halves_and_is_not_forgotten_at_once() {
+        let mut learned = Learned::new();
+        let length = Nanos::from_micros(500);
+        for _ in 0..FULL {
+            learned.note(OTHER, length, Nanos::from_millis(5));
+        }
+        for _ in 0..FULL / 4 {
+            learned.note(OTHER, length, Nanos::from_micros(30));
+        }
+        // 128 against 64.
+        assert!(learned.quantile(OTHER, length, 0.5) > Some(Nanos::from_millis(4)));
+        assert!(learned.quantile(OTHER, length, 0.3) < Some(Nanos::from_micros(40)));
+    }
 }

@@ -94,3 +94,15 @@ pub(crate) fn check(request: Nanos) -> Result<Nanos, DelayError> {
         Ok(request)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_and_the_shortest_request_are_allowed() {
+        for request in [Nanos::ZERO, REQUEST_MOST] {
+            assert_eq!(check(request), Ok(request));
+        }
+    }
+}

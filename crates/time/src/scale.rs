@@ -43,8 +43,8 @@ impl Scale {
         // Both slopes are rounded up, so a conversion there and back never yields less.
         let ticks_per_nano = (u128::from(ticks) << SHIFT).div_ceil(u128::from(nanos));
         let fraction = (u128::from(nanos % ticks) << 64).div_ceil(u128::from(ticks));
-        // Rounded up, the fraction may be a whole.
-        let nanos_per_tick = (nanos / ticks + (fraction >> 64) as u64, fraction as u64);
+        // Rounded up, the fraction is still below a whole, because there are fewer than 2⁶⁴ ticks.
+        let nanos_per_tick = (nanos / ticks, fraction as u64);
         let ticks_per_nano = i64::try_from(ticks_per_nano).ok()?;
         let scale = Self { origin_ticks: point.0, origin_nanos: 0, nanos_per_tick, ticks_per_nano };
         Some(scale.moved_to(point.0, point.1))
@@ -152,5 +152,14 @@ mod tests {
         assert!(Scale::through(origin, 0, Nanos::from_secs(1)).is_none());
         assert!(Scale::through(origin, 1_000, Nanos::ZERO).is_none());
         assert!(Scale::through(origin, 1_000_000, Nanos::from_secs(1)).is_none(), "1 MHz is too slow");
+    }
+
+    #[test]
+    fn a_span_that_is_whole_ticks_has_no_tick_more_unless_the_rate_may_be_wrong() {
+        let scale = scale(1_000_000_000);
+        for nanos in [0, 1, 2, 999, 1_000_000] {
+            assert_eq!(scale.ticks_for_at_least(Nanos::new(nanos), 0), nanos);
+            assert_eq!(scale.ticks_for_at_least(Nanos::new(nanos), 1), nanos + 1);
+        }
     }
 }

@@ -192,3 +192,24 @@ fn wait<M: Machine>(timebase: &Timebase<M>, line: &Line, number: u64) -> Option<
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::Sim;
+    use hairspring_machine::sim::Script;
+
+    use super::*;
+
+    /// The other counter is 40 ticks ahead, and 20 ticks pass on the way. That is 10 ns for each tick.
+    #[test]
+    fn a_round_states_the_offset_in_its_middle_and_is_wrong_by_half_its_way_at_most() {
+        let [sent, received, answered, back] = [1_000, 1_050, 1_060, 1_030].map(Ticks::new);
+        let round = Round { sent, received, answered, back };
+        assert_eq!((round.trip(), round.offset()), (20, 40));
+        let timebase = Timebase::calibrate(Sim::new(Script { rate_hz: 100_000_000, ..Script::default() }));
+        let skew = Skew::of(&timebase.expect("it advances"), round, 7);
+        assert!((399..=400).contains(&skew.offset.count()) && skew.rounds == 7, "{skew:?}");
+        // Half the way, a tick that had not passed, and the rounding of both.
+        assert!((110..=111).contains(&skew.uncertainty.count()), "{skew:?}");
+    }
+}

@@ -189,3 +189,68 @@ impl Verdict {
         "rerated",
     ];
 }
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::Sim;
+    use hairspring_machine::sim::Script;
+
+    use super::*;
+
+    #[test]
+    fn a_verdict_on_two_stretches_has_what_either_has() {
+        let marked = |mark: fn(&mut Verdict)| {
+            let mut verdict = Verdict::CLEAN;
+            mark(&mut verdict);
+            verdict
+        };
+        let verdicts = [
+            marked(|verdict| verdict.migrated = true),
+            marked(|verdict| verdict.budget_spent = true),
+            marked(|verdict| verdict.throttled = true),
+            marked(|verdict| verdict.rerated = true),
+            marked(|verdict| verdict.overslept = Nanos::new(9)),
+            marked(|verdict| verdict.add(Cause::Preempted, Nanos::new(7))),
+            marked(|verdict| verdict.add(Cause::Unknown, Nanos::new(8))),
+        ];
+        for verdict in verdicts {
+            assert_eq!(verdict.and(Verdict::CLEAN), verdict);
+            assert_eq!(Verdict::CLEAN.and(verdict), verdict);
+        }
+        let all = verdicts.into_iter().fold(Verdict::CLEAN, Verdict::and);
+        assert!(all.migrated && all.budget_spent && all.throttled && all.rerated);
+        assert_eq!((all.overslept, all.lost()), (Nanos::new(9), Nanos::new(15)));
+    }
+
+    #[test]
+    fn the_word_is_that_of_the_gravest() {
+        let mut verdict = Verdict::CLEAN;
+        assert_eq!(verdict.name(), "clean");
+        verdict.throttled = true;
+        assert_eq!(verdict.name(), "clean", "a stall is named by its gap");
+        verdict.rerated = true;
+        assert_eq!(verdict.name(), "rerated");
+        verdict.budget_spent = true;
+        assert_eq!(verdict.name(), "budget_spent");
+        verdict.migrated = true;
+        assert_eq!(verdict.name(), "migrated");
+        verdict.overslept = Nanos::new(1);
+        assert_eq!(verdict.name(), "overslept");
+        verdict.add(Cause::Interrupted, Nanos::new(1));
+        assert_eq!(verdict.name(), "interrupted");
+    }
+
+    #[test]
+    fn lateness_of_more_than_the_shortest_gap_is_explained_and_less_is_a_step_of_the_loop() {
+        let timebase = Timebase::calibrate(Sim::new(Script::default())).expect("it advances");
+        let least = timebase.gap_least();
+        let mut verdict = Verdict::CLEAN;
+        verdict.explain(least, &timebase);
+        assert!(verdict.is_clean());
+        verdict.explain(least + Nanos::new(1), &timebase);
+        assert_eq!((verdict.name(), verdict.lost()), ("unknown", least + Nanos::new(1)));
+        let known = verdict;
+        verdict.explain(least * 2, &timebase);
+        assert_eq!(verdict, known, "it names a reason already");
+    }
+}

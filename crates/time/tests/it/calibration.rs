@@ -1,7 +1,7 @@
 //! The rate that is found lies inside the bound that is stated with it, whatever happens meanwhile.
 
 use hairspring_machine::sim::{Disturbance, Script};
-use hairspring_time::{Anchors, Calibration, Continuity, Machine, Nanos, Sim, Timebase};
+use hairspring_time::{Anchors, Calibration, Continuity, FIRST_BASELINE, Machine, Nanos, Sim, Timebase};
 use proptest::prelude::*;
 
 use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
@@ -96,6 +96,15 @@ fn a_calibration_is_good_to_20_ppm_at_once_and_to_1_ppm_at_the_age_of_a_tenth_of
 }
 
 #[test]
+fn the_cost_of_a_calibration_is_that_of_the_calibration_alone() {
+    let sim = Sim::new(Script::default());
+    sim.work(millis(30));
+    let cost = Timebase::calibrate(sim).expect("it advances").cost();
+    assert!(cost.wall >= FIRST_BASELINE && cost.wall < millis(10), "{cost:?}");
+    assert!(cost.cpu > Nanos::ZERO && cost.cpu < millis(1), "{cost:?}");
+}
+
+#[test]
 fn calibrate_to_a_bound_reaches_it_or_the_end_of_its_patience() {
     let reached = Timebase::calibrate_to(Sim::new(Script::default()), 0.2, Nanos::from_secs(10)).expect("it advances");
     assert!(reached.calibration().bound_ppm <= 0.2 && reached.calibration().baseline < Nanos::from_secs(3));
@@ -143,7 +152,9 @@ fn what_the_kernel_does_to_its_clock_is_told_beside_the_rate() {
 #[test]
 fn a_counter_or_clock_that_stands_still_is_no_time_base() {
     for rate_hz in [0, 1, 1_000_000, 200_000_000_000] {
-        assert!(Timebase::calibrate(Sim::new(Script { rate_hz, ..Script::default() })).is_err(), "{rate_hz} Hz");
+        let refused = Timebase::calibrate(Sim::new(Script { rate_hz, ..Script::default() }));
+        let error = refused.map(|_| rate_hz).expect_err("too slow or too fast");
+        assert!(error.to_string().contains("8 MHz to 127 GHz"), "{error}");
     }
 }
 

@@ -138,6 +138,17 @@ fn a_suspend_begins_a_new_epoch_and_says_how_long_it_was() {
 }
 
 #[test]
+fn a_new_epoch_keeps_the_skew_that_was_measured_and_the_cost_of_the_first_calibration() {
+    let (sim, timebase) = calibrated(Script::default());
+    let before = timebase.with_skew(Nanos::new(77));
+    disturb_in(&sim, millis(1), Disturbance::Suspend(millis(500)));
+    age(&sim, millis(10));
+    let after = before.refine().timebase;
+    assert_ne!(after.epoch(), before.epoch());
+    assert_eq!((after.skew(), after.cost()), (Nanos::new(77), before.cost()));
+}
+
+#[test]
 fn a_step_of_the_clock_begins_a_new_epoch_and_says_how_far_it_went() {
     for step in [millis(2), -millis(2), Nanos::from_secs(100), -Nanos::from_secs(100)] {
         let (sim, before, after, continuity) = refined_after(Disturbance::ClockStep(step));

@@ -43,6 +43,19 @@ fn more_than_a_tenth_of_a_second_of_polling_must_be_asked_for() {
     assert!(report.verdict.is_clean() && report.actual >= long, "{report:?}");
 }
 
+#[test]
+fn a_delay_from_a_moment_in_the_past_is_refused_by_what_is_left_of_it() {
+    let (sim, timebase) = calibrated(Script::default());
+    let began = sim.monotonic();
+    check(timebase.delay_since(began, -millis(1)), DelayError::Negative(-millis(1)), "negative");
+    assert!(matches!(timebase.delay_since(began, millis(101)), Err(DelayError::TooLongToPoll(_))));
+    sim.sleep_until(began + millis(60));
+    let report = timebase.delay_since(began, millis(101)).expect("40 ms are left");
+    assert!(!report.late.is_negative() && sim.monotonic() >= began + millis(101), "{report:?}");
+    let report = timebase.delay_since(began, millis(1)).expect("it has passed");
+    assert!(report.late >= millis(99), "{report:?}");
+}
+
 /// Regression: the distance of an instant near the beginning of time overflowed and became one in the far future.
 #[test]
 fn distances_and_moments_beyond_the_scale_saturate() {
