@@ -40,6 +40,9 @@ _hairspring() {
             hairspring,completions)
                 cmd="hairspring__subcmd__completions"
                 ;;
+            hairspring,compress)
+                cmd="hairspring__subcmd__compress"
+                ;;
             hairspring,delay)
                 cmd="hairspring__subcmd__delay"
                 ;;
@@ -217,6 +220,9 @@ _hairspring() {
             hairspring__subcmd__help,completions)
                 cmd="hairspring__subcmd__help__subcmd__completions"
                 ;;
+            hairspring__subcmd__help,compress)
+                cmd="hairspring__subcmd__help__subcmd__compress"
+                ;;
             hairspring__subcmd__help,delay)
                 cmd="hairspring__subcmd__help__subcmd__delay"
                 ;;
@@ -344,7 +350,7 @@ _hairspring() {
 
     case "${cmd}" in
         hairspring)
-            opts="-h -V --help --version round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace top run settings restore probes schema exit-codes completions man help"
+            opts="-h -V --help --version round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep compress pulse expose scope serve trace top run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -965,6 +971,28 @@ _hairspring() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        hairspring__subcmd__compress)
+            opts="-q -h --undo --level --quiet --format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "text json" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         hairspring__subcmd__delay)
             opts="-h --count --long --priority --cpu --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -1140,7 +1168,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help)
-            opts="round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep pulse expose scope serve trace top run settings restore probes schema exit-codes completions man help"
+            opts="round chain turn load caller sheet compare archive ab delay clock can soak doctor watch plan maxrate record verify play export recover join keep compress pulse expose scope serve trace top run settings restore probes schema exit-codes completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1378,6 +1406,20 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__help__subcmd__completions)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        hairspring__subcmd__help__subcmd__compress)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )

@@ -344,6 +344,26 @@ const PROOFS: &[Proof] = &[
         limit_s: 900,
     },
     Proof {
+        name: "series-kills",
+        claim: "A series whose recorder is killed 100 times, across cuts, deletions and resumptions, has lost no block that a journal has, and \
+                a second recovery finds nothing to do.",
+        command: &["series-kills", "--count", "100"],
+        limit_s: 1800,
+    },
+    Proof {
+        name: "series-long",
+        claim: "100 GB at 500 MB/s are recorded in segments without loss, in the space of the four segments that are kept and those under way; \
+                what is kept is read back as it was made.",
+        command: &["series-long", "--gb", "100"],
+        limit_s: 1800,
+    },
+    Proof {
+        name: "series-year",
+        claim: "A series of a million segments on the scripted disk needs no more memory, open files and metadata than one of a thousand.",
+        command: &["tests", "--times", "3334", "--release -p hairspring-record --test it a_simulated_year"],
+        limit_s: 7200,
+    },
+    Proof {
         name: "power-cuts",
         claim: "After a power cut (a copied disk image) everything is there that a sync had covered, and what is there is \
                 what was recorded.",

@@ -117,6 +117,32 @@ def opened_with_warning(*arguments, **named):
     return recording
 
 
+def compressed(data):
+    """As hairspring compress leaves it: one zstd frame of a raw block, and the table."""
+    size = len(data)
+    frame = struct.pack("<IBI", 0xFD2FB528, 0b1010_0000, size) + ((size << 3) | 1).to_bytes(3, "little") + data
+    return frame + struct.pack("<IIIIIBI", 0x184D2A5E, 17, len(frame), size, 1, 0, 0x8F92EAB1)
+
+
+def test_compressed_samples_are_read_and_checked_and_cannot_be_mapped(tmp_path):
+    rows = numpy.arange(40, dtype="<i2").reshape(-1, 4)
+    base = written(tmp_path, rows, channels=4, gaps=[(6, 3, "buffer_full")])
+    path = data_of(base).with_suffix(".sigmf-data.zst")
+    path.write_bytes(compressed(data_of(base).read_bytes()))
+    data_of(base).unlink()
+    recording = open_recording(base, verify=True)
+    assert recording.is_in_order and (recording.read(gaps="skip") == rows).all()
+    assert [(first, values.tolist()) for first, values in recording.runs()] == [(0, rows[:6].tolist()), (9, rows[6:].tolist())]
+    with pytest.raises(ValueError, match="compress --undo"):
+        recording.data
+    damaged = bytearray(path.read_bytes())
+    # The first sample, behind the heads of the frame and of its block.
+    damaged[12] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(hairspring.BlockError):
+        open_recording(base)[0:4]
+
+
 def test_samples_are_a_memory_map_with_the_gaps_beside_it(tmp_path):
     rows = numpy.arange(40, dtype="<i2").reshape(-1, 4)
     base = written(tmp_path, rows, channels=4, gaps=[(6, 3, "buffer_full")], rate={"frames": 1_000_000, "seconds": 2})

@@ -92,7 +92,15 @@ const TABLE: [Row; 17] = [
         exit: Exit::Unreadable,
         code: 5,
         meaning: "the recording cannot be read, or some of its bytes are unaccounted for",
-        of: &[("record", ""), ("play", ""), ("verify", ""), ("recover", ""), ("join", ""), ("export", "")],
+        of: &[
+            ("record", ""),
+            ("play", ""),
+            ("verify", ""),
+            ("recover", ""),
+            ("join", ""),
+            ("export", ""),
+            ("compress", ""),
+        ],
     },
     Row {
         exit: Exit::GateFailed,

@@ -33,4 +33,4 @@ pub use account::{beginning, ledger, timeline};
 pub use format::{journal, sigmf};
 pub use ledger::{Ledger, RecordingVerdict};
 pub use store::Store;
-pub use upkeep::{join, recover, verify};
+pub use upkeep::{compress, join, recover, verify};

@@ -6,8 +6,10 @@
 //! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
 //! memory alive until the operation has completed.
 
+pub mod compressed;
 mod files;
 mod folder;
+pub(crate) mod frames;
 pub(crate) mod lent_memory;
 mod memories;
 pub mod plain;
@@ -24,6 +26,7 @@ use hairspring_machine::Instant;
 
 use hairspring_ring::notifier::Notifier;
 
+use compressed::CompressedReads;
 pub use lent_memory::LentMemory;
 
 /// A memory that was attached to a store.
@@ -176,17 +179,17 @@ impl Default for Ways {
 /// The reason in a report for a way that [`Ways`] switches off.
 const LEFT_OUT: &str = "left out on request";
 
-/// Makes the best store that works on this machine: io_uring, or plain calls. `depth` is the most operations under way.
+/// Makes the best store that works on this machine: io_uring, or plain calls. It also reads compressed data. `depth` is the most operations under way.
 pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
     let refused = if ways.uring {
         match uring::UringStore::new(depth, ways) {
-            Ok(store) => return Box::new(store),
+            Ok(store) => return Box::new(CompressedReads::above(store)),
             Err(refused) => refused,
         }
     } else {
         Fallback::refused(uring::NAME, LEFT_OUT)
     };
-    Box::new(plain::PlainStore::below(vec![refused], depth, ways))
+    Box::new(CompressedReads::above(plain::PlainStore::below(vec![refused], depth, ways)))
 }
 
 /// Free bytes in the file system of a folder on this machine that this process may use; `None` if it does not state them. May
@@ -307,6 +310,13 @@ pub trait Store: Send {
     /// # Errors
     /// What the system said.
     fn remove(&mut self, path: &Path) -> Result<(), StoreError>;
+
+    /// Gives a file another name in the same folder, and replaces a file that has it. The names are durable after a sync of the folder.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError>;
 
     /// Makes the names of files in a folder durable. Blocks.
     ///

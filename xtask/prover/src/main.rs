@@ -37,6 +37,7 @@ mod recording;
 mod rows;
 mod run_settings;
 mod sentinel;
+mod series;
 #[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
 mod simulator;
 mod steps;
@@ -173,6 +174,30 @@ enum Proof {
         #[arg(long, default_value_t = 10)]
         count: u32,
         /// Where the disk images lie
+        #[arg(long, default_value = "target/prove-recording")]
+        dir: PathBuf,
+    },
+    /// A recorder of a series that is killed and resumed has lost no block that a journal has
+    SeriesKills {
+        /// How many kills
+        #[arg(long, default_value_t = 100)]
+        count: u32,
+        /// Where to record
+        #[arg(long, default_value = "target/prove-recording")]
+        dir: PathBuf,
+    },
+    /// A series records more than is kept, in bounded space
+    SeriesLong {
+        /// How much, in GB
+        #[arg(long, default_value_t = 100)]
+        gb: u64,
+        /// The card's rate, in frames of 8 bytes
+        #[arg(long, default_value = "62.5MS/s")]
+        rate: String,
+        /// How many segments of 1 GiB are kept
+        #[arg(long, default_value_t = 4)]
+        keep: u64,
+        /// Where to record
         #[arg(long, default_value = "target/prove-recording")]
         dir: PathBuf,
     },
@@ -367,6 +392,8 @@ fn main() -> ExitCode {
         Proof::Answers => conclusions::answers(),
         Proof::Doctor => conclusions::doctor(),
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
+        Proof::SeriesKills { count, dir } => series::kills(count, &dir),
+        Proof::SeriesLong { gb, rate, keep, dir } => series::long(gb, &rate, keep, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
         Proof::Pulses { count } => pulses::prove(count),

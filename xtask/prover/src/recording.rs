@@ -177,7 +177,7 @@ fn record(bases: &[PathBuf]) -> Result<Child, String> {
 }
 
 /// Kills a recorder by SIGKILL, and reaps it. Fails if the recorder had ended before.
-fn kill(child: &mut Child) -> Result<(), String> {
+pub(crate) fn kill(child: &mut Child) -> Result<(), String> {
     let ended = child.try_wait().map_err(|error| error.to_string())?;
     drop(child.kill());
     drop(child.wait());
@@ -197,7 +197,7 @@ fn recovered(bases: &[PathBuf]) -> Result<Verified, String> {
 }
 
 /// Compares every byte of a recording with its checksums and its pattern.
-fn proven(recording: &Recording) -> Result<Verified, String> {
+pub(crate) fn proven(recording: &Recording) -> Result<Verified, String> {
     let mut store = best(8, Ways::default());
     let options = VerifyOptions { counters: true, sha512: false };
     let verified = verify(&mut *store, recording, options, &mut |_| ()).map_err(|error| error.to_string())?;
@@ -221,13 +221,13 @@ fn meta_of(base: &Path) -> PathBuf {
     with_ending(base, ".sigmf-meta")
 }
 
-fn journal_of(base: &Path) -> Vec<Record> {
+pub(crate) fn journal_of(base: &Path) -> Vec<Record> {
     let bytes = std::fs::read(with_ending(base, ".hairspring-journal")).unwrap_or_default();
     Journal::read(&bytes).records
 }
 
 /// Bytes of the blocks in a journal.
-fn bytes_in_journal(records: &[Record]) -> u64 {
+pub(crate) fn bytes_in_journal(records: &[Record]) -> u64 {
     let mut blocks = BTreeMap::new();
     for record in records {
         if let Record::Block { index, length, .. } = record {
@@ -246,7 +246,7 @@ fn promised(records: &[Record]) -> u64 {
     covered.nth(1).unwrap_or(0)
 }
 
-fn make_folder(folder: &Path) -> Result<(), String> {
+pub(crate) fn make_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("make {}: {error}", folder.display()))
 }
 
@@ -270,22 +270,26 @@ fn run(program: &str, arguments: &[&Path]) -> Result<(), String> {
 
 /// Counts of the rounds.
 #[derive(Default)]
-struct Figures(Map<String, Value>);
+pub(crate) struct Figures(Map<String, Value>);
 
 impl Figures {
-    fn add(&mut self, name: &str, count: u64) {
+    pub(crate) fn set(&mut self, name: &str, value: Value) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    pub(crate) fn add(&mut self, name: &str, count: u64) {
         let sum = self.0.get(name).and_then(Value::as_u64).unwrap_or(0) + count;
         self.0.insert(name.to_owned(), json!(sum));
     }
 
-    fn take(&mut self, round: u32, outcome: Result<(), String>) {
+    pub(crate) fn take(&mut self, round: u32, outcome: Result<(), String>) {
         if let Err(why) = outcome {
             self.add("failed", 1);
             self.0.entry("first failure").or_insert_with(|| json!(format!("round {round}: {why}")));
         }
     }
 
-    fn verdict(mut self, what: &str, count: u32) -> Verdict {
+    pub(crate) fn verdict(mut self, what: &str, count: u32) -> Verdict {
         self.0.insert(what.to_owned(), json!(count));
         self.0.entry("failed").or_insert_with(|| json!(0));
         Verdict { passed: self.0["failed"] == json!(0), figures: self.0 }
@@ -293,10 +297,10 @@ impl Figures {
 }
 
 /// Pseudo-random numbers, the same in every run (xorshift).
-struct Chance(u64);
+pub(crate) struct Chance(pub(crate) u64);
 
 impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -300,7 +300,7 @@ class Recording:
     @property
     def data(self) -> Any:
         """The samples as the file stores them, mapped and not checked: a row for each frame, a column for each channel. Packed samples and
-        bits are bytes. ValueError if the frames are not one contiguous piece of one file."""
+        bits are bytes. ValueError if the frames are not one contiguous piece of one file, or if that is compressed."""
         if self._whole is None:
             ends = [(member, offset + length) for member, offset, length, _ in self._stretches]
             starts = [(member, offset) for member, offset, _, _ in self._stretches]
@@ -317,8 +317,14 @@ class Recording:
 
     def runs(self) -> Iterator[tuple[int, Any]]:
         """The runs of frames without a gap, in order, mapped and not checked: the number of the first frame, and the values. A new run
-        also begins where the recording continues in another file, so that nothing has to be copied."""
+        also begins where the recording continues in another file, so that nothing has to be copied. Compressed data cannot be mapped, and are
+        read."""
+        compressed = [_is_compressed(path) for path in self._contents.data]
         for member, offset, length, first in self._stretches:
+            if compressed[member]:
+                end = first + length // self._row_bytes * self._per_row
+                yield from self._runs(first, end, slice(None), verify=False, join=False)
+                continue
             yield first, self._unpacked(self._rows(member, offset, length))
 
     def _rows(self, member: int, offset: int, length: int) -> Any:
@@ -326,11 +332,14 @@ class Recording:
             self._maps = [self._mapped(number, path) for number, path in enumerate(self._contents.data)]
         if length == 0:
             return self._view(_numpy().empty(0, "u1"))
+        if self._maps[member] is None:
+            path = self._contents.data[member]
+            raise ValueError(f"{path} is compressed and cannot be mapped: use read() or runs(), or restore it with hairspring compress --undo")
         return self._view(self._maps[member][offset : offset + length])
 
     def _mapped(self, member: int, path: Path) -> Any:
         ends = [offset + length for own, offset, length, _ in self._stretches if own == member]
-        return _numpy().memmap(path, "u1", "r", shape=(max(ends),)) if ends else None
+        return _numpy().memmap(path, "u1", "r", shape=(max(ends),)) if ends and not _is_compressed(path) else None
 
     def _view(self, stored: Any) -> Any:
         return stored.view(self._kind).reshape(-1, self._row_bytes // self._kind.itemsize)
@@ -502,6 +511,10 @@ def open_recording(path: _Path, *more: _Path, verify: bool = False) -> Recording
         stored = sum(section.frames for section in recording.sections)
         warnings.warn(f"{path} is not in order: {said}; {stored} frames of it are offered; {remedy}", RecordingWarning, 2)
     return recording
+
+
+def _is_compressed(data: Path) -> bool:
+    return not Path(data).exists() and Path(f"{data}.zst").exists()
 
 
 def _scaled(rows: Any, scale: Optional[tuple[Any, Any]]) -> Any:

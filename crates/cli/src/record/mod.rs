@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod clock;
+pub(crate) mod compress;
 pub(crate) mod data_path;
 pub(crate) mod export;
 pub(crate) mod join;
@@ -36,6 +37,7 @@ pub(crate) const GROUP: Group = Group {
         recover::PAGE,
         join::PAGE,
         keep::PAGE,
+        compress::PAGE,
     ],
 };
 
@@ -75,6 +77,11 @@ pub(crate) enum Command {
     Join(join::Arguments),
     /// Keep segments of a series from being deleted, or release them
     Keep(keep::Arguments),
+    /// Compress the data of a closed recording or series without loss, or restore them
+    ///
+    /// The data file is removed only when every byte of the compressed one was read back and compared. Every command and Python read
+    /// the recording as before; other programs need `--undo` first.
+    Compress(compress::Arguments),
 }
 
 impl Command {
@@ -86,6 +93,7 @@ impl Command {
             Self::Recover(arguments) => recover::run(arguments),
             Self::Join(arguments) => join::run(arguments),
             Self::Keep(arguments) => keep::run(arguments),
+            Self::Compress(arguments) => compress::run(arguments),
             Self::Export(arguments) => export::run(arguments),
             Self::Plan(arguments) => plan::run(arguments),
             Self::Maxrate(arguments) => maxrate::run(arguments),

@@ -47,6 +47,12 @@ pub fn hdf5(recording: &Recording, path: &Path) -> Result<Hdf5View, ExportError>
         return Err(ExportError::Unsuitable(format!("the recording is not in order ({fault}): recover it first")));
     }
     let about = recording.about();
+    if let Some(base) = about.members.iter().find(|base| !Files::of(base).data.exists()) {
+        return Err(ExportError::Unsuitable(format!(
+            "a view names the data file, and {} is not there: if the recording is compressed, `hairspring compress --undo` restores it",
+            Files::of(base).data.display()
+        )));
+    }
     let (layout, grain) = (about.layout, about.layout.grain());
     let runs = parts(recording, Cut::ALL);
     if runs.len() > MOST_DATASETS {

@@ -14,6 +14,7 @@ mod foreign;
 mod segments;
 #[cfg(test)]
 mod tests;
+mod version;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -37,8 +38,10 @@ pub use datetime::datetime;
 pub use document::{parse, render};
 pub use foreign::{Foreign, parse_foreign};
 pub use segments::{StoredSegment, segments};
+pub(crate) use version::restated;
 
-/// The version of the extension that is written. A reader accepts every version with the same first number.
+/// The version of the extension that is written. A reader accepts every version with the same first number, and with the next one where the
+/// samples are compressed.
 pub const EXTENSION_VERSION: &str = "1.1.0";
 
 /// What is known of a recording when it begins.

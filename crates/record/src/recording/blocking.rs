@@ -65,7 +65,7 @@ impl<'a> BlockingStore<'a> {
         Ok(content)
     }
 
-    /// Reads a piece of a file that was opened for mending, at most the buffer; fewer bytes at its end.
+    /// Reads a piece of a file, at most the buffer; fewer bytes at its end. `at` is a multiple of the file's alignment.
     pub(crate) fn read_at(
         &mut self,
         path: &Path,
@@ -73,15 +73,20 @@ impl<'a> BlockingStore<'a> {
         at: u64,
         length: u64,
     ) -> Result<&mut [u8], RecordingError> {
-        let mut have = 0_u64;
+        let alignment = self.store.facts(file).alignment;
+        let (mut have, whole) = (0_u64, length.next_multiple_of(alignment).min(self.size.0));
         while have < length {
-            let piece = Piece { memory: self.memory, at: have as usize, length: (length - have) as usize };
-            match self.act(path, "read", Op::Read(file, at + have, piece))? {
-                0 => break,
-                read => have += read,
+            let piece = Piece { memory: self.memory, at: have as usize, length: (whole - have) as usize };
+            let end = have + self.act(path, "read", Op::Read(file, at + have, piece))?;
+            // Of a short read the aligned part is kept. If there is none, this is the end of the file.
+            let kept = end / alignment * alignment;
+            if kept == have {
+                have = end;
+                break;
             }
+            have = kept;
         }
-        Ok(self.scratch.bytes(0, have as usize))
+        Ok(self.scratch.bytes(0, have.min(length) as usize))
     }
 
     /// Writes the beginning of the buffer.

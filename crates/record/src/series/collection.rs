@@ -4,13 +4,28 @@
 //! bounded it names at most [`MOST_STREAMS`], the newest; the index names all. `core:streams` holds objects, as the text of the standard and
 //! its reader demand; its JSON schema asks for lists there.
 
-use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::Path;
 
+use hairspring_ring::units::Bytes;
+use serde_json::{Value, json};
+
+use super::collection_of;
 use crate::journal::RecordingId;
+use crate::recording::blocking::BlockingStore;
+use crate::recording::{Files, RecordingError};
 use crate::sigmf::EXTENSION_VERSION;
+use crate::store::Store;
+use crate::verify::sha512;
 
 /// The most segments in a collection.
 pub const MOST_STREAMS: usize = 10_000;
+
+/// Largest collection that is read.
+pub(super) const MOST_COLLECTION: Bytes = Bytes::mib(64);
+
+/// Largest metadata whose sum is computed.
+pub(super) const MOST_META: Bytes = Bytes::gib(1);
 
 /// A closed segment in one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +68,60 @@ pub fn render<'a>(
             },
         },
     });
-    let mut text = serde_json::to_vec_pretty(&value).unwrap_or_else(|_| unreachable!("numbers, texts and lists"));
+    text(&value)
+}
+
+/// Renders it.
+fn text(value: &Value) -> Vec<u8> {
+    let mut text = serde_json::to_vec_pretty(value).unwrap_or_else(|_| unreachable!("numbers, texts and lists"));
     text.push(b'\n');
     text
+}
+
+/// The collection of a series in one directory, as JSON; `None` if there is none that can be read.
+fn read(disk: &mut BlockingStore<'_>, series: &Path) -> Result<Option<Value>, RecordingError> {
+    match disk.read_whole(&collection_of(series), MOST_COLLECTION) {
+        Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
+        Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn streams(collection: &mut Value) -> impl Iterator<Item = &mut Value> {
+    collection.pointer_mut("/collection/core:streams").and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// The sums that a collection states, by the name of the segment. None of one that cannot be read.
+pub(super) fn stated_sums(disk: &mut BlockingStore<'_>, series: &Path) -> BTreeMap<String, String> {
+    let mut collection = read(disk, series).ok().flatten().unwrap_or_default();
+    let one = |stream: &mut Value| Some((stream["name"].as_str()?.to_owned(), stream["hash"].as_str()?.to_owned()));
+    streams(&mut collection).filter_map(one).collect()
+}
+
+/// Renews the sums in the collection of a series in one directory, after metadata of its segments were changed. Returns whether it stated
+/// another one. Without a collection there is nothing to do. A recorder that writes the collection at the same moment can undo that; then the
+/// next call, or `recover`, renews it. Blocks.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn renew_sums(store: &mut dyn Store, series: &Path) -> Result<bool, RecordingError> {
+    let mut disk = BlockingStore::small(store)?;
+    let Some(mut collection) = read(&mut disk, series)? else { return Ok(false) };
+    let mut changed = false;
+    for stream in streams(&mut collection) {
+        let Some(name) = stream["name"].as_str() else { continue };
+        let sum = match disk.read_whole(&Files::of(&series.with_file_name(name)).meta, MOST_META) {
+            Ok(meta) => sha512(&meta),
+            Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => continue,
+            Err(error) => return Err(error),
+        };
+        if stream["hash"].as_str() != Some(&sum) {
+            stream["hash"] = sum.into();
+            changed = true;
+        }
+    }
+    if changed {
+        disk.store.put(&collection_of(series), &text(&collection))?;
+    }
+    Ok(changed)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! 1  the index says that the segment is dropped, durably       (keeper)
 //! 2  the collection names it no more                           (keeper)
-//! 3  the data file is cut, piece by piece, and removed
+//! 3  the data file, compressed or not, is cut, piece by piece, and removed
 //! 4  the journal is removed
 //! 5  the metadata are removed
 //! ```
@@ -15,11 +15,12 @@
 
 use std::path::Path;
 
+use crate::compress::data_files;
 use crate::journal::{RECORD_BYTES, Record, RecordingId};
 use crate::recording::blocking::BlockingStore;
 use crate::recording::{Files, RecordingError};
 use crate::sigmf;
-use crate::store::{Open, Store, StoreError};
+use crate::store::{FileId, Open, Store, StoreError};
 use hairspring_ring::units::Bytes;
 
 /// Bytes that are cut off a data file at once.
@@ -76,26 +77,70 @@ pub(super) fn delete(store: &mut dyn Store, base: &Path, id: RecordingId) -> Res
     Ok(owner)
 }
 
-/// Removes the three files of a base path, the metadata last.
+/// Removes the files of a base path, the metadata last.
 pub(super) fn remove(store: &mut dyn Store, base: &Path) -> Result<(), StoreError> {
     let files = Files::of(base);
-    match store.open(&files.data, Open::Mend) {
-        Ok(data) => {
-            let mut length = store.facts(data).size;
-            while length > 0 {
-                length = length.saturating_sub(PIECE);
-                store.truncate(data, length)?;
+    // Again until nothing is there: `hairspring compress` may give a file another name meanwhile.
+    let mut found = true;
+    while std::mem::take(&mut found) {
+        for path in data_files(base) {
+            match store.open(&path, Open::Mend) {
+                Ok(data) => {
+                    found = true;
+                    let cut = cut(store, data);
+                    store.close(data);
+                    cut.and_then(|()| gone(store, &path))?;
+                }
+                Err(error) if error.errno.0 == libc::ENOENT => {}
+                Err(error) => return Err(error),
             }
-            store.remove(&files.data)?;
-        }
-        Err(error) if error.errno.0 == libc::ENOENT => {}
-        Err(error) => return Err(error),
-    }
-    for file in [&files.journal, &files.meta] {
-        match store.remove(file) {
-            Err(error) if error.errno.0 != libc::ENOENT => return Err(error),
-            _ => {}
         }
     }
+    gone(store, &files.journal)?;
+    gone(store, &files.meta)?;
     store.sync_folder(hairspring_file::folder_of(base))
+}
+
+/// Cuts a file to nothing, piece by piece.
+fn cut(store: &mut dyn Store, data: FileId) -> Result<(), StoreError> {
+    let mut length = store.facts(data).size;
+    while length > 0 {
+        length = length.saturating_sub(PIECE);
+        store.truncate(data, length)?;
+    }
+    Ok(())
+}
+
+/// Removes a file that somebody else may have removed.
+fn gone(store: &mut dyn Store, path: &Path) -> Result<(), StoreError> {
+    match store.remove(path) {
+        Err(error) if error.errno.0 != libc::ENOENT => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::{USUAL_LEVEL, compress};
+    use crate::recording::Recording;
+    use crate::recording::testing::Spec;
+    use crate::store::compressed::CompressedReads;
+    use crate::store::scripted::{DiskScript, Pace, ScriptedDisk};
+
+    #[test]
+    fn compressed_data_and_what_an_interrupted_call_left_of_them_are_deleted_too() {
+        let script = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };
+        let disk = ScriptedDisk::with(script, Spec::plain().make());
+        let mut store = CompressedReads::above(disk.store(8));
+        let base = Spec::base(0);
+        let recording = Recording::open_in(&mut store, std::slice::from_ref(&base)).expect("opens");
+        compress(&mut store, &recording, USUAL_LEVEL, &mut |_| {}).expect("compressed");
+        for left in &data_files(&base)[..2] {
+            store.put(left, b"half").expect("written");
+        }
+        assert_eq!((disk.names(), data_files(&base)[3] == Files::of(&base).data), (5, true));
+        assert_eq!(delete(&mut store, &base, recording.about().id).expect("deleted"), Owner::Ours);
+        assert_eq!(disk.names(), 0);
+    }
 }

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use hairspring_machine::Nanos;
 use hairspring_ring::units::{Bytes, Frames};
 
-use super::collection::{self, CollectionEntry, MOST_STREAMS};
+use super::collection::{self, CollectionEntry, MOST_META, MOST_STREAMS};
 use super::deletion::{self, Owner};
 use super::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
 use super::retention::{Candidate, Due, Retention, RoomLeft};
@@ -31,8 +31,6 @@ pub type StoreMaker = Box<dyn FnMut() -> Box<dyn Store> + Send>;
 const MOST_TROUBLES: usize = 16;
 /// The index is shortened when it has this many more records than it needs.
 const MOST_SPARE: u64 = 1024;
-/// Largest metadata whose sum is computed.
-const MOST_META: Bytes = Bytes::gib(1);
 
 /// A closed segment.
 #[derive(Clone, Debug)]
@@ -181,6 +179,7 @@ impl Keeper {
         let SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at } = *segment;
         self.enter(IndexRecord::Closed { number, first, end, stored_bytes, lost_bytes, verdict });
         self.kept.push_back(Kept { number, id, stored_bytes, ended: at, ours: true });
+        self.adopt_sums();
         let described = self.stream(number, first, end).and_then(|()| self.put_collections());
         self.note("describe the series", described);
     }
@@ -238,6 +237,7 @@ impl Keeper {
         for streams in &mut self.streams {
             streams.retain(|stream| stream.number != number);
         }
+        self.adopt_sums();
         let put = self.put_collections();
         self.note("describe the series", put);
         for base in self.bases.clone() {
@@ -300,6 +300,20 @@ impl Keeper {
             }
         }
         Ok(())
+    }
+
+    /// Takes over the sums of segments that were compressed meanwhile: their metadata were changed, and the collection with them.
+    fn adopt_sums(&mut self) {
+        for (base, streams) in self.bases.iter().zip(&mut self.streams) {
+            let mut store = (self.stores)();
+            let Ok(mut disk) = BlockingStore::small(&mut *store) else { continue };
+            let mut stated = collection::stated_sums(&mut disk, base);
+            for stream in streams {
+                if let Some(sum) = stated.remove(&stream.name) {
+                    stream.hash = sum;
+                }
+            }
+        }
     }
 
     /// Puts the collections in place.

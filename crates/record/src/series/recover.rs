@@ -11,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::collection::MOST_COLLECTION;
 use super::deletion::{self, Owner};
 use super::index::{Listed, SeriesIndex};
 use super::keeper::{Keeper, StoreMaker};
@@ -23,9 +24,6 @@ use crate::recording::{Recording, RecordingError};
 use crate::recover::{RecoverOptions, Recovered, recover};
 use crate::verify::{ReadProgress, disagreements};
 use hairspring_ring::units::{Bytes, Frames};
-
-/// Largest collection that is compared with what it should be.
-const MOST_COLLECTION: Bytes = Bytes::mib(64);
 
 /// The result of [`recover_series`].
 #[derive(Clone, Debug, PartialEq)]

@@ -42,3 +42,8 @@ pub(super) fn put(path: &Path, content: &[u8]) -> Result<Synced, StoreError> {
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     std::fs::remove_file(path).map_err(|error| StoreError::new("remove", path, &error))
 }
+
+/// Gives a file another name.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+    std::fs::rename(from, to).map_err(|error| StoreError::new("rename", from, &error))
+}

@@ -25,6 +25,11 @@ impl LentMemory {
     pub unsafe fn new(memory: Arc<Memory>) -> Self {
         Self(memory)
     }
+
+    /// The same memory once more, for a store that consists of two: it gives each operation to one of them.
+    pub(super) fn again(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
 }
 
 impl From<LentMemory> for Arc<Memory> {

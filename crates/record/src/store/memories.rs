@@ -87,7 +87,6 @@ impl Span<'_> {
     }
 
     /// Copies bytes to its beginning, as many as fit.
-    #[cfg(any(test, feature = "testing"))]
     pub(super) fn copy_in(&self, bytes: &[u8]) {
         let length = self.length.min(bytes.len());
         // SAFETY: no more than `length` bytes, which are mapped at the address while the span lives; the slice is of another

@@ -148,6 +148,10 @@ impl Store for PlainStore {
         folder::remove(path)
     }
 
+    fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        folder::rename(from, to)
+    }
+
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {
         self.files.sync_folder(folder)
     }

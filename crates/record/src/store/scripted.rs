@@ -243,6 +243,12 @@ impl Store for ScriptedStore {
         Ok(())
     }
 
+    fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        let stall = self.disk.lock().rename(from, to)?;
+        self.sit_out(stall);
+        Ok(())
+    }
+
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {
         let stall = self.disk.lock().sync_folder(folder)?;
         self.sit_out(stall);

@@ -381,6 +381,10 @@ impl Store for UringStore {
         folder::remove(path)
     }
 
+    fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        folder::rename(from, to)
+    }
+
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {
         self.files.sync_folder(folder)
     }

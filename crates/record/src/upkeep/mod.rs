@@ -1,5 +1,6 @@
 //! Operations on finished recordings: verify, recover, join.
 
+pub mod compress;
 pub mod join;
 pub mod recover;
 pub mod verify;

@@ -1,5 +1,8 @@
 //! Series on the scripted disk: cuts, retention, and crashes at every step of both.
 
+mod compressed;
+mod year;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -565,28 +568,4 @@ fn an_index_that_is_lost_or_damaged_is_written_anew() {
         let found = recovered(&image, 240_000).expect("a series");
         assert!(!found.changed.is_empty() && found.kept == 4, "{damage}: {found:?}");
     }
-}
-
-#[test]
-fn a_simulated_year_needs_no_more_memory_or_files_than_a_day() {
-    let many = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse::<u64>().ok()).unwrap_or(1);
-    let segments = 300 * many;
-    let retention = Retention { segments: Some(5), ..Retention::default() };
-    let frames = segments * BLOCK / 6;
-    let case = Case { frames, blocks: 1, retention, ..Case::default() };
-    let (mut most_open, mut most_files, mut most_index) = (0, 0, 0);
-    let Run { disk, ended, .. } = run(&case, Image::default(), |disk, _| {
-        most_open = most_open.max(disk.open_files());
-        most_files = most_files.max(disk.names());
-        most_index = most_index.max(disk.length(&index_of(Path::new("a/x"))).unwrap_or(0));
-    });
-    let (outcome, summary) = ended.expect("recorded");
-    assert!(u64::from(summary.segments) >= segments - 1, "{summary:?}");
-    assert!(outcome.ledger.holds() && outcome.ledger.lost_bytes == 0, "{:?}", outcome.ledger);
-    // Three segments of two files each are open at most, and one small file.
-    assert!(most_open <= 8, "{most_open} open files");
-    // Five closed segments, one that is being deleted, three under way; index and collection.
-    assert!(most_files <= 3 * 9 + 2, "{most_files} files");
-    assert!(most_index <= 64 * (1024 + 64), "{most_index} bytes of index");
-    assert!(disk.inodes() <= 128, "{} inodes", disk.inodes());
 }

@@ -46,6 +46,74 @@ fn a_series_is_recorded_in_segments_that_are_proven_joined_and_exported_as_one()
 }
 
 #[test]
+fn a_compressed_series_is_read_as_before_resumed_and_restored() {
+    let folder = folder();
+    let card = "virtual:2ch,16bit,1MS/s,data=sine";
+    let asked = ["--card", card, "--to", "x", "--segment", "100ms", "--notify", "32KiB", "--resume"];
+    recorded(folder.path(), &[&asked[..], &["--frames", "300_000"]].concat(), 0);
+    let before: Vec<Vec<u8>> = segments(folder.path()).iter().map(|part| bytes_of(folder.path(), part)).collect();
+    assert!(before.len() >= 2);
+    let report = about(folder.path(), &["compress", "x"], 0);
+    assert_eq!((number(&report, "plain_bytes"), &report["passed_over"]), (1_200_000, &Value::Array(Vec::new())));
+    assert!(number(&report, "compressed_bytes") < 1_200_000, "{report:#}");
+    assert!(segments(folder.path()).is_empty(), "{:?}", names(folder.path()));
+    let verified = about(folder.path(), &["verify", "x"], 0);
+    assert_eq!((&verified["verdict"], number(&verified, "proven_bytes")), (&"complete".into(), 1_200_000));
+    assert_eq!(verified["mismatch"], Value::Null);
+    let recovered = about(folder.path(), &["recover", "x", "--all"], 0);
+    assert_eq!(recovered["changed"], Value::Array(Vec::new()), "{recovered:#}");
+    assert_eq!(number(&about(folder.path(), &["export", "x", "--out", "x.npy"], 0), "frames"), 300_000);
+    let array = std::fs::read(folder.path().join("x.npy")).expect("there");
+    assert!(array.ends_with(&before.concat()));
+    refused(folder.path(), &["export", "x-000000", "--out", "x.h5"], 2, "compress --undo");
+    // The one segment of a later run is not compressed, and for it retention deletes the oldest.
+    let keep = before.len().to_string();
+    recorded(folder.path(), &[&asked[..], &["--frames", "50_000", "--keep", &keep]].concat(), 4);
+    assert_eq!(number(&about(folder.path(), &["verify", "x"], 4), "damaged_blocks"), 0);
+    assert!(!folder.path().join("x-000000.sigmf-data.zst").exists(), "{:?}", names(folder.path()));
+    about(folder.path(), &["compress", "x", "--undo"], 0);
+    let last = before.len() - 1;
+    assert!(bytes_of(folder.path(), &format!("x-{last:06}")) == before[last]);
+    assert!(!names(folder.path()).iter().any(|name| name.ends_with(".zst") || name.ends_with(".part")));
+}
+
+#[test]
+fn a_series_is_compressed_while_it_is_recorded_and_its_oldest_segments_are_deleted() {
+    let folder = folder();
+    let card = "virtual:2ch,16bit,1MS/s,data=sine";
+    let limits = ["--segment", "50ms", "--notify", "32KiB", "--keep", "4"];
+    let mut recorder = std::process::Command::new(env!("CARGO_BIN_EXE_hairspring"))
+        .args(["record", "--card", card, "--to", "x", "--frames", "3_000_000", "--quiet"])
+        .args(limits)
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("starts");
+    let mut compressed = 0;
+    while recorder.try_wait().expect("waits").is_none() {
+        if folder.path().join("x.sigmf-collection").exists() {
+            compressed += number(&about(folder.path(), &["compress", "x"], 0), "compressed_bytes");
+        }
+    }
+    assert!(recorder.wait().expect("ended").success());
+    assert!(compressed > 0);
+    about(folder.path(), &["compress", "x"], 0);
+    let verified = about(folder.path(), &["verify", "x"], 0);
+    assert_eq!((&verified["verdict"], number(&verified, "damaged_blocks")), (&"complete".into(), 0));
+    let recovered = about(folder.path(), &["recover", "x", "--all"], 0);
+    assert_eq!(recovered["changed"], Value::Array(Vec::new()), "{recovered:#}");
+    let names = names(folder.path());
+    // The segments that are kept, each with three files; index and collection.
+    let kept = names.iter().filter(|name| name.ends_with(".sigmf-meta")).count();
+    assert!(kept >= 4 && names.len() == 3 * kept + 2, "{names:?}");
+    assert!(!names.iter().any(|name| name.ends_with(".sigmf-data") || name.contains(".part")), "{names:?}");
+}
+
+fn bytes_of(folder: &Path, segment: &str) -> Vec<u8> {
+    std::fs::read(folder.join(format!("{segment}.sigmf-data"))).expect("there")
+}
+
+#[test]
 fn retention_deletes_the_oldest_segments_and_never_a_pinned_one() {
     let folder = folder();
     let mut card = vec!["--card", CARD, "--for", "60s", "--to", "x", "--segment", "50ms", "--notify", "16KiB"];
@@ -233,10 +301,10 @@ fn shots_of_a_trigger_are_recorded_in_segments() {
     let folder = folder();
     // A sine of one turn a millisecond: a shot each time, of half of it.
     let card = "virtual:1ch,16bit,1MS/s,data=sine";
-    let shots = ["--trigger", "rising:ch0@0.5~0.1", "--pre", "100", "--post", "400", "--shots", "40"];
+    let shots = ["--trigger", "rising:ch0@0.5~0.1", "--pre", "100", "--post", "400", "--shots", "400"];
     let asked = ["--card", card, "--to", "x", "--segment", "8KiB", "--notify", "4KiB"];
     let report = recorded(folder.path(), &[&asked[..], &shots].concat(), 0);
-    assert_eq!((number(&report, "shots"), &report["verdict"]), (40, &"complete".into()), "{report:#}");
+    assert_eq!((number(&report, "shots"), &report["verdict"]), (400, &"complete".into()), "{report:#}");
     assert!(number(&report["series"], "segments") >= 2, "{report:#}");
     let verified = about(folder.path(), &["verify", "x"], 0);
     assert_eq!((&verified["mismatch"], &verified["faults"]), (&Value::Null, &Value::Array(Vec::new())), "{verified:#}");
@@ -248,7 +316,7 @@ fn shots_of_a_trigger_are_recorded_in_segments() {
         let meta = std::fs::read_to_string(folder.path().join(format!("{segment}.sigmf-meta"))).expect("metadata");
         in_segments += items(&json(&meta)["global"]["hairspring:result"], "triggers").count();
     }
-    assert_eq!(in_segments, 40, "each in one segment");
+    assert_eq!(in_segments, 400, "each in one segment");
     let exported = about(folder.path(), &["export", "x", "--gaps", "skip", "--out", "x.npy"], 0);
     assert_eq!(number(&exported, "frames"), number(&report, "frames"));
 }

@@ -7,6 +7,7 @@ use hairspring_machine::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::datetime::taken;
+use super::version::{self, NAME};
 use super::{
     About, Closing, EXTENSION_VERSION, SegmentOf, SigmfError, State, StoredFallback, StoredSegment, clock, datatype,
 };
@@ -20,9 +21,6 @@ use hairspring_ring::layout::{Container, Layout};
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 use hairspring_source::Ignored;
 use hairspring_source::trigger::Missed;
-
-/// The name of the extension.
-const NAME: &str = "hairspring";
 
 /// The state of a recording that has not ended.
 const RECORDING: &str = "recording";
@@ -379,12 +377,7 @@ fn result_of(closing: &Closing) -> Result {
 pub fn parse(bytes: &[u8]) -> std::result::Result<(About, Option<Closing>, Vec<StoredSegment>), SigmfError> {
     let value = |what: &str| SigmfError::Value(what.to_owned());
     // The version comes first, because a newer version need not be readable otherwise.
-    let head: Head = serde_json::from_slice(bytes).map_err(|error| SigmfError::NotSigmf(error.to_string()))?;
-    let ours = head.global.extensions.into_iter().find(|extension| extension.name == NAME);
-    let version = ours.ok_or(SigmfError::Foreign)?.version;
-    if version.split('.').next() != EXTENSION_VERSION.split('.').next() {
-        return Err(SigmfError::Newer(version));
-    }
+    version::stated(bytes)?;
     let document: Document = serde_json::from_slice(bytes).map_err(|error| SigmfError::NotSigmf(error.to_string()))?;
     let global = document.global;
     let layout = global.layout.ok_or_else(|| value("it lacks hairspring:layout"))?;
@@ -408,17 +401,6 @@ pub fn parse(bytes: &[u8]) -> std::result::Result<(About, Option<Closing>, Vec<S
     };
     let segments = segments_of(document.captures, frames_per_sample)?;
     Ok((about, closing, segments))
-}
-
-#[derive(Deserialize)]
-struct Head {
-    global: HeadGlobal,
-}
-
-#[derive(Deserialize)]
-struct HeadGlobal {
-    #[serde(rename = "core:extensions", default)]
-    extensions: Vec<Extension>,
 }
 
 fn about_of(

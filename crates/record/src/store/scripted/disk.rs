@@ -555,6 +555,17 @@ impl State {
         self.acted(stall, "remove", path)
     }
 
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<Nanos, StoreError> {
+        let (stall, done) = self.act(OpKind::Rename, "rename", from)?;
+        if done != Done::Nothing {
+            let Some(inode) = self.names.remove(from) else {
+                return Err(StoreError::new("rename", from, &io::Error::from_raw_os_error(libc::ENOENT)));
+            };
+            self.names.insert(to.to_owned(), inode);
+        }
+        self.acted(stall, "rename", from)
+    }
+
     pub(super) fn sync_folder(&mut self, path: &Path) -> Result<Nanos, StoreError> {
         let attempted = "make durable the names in";
         let (stall, done) = self.act(OpKind::SyncFolder, attempted, path)?;

@@ -133,6 +133,7 @@ pub enum OpKind {
     Truncate,
     Put,
     Remove,
+    Rename,
     SyncFolder,
 }
 

@@ -1,0 +1,399 @@
+//! [`compress`] and [`restore`]: the data of a closed recording as zstd, and back, bit by bit.
+//!
+//! ```text
+//! 1  what an interrupted call left is removed
+//! 2  the other file is written under a temporary name, and synced
+//! 3  both are read back from the disk, and every byte is compared
+//! 4  the metadata say that the samples may be compressed       (restoring: last)
+//! 5  the other file gets its name, and the folder is synced
+//! 6  the first file is removed, and the folder is synced
+//! ```
+//!
+//! Each step may be interrupted, and the call can be repeated. After step 5 both files exist; readers take the one that is not compressed. Then
+//! the next call reads it once more, and goes on only if every block matches its checksum.
+//!
+//! Journal and metadata describe the samples as before; of the metadata only the version differs, so that a program that knows no compression
+//! refuses them, instead of finding all samples lost. Every reader of this crate reads a compressed recording; other programs need [`restore`] or
+//! `zstd --decompress` first. The sums in the collection of a series are renewed by [`renew_sums`](crate::series::collection::renew_sums).
+//!
+//! **Beside retention.** A recorder may delete the segment meanwhile. What was made of it is removed then, and the call fails.
+
+use std::path::{Path, PathBuf};
+
+use hairspring_ring::units::Bytes;
+
+use super::verify::{ReadProgress, VerifyOptions, verify};
+use crate::recording::blocking::{BlockingStore, PIECE};
+use crate::recording::{Files, Recording, RecordingError};
+use crate::sigmf::restated;
+use crate::store::compressed::compressed_path;
+use crate::store::frames::{FRAME_BYTES, FrameWriter};
+use crate::store::{FileId, Open, Store, StoreError};
+
+/// zstd's usual level.
+pub const USUAL_LEVEL: i32 = 3;
+
+/// The ending of files that are not whole yet.
+const PART_ENDING: &str = ".part";
+
+/// Why a recording without an end is refused.
+const OPEN: &str = "the recording is still being written, or was cut off: `recover` mends it";
+
+/// Largest metadata that are changed.
+const MOST_META: Bytes = Bytes::gib(1);
+
+/// What [`compress`] or [`restore`] did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compressed {
+    /// The files that hold the data now, one for each member.
+    pub files: Vec<PathBuf>,
+    /// Bytes of samples.
+    pub plain: Bytes,
+    /// Bytes of the compressed files.
+    pub packed: Bytes,
+}
+
+impl Compressed {
+    /// Adds what was done with another recording.
+    pub fn add(&mut self, other: Self) {
+        self.files.extend(other.files);
+        self.plain.0 += other.plain.0;
+        self.packed.0 += other.packed.0;
+    }
+}
+
+/// Compresses the data files of a closed recording by zstd, at a level from 1 to 19. Removes each when its compressed file has proved to hold
+/// the same bytes. Members that are compressed already are left as they are. Blocks as long as that takes. `store` is one of
+/// [`best`](crate::store::best).
+///
+/// # Errors
+/// The recording is still being written, not in order, incomplete or of another program; a file cannot be read, written or removed; or the
+/// compressed bytes are not the same ([`RecordingError::Limit`]). In each case the data files that were not replaced yet stay.
+pub fn compress(
+    store: &mut dyn Store,
+    recording: &Recording,
+    level: i32,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Compressed, RecordingError> {
+    check(store, recording)?;
+    let mut steps = Steps::new(store, recording, progress)?;
+    for member in recording.members() {
+        let data = Files::of(&member.base).data;
+        let packed = compressed_path(&data);
+        let part = part_of(&data);
+        steps.clear(&data)?;
+        if let Some(plain) = steps.open(&data, Open::Mend)? {
+            steps.disk.store.close(plain);
+            let packing = steps.pack(&data, &compressed_path(&part), level).and_then(|size| {
+                steps.compare(&data, &part, member.data_bytes)?;
+                steps.restate(&member.base, true)?;
+                steps.replace(&compressed_path(&part), &packed, &data)?;
+                Ok(size)
+            });
+            steps.done.packed.0 += steps.settled(packing, &data)?;
+        } else {
+            steps.restate(&member.base, true)?;
+            steps.done.packed.0 += steps.size(&packed)?;
+        }
+        steps.done.files.push(packed);
+    }
+    Ok(steps.done)
+}
+
+/// Restores the data files of a compressed recording. Removes each compressed file when the other one has proved to hold the same bytes. Members
+/// that are not compressed are left as they are. Blocks as long as that takes. `store` is one of [`best`](crate::store::best).
+///
+/// # Errors
+/// As [`compress`].
+pub fn restore(
+    store: &mut dyn Store,
+    recording: &Recording,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Compressed, RecordingError> {
+    check(store, recording)?;
+    let mut steps = Steps::new(store, recording, progress)?;
+    for member in recording.members() {
+        let data = Files::of(&member.base).data;
+        let (packed, part) = (compressed_path(&data), part_of(&data));
+        steps.clear(&data)?;
+        if let Some(file) = steps.open(&packed, Open::Mend)? {
+            steps.done.packed.0 += steps.disk.store.facts(file).size;
+            steps.disk.store.close(file);
+            let whole = steps.open(&data, Open::Mend).ok().flatten();
+            if let Some(plain) = whole {
+                // An interrupted call had not removed the other file; `check` has proved this one.
+                steps.disk.store.close(plain);
+                steps.gone(&packed)?;
+            } else {
+                let unpacking = steps.unpack(&data, &part).and_then(|()| {
+                    steps.compare(&data, &part, member.data_bytes)?;
+                    steps.replace(&part, &data, &packed)
+                });
+                steps.settled(unpacking, &data)?;
+            }
+        }
+        steps.restate(&member.base, false)?;
+        steps.done.files.push(data);
+    }
+    Ok(steps.done)
+}
+
+/// The files in which the samples of a base path can be, and what interrupted calls may have left of them.
+pub(crate) fn data_files(base: &Path) -> [PathBuf; 4] {
+    let data = Files::of(base).data;
+    let part = part_of(&data);
+    [compressed_path(&part), part, compressed_path(&data), data]
+}
+
+fn part_of(data: &Path) -> PathBuf {
+    let mut path = data.as_os_str().to_owned();
+    path.push(PART_ENDING);
+    path.into()
+}
+
+/// Refuses recordings that are not closed and in order. Where a file exists both compressed and not, reads the one that is not.
+fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingError> {
+    if !recording.missing_members().is_empty() {
+        let members = recording.about().members.len();
+        return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), members));
+    }
+    let refused = |why: &str| Err(RecordingError::Limit(why.to_owned()));
+    match (recording.is_foreign(), recording.ended(), recording.faults().first()) {
+        (true, ..) => return refused("another program wrote this recording, and may not read it compressed"),
+        (_, None, _) => return refused(OPEN),
+        (.., Some(fault)) => return refused(&format!("the recording is not in order ({fault}): recover it first")),
+        _ => {}
+    }
+    for member in recording.members() {
+        // The journal ends before the metadata are written.
+        if member.closing.is_none() {
+            return refused(OPEN);
+        }
+        let data = Files::of(&member.base).data;
+        let paths = [compressed_path(&data), data];
+        let mut both = true;
+        for path in &paths {
+            match store.open(path, Open::Mend) {
+                Ok(file) => store.close(file),
+                Err(error) if matches!(error.errno.0, libc::ENOENT | libc::EOPNOTSUPP) => both = false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if both {
+            let verified = verify(store, recording, VerifyOptions::default(), &mut |_| {})?;
+            if verified.damaged > 0 || verified.missing.0 > 0 {
+                return refused(&format!(
+                    "{} exists beside {}, and has damaged blocks: move it away, and verify the recording again",
+                    paths[1].display(),
+                    paths[0].display()
+                ));
+            }
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The steps, and what they have done.
+struct Steps<'a> {
+    disk: BlockingStore<'a>,
+    done: Compressed,
+    progress: ReadProgress,
+    show: &'a mut dyn FnMut(ReadProgress),
+}
+
+impl<'a> Steps<'a> {
+    fn new(
+        store: &'a mut dyn Store,
+        recording: &Recording,
+        show: &'a mut dyn FnMut(ReadProgress),
+    ) -> Result<Self, RecordingError> {
+        let plain = Bytes(recording.members().iter().map(|member| member.data_bytes).sum());
+        let done = Compressed { plain, ..Compressed::default() };
+        // Each byte is read to write it, and to compare it.
+        let progress = ReadProgress { done: Bytes(0), total: Bytes(2 * plain.0) };
+        Ok(Self { disk: BlockingStore::new(store)?, done, progress, show })
+    }
+
+    /// Opens a file; `None` if there is none.
+    fn open(&mut self, path: &Path, how: Open) -> Result<Option<FileId>, RecordingError> {
+        match self.disk.store.open(path, how) {
+            Ok(file) => Ok(Some(file)),
+            // Data that are compressed are not changed: there is no other file.
+            Err(error) if matches!(error.errno.0, libc::ENOENT | libc::EOPNOTSUPP) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn size(&mut self, path: &Path) -> Result<u64, RecordingError> {
+        let file = self.disk.store.open(path, Open::ReadData)?;
+        let size = self.disk.store.facts(file).size;
+        self.disk.store.close(file);
+        Ok(size)
+    }
+
+    /// Removes what an interrupted call left.
+    fn clear(&mut self, data: &Path) -> Result<(), RecordingError> {
+        let part = part_of(data);
+        for left in [compressed_path(&part), part] {
+            match self.disk.store.remove(&left) {
+                Err(error) if error.errno.0 != libc::ENOENT => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a compressed file, and makes it durable. Returns its size.
+    fn pack(&mut self, data: &Path, packed: &Path, level: i32) -> Result<u64, RecordingError> {
+        let failed = |error| RecordingError::Limit(format!("failed to compress {}: {error}", data.display()));
+        let mut writer = FrameWriter::new(level).map_err(failed)?;
+        let source = self.disk.store.open(data, Open::ReadData)?;
+        let mut output = Output::create(&mut self.disk, packed)?;
+        let mut at = 0;
+        loop {
+            let bytes = self.disk.read_at(data, source, at, FRAME_BYTES as u64)?;
+            if bytes.is_empty() {
+                break;
+            }
+            let length = bytes.len() as u64;
+            let frame = writer.frame(bytes).map_err(failed)?;
+            output.write(&mut self.disk, &frame)?;
+            at += length;
+            self.went_on(length);
+        }
+        output.write(&mut self.disk, &writer.finish())?;
+        self.disk.store.close(source);
+        output.finish(&mut self.disk)
+    }
+
+    /// Writes what a compressed file holds, and makes it durable.
+    fn unpack(&mut self, data: &Path, to: &Path) -> Result<(), RecordingError> {
+        let source = self.disk.store.open(data, Open::ReadData)?;
+        let mut output = Output::create(&mut self.disk, to)?;
+        let mut at = 0;
+        loop {
+            let bytes = self.disk.read_at(&compressed_path(data), source, at, PIECE.0)?.to_vec();
+            if bytes.is_empty() {
+                break;
+            }
+            output.write(&mut self.disk, &bytes)?;
+            at += bytes.len() as u64;
+            self.went_on(bytes.len() as u64);
+        }
+        self.disk.store.close(source);
+        output.finish(&mut self.disk).map(drop)
+    }
+
+    /// Passes a result on. After a failure what was made is removed.
+    fn settled<T>(&mut self, result: Result<T, RecordingError>, data: &Path) -> Result<T, RecordingError> {
+        if result.is_err() {
+            // The failure itself says more than that this failed, too; the next call repeats it.
+            drop(self.clear(data));
+        }
+        result
+    }
+
+    /// Lets the metadata state whether the samples may be compressed.
+    fn restate(&mut self, base: &Path, compressed: bool) -> Result<(), RecordingError> {
+        let path = Files::of(base).meta;
+        let meta = self.disk.read_whole(&path, MOST_META)?;
+        match restated(&meta, compressed).map_err(|error| RecordingError::Meta(path.clone(), error))? {
+            Some(changed) => Ok(self.disk.store.put(&path, &changed)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares every byte of two files of so many bytes. Each may be compressed.
+    fn compare(&mut self, one: &Path, other: &Path, size: u64) -> Result<(), RecordingError> {
+        let first = self.disk.store.open(one, Open::ReadData)?;
+        let second = self.disk.store.open(other, Open::ReadData)?;
+        let mut at = 0;
+        loop {
+            let expected = self.disk.read_at(one, first, at, PIECE.0)?.to_vec();
+            let found = self.disk.read_at(other, second, at, PIECE.0)?;
+            if found != expected {
+                return Err(RecordingError::Limit(format!(
+                    "what was written of {} is not the same when it is read back: nothing was removed; check the disk",
+                    one.display()
+                )));
+            }
+            if expected.is_empty() {
+                break;
+            }
+            at += expected.len() as u64;
+            self.went_on(expected.len() as u64);
+        }
+        self.disk.store.close(first);
+        self.disk.store.close(second);
+        if at != size {
+            let changed = format!("{} has {at} bytes now, and had {size}: nothing was removed", one.display());
+            return Err(RecordingError::Limit(changed));
+        }
+        Ok(())
+    }
+
+    /// Gives a file its name, and removes the other one.
+    fn replace(&mut self, part: &Path, to: &Path, old: &Path) -> Result<(), RecordingError> {
+        self.disk.store.rename(part, to)?;
+        self.disk.store.sync_folder(hairspring_file::folder_of(to))?;
+        match self.gone(old) {
+            // Retention deleted the recording meanwhile.
+            Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => {
+                self.disk.store.remove(to)?;
+                Err(error.into())
+            }
+            other => other,
+        }
+    }
+
+    fn gone(&mut self, old: &Path) -> Result<(), RecordingError> {
+        self.disk.store.remove(old)?;
+        Ok(self.disk.store.sync_folder(hairspring_file::folder_of(old))?)
+    }
+
+    fn went_on(&mut self, bytes: u64) {
+        self.progress.done.0 += bytes;
+        (self.show)(self.progress);
+    }
+}
+
+/// A file that is written in whole pieces, past the page cache where that is possible.
+struct Output {
+    path: PathBuf,
+    file: FileId,
+    at: u64,
+    pending: Vec<u8>,
+}
+
+impl Output {
+    fn create(disk: &mut BlockingStore<'_>, path: &Path) -> Result<Self, StoreError> {
+        let file = disk.store.open(path, Open::CreateData)?;
+        Ok(Self { path: path.to_owned(), file, at: 0, pending: Vec::new() })
+    }
+
+    fn write(&mut self, disk: &mut BlockingStore<'_>, bytes: &[u8]) -> Result<(), RecordingError> {
+        self.pending.extend_from_slice(bytes);
+        while self.pending.len() as u64 >= PIECE.0 {
+            disk.write(&self.path, self.file, self.at, &self.pending[..PIECE.0 as usize])?;
+            self.pending.drain(..PIECE.0 as usize);
+            self.at += PIECE.0;
+        }
+        Ok(())
+    }
+
+    /// Writes the rest, and makes the file durable. Returns its length.
+    fn finish(mut self, disk: &mut BlockingStore<'_>) -> Result<u64, RecordingError> {
+        let length = self.at + self.pending.len() as u64;
+        let alignment = disk.store.facts(self.file).alignment as usize;
+        self.pending.resize(self.pending.len().next_multiple_of(alignment), 0);
+        disk.write(&self.path, self.file, self.at, &self.pending)?;
+        disk.store.truncate(self.file, length)?;
+        disk.sync(&self.path, self.file)?;
+        disk.store.close(self.file);
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests;
