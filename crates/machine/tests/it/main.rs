@@ -9,6 +9,8 @@ mod host;
 mod sentinel;
 mod settings;
 mod sim;
+mod sim_exact;
+mod values;
 
 use std::io::Write;
 use std::time::{Duration, Instant};
