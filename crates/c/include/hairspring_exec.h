@@ -9,8 +9,9 @@
 //     interrupt procedures while it runs, and from its thread while it does not. Other threads and signal handlers post interrupts, and
 //     make no other call. A call from elsewhere is HS_E_CALLER.
 //   * Tasks, timers and objects are ids, passed by value. One of another kind or another executive, or none, is HS_E_HANDLE; a deleted
-//     one is HS_E_FREED. All others (pools, queues, mutexes, conditions, pipes, broadcasts, subscribers, selectors, tickers,
-//     interrupts) are handles, are made before or between runs, and go with their executive.
+//     one is HS_E_FREED. All others (pools, queues, mutexes, conditions, pipes, broadcasts, subscribers, selectors, tickers, day timers,
+//     interrupts) are handles, are made before or between runs or by a task, interrupts
+//     not by a task, and go with their executive. Memory of a handle goes with the executive, also if the object was deleted before.
 //   * A call that readies a more urgent task switches to it before it returns; in a procedure, when the procedure is done.
 //   * A task's function returns at the end of its run. Nothing unwinds through functions in C: a killed task, and every task in
 //     the middle of a run when the run ends, gets HS_E_KILLED from every call that waits, and must return. One that goes on for
@@ -133,6 +134,9 @@ typedef struct hs_exec_broadcast hs_exec_broadcast;
 
 // A condition: tasks wait for it, and leave a mutex while they wait. Lives as long as its executive; only its tasks and procedures use it.
 typedef struct hs_exec_condition hs_exec_condition;
+
+// A timer on the time of day. Lives as long as its executive.
+typedef struct hs_exec_day_timer hs_exec_day_timer;
 
 // An interrupt procedure that is attached to its source. Lives as long as its executive; any thread may post it.
 typedef struct hs_exec_interrupt hs_exec_interrupt;
@@ -318,6 +322,21 @@ typedef struct hs_exec_tick {
     int64_t late_ns;
 } hs_exec_tick;
 
+// Why the procedure of a day timer runs.
+typedef struct hs_exec_day_expiry {
+    // When it was due, in ns since 1970 (UTC); the last time, if more than one has passed.
+    int64_t due_unix_ns;
+    // How late it is, by the clock of the time of day.
+    int64_t late_ns;
+    // How far that clock was set forward, or back (negative), since the start of the timer or its last run, at least; a suspend counts, too. 0: no
+    // step was seen.
+    int64_t stepped_ns;
+    // Expirations before this one that had no run of their own.
+    uint64_t missed;
+    // All that it missed since it was started.
+    uint64_t overruns;
+} hs_exec_day_expiry;
+
 // Why a timer procedure runs.
 typedef struct hs_exec_expiry {
     // When the timer was due.
@@ -375,6 +394,10 @@ int hs_exec_by(void);
 
 // The time of the caller's executive: CLOCK_MONOTONIC, or virtual time with HS_EXEC_SIM. From outside: CLOCK_MONOTONIC.
 int64_t hs_exec_now_ns(void);
+
+// The time of day of the caller's executive, in ns since 1970 (UTC): CLOCK_REALTIME, or virtual time with HS_EXEC_SIM. From outside: CLOCK_REALTIME.
+// It can be set; spans are those of hs_exec_now_ns().
+int64_t hs_exec_time_of_day_ns(void);
 
 // Frees an executive with all its tasks and objects. From outside, in the thread that made it. NULL is allowed. HS_E_FREED, HS_E_BUSY (it
 // runs), HS_E_THREAD, HS_E_CALLER (a task calls).
@@ -526,6 +549,10 @@ int hs_exec_exchange_new(struct hs_exec *exec,
                          uint16_t urgency_3,
                          struct hs_exec_exchange *exchange);
 
+// Deletes an exchange and its messages; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive.
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_exchange_delete(struct hs_exec_exchange exchange);
+
 // Sends a message to an exchange: the first waiter gets it, or else the next task that fetches. Never waits. From anywhere in its executive.
 // HS_E_FULL, HS_E_RANGE, HS_E_NULL, HS_E_HANDLE.
 int hs_exec_post(struct hs_exec_exchange exchange,
@@ -566,6 +593,9 @@ int hs_exec_semaphore_wait_at(struct hs_exec_semaphore semaphore, int priority, 
 int hs_exec_semaphore_count(struct hs_exec_semaphore semaphore,
                             uint32_t *count);
 
+// Deletes a semaphore; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_semaphore_delete(struct hs_exec_semaphore semaphore);
+
 // Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
 // between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_resource_new(struct hs_exec *exec,
@@ -584,6 +614,9 @@ int hs_exec_reserve_at(struct hs_exec_resource resource, int priority, int64_t l
 // Releases a resource once. For tasks. HS_E_NOT_OWNER, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_release(struct hs_exec_resource resource);
 
+// Deletes a resource that no task owns; its id is HS_E_FREED from then on. From anywhere in its executive. HS_E_STATE (a task owns it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_resource_delete(struct hs_exec_resource resource);
+
 // Creates a group of 32 event bits with these set. From outside before or between runs, and from a task of the executive. Allocates.
 // HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_events_new(struct hs_exec *exec,
@@ -595,6 +628,9 @@ int hs_exec_events_signal(struct hs_exec_events events, uint32_t bits);
 
 // Clears bits of a group. From anywhere in its executive. HS_E_HANDLE.
 int hs_exec_events_clear(struct hs_exec_events events, uint32_t bits);
+
+// Deletes a group of events; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_events_delete(struct hs_exec_events events);
 
 // Waits for any of these bits of a group, with HS_EXEC_ALL in `how` for all; HS_EXEC_TAKE clears those that ended the wait. `came` may be
 // NULL. For tasks. HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
@@ -612,12 +648,16 @@ int hs_exec_events_wait_at(struct hs_exec_events events,
                            int64_t limit_ns,
                            uint32_t *came);
 
-// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs. Allocates. The pool is freed
-// with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from a task of
+// the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_pool_new(struct hs_exec *exec,
                      uint16_t blocks,
                      size_t block_bytes,
                      struct hs_exec_pool **pool);
+
+// Deletes a pool of which all blocks have been given back. It is HS_E_FREED from then on; its memory is freed with the executive. From anywhere in
+// its executive. HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pool_delete(struct hs_exec_pool *pool);
 
 // Takes a block of a pool. Its contents are what the last user left. From tasks and procedures of the executive. HS_E_EMPTY, HS_E_NULL,
 // HS_E_HANDLE, HS_E_CALLER.
@@ -629,7 +669,7 @@ int hs_exec_pool_take(struct hs_exec_pool *pool,
 int hs_exec_pool_give(struct hs_exec_pool *pool,
                       void *block);
 
-// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs. Allocates. The queue is freed with its executive.
+// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs, and from a task of the executive. Allocates. The queue is freed with its executive.
 // HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_queue_new(struct hs_exec *exec,
                       uint32_t messages,
@@ -655,8 +695,12 @@ int hs_exec_queue_count(struct hs_exec_queue *queue,
 // HS_E_CALLER.
 int hs_exec_queue_clear(struct hs_exec_queue *queue);
 
+// Deletes a queue and its messages. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_queue_delete(struct hs_exec_queue *queue);
+
 // Creates a mutex with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or between
-// runs. Allocates. The mutex is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+// runs, and from a task of the executive. Allocates. The mutex is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_mutex_new(struct hs_exec *exec,
                       int protocol_number,
                       int ceiling,
@@ -673,7 +717,11 @@ int hs_exec_mutex_lock(struct hs_exec_mutex *mutex,
 // Unlocks a mutex. A more urgent task that waits for it runs before this returns. For tasks. HS_E_NOT_OWNER, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_mutex_unlock(struct hs_exec_mutex *mutex);
 
-// Creates a condition. From outside before or between runs. Allocates. The condition is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY,
+// Deletes a mutex that no task has locked. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+// HS_E_STATE (a task has it locked), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_mutex_delete(struct hs_exec_mutex *mutex);
+
+// Creates a condition. From outside before or between runs, and from a task of the executive. Allocates. The condition is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY,
 // HS_E_THREAD, HS_E_CALLER.
 int hs_exec_condition_new(struct hs_exec *exec,
                           struct hs_exec_condition **condition);
@@ -692,7 +740,11 @@ int hs_exec_condition_wait(struct hs_exec_condition *condition,
 // HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_condition_notify(struct hs_exec_condition *condition);
 
-// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs. Allocates. The pipe is freed with its
+// Deletes a condition. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_condition_delete(struct hs_exec_condition *condition);
+
+// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs, and from a task of the executive. Allocates. The pipe is freed with its
 // executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_pipe_new(struct hs_exec *exec,
                      size_t capacity,
@@ -727,8 +779,12 @@ int hs_exec_pipe_read(struct hs_exec_pipe *pipe,
 int hs_exec_pipe_count(struct hs_exec_pipe *pipe,
                        size_t *count);
 
+// Deletes a pipe and its bytes. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_pipe_delete(struct hs_exec_pipe *pipe);
+
 // Creates a broadcast that keeps the newest 1 to 16,777,216 messages for slow subscribers. With 1 it is the latest value of something. From outside
-// before or between runs. Allocates. The broadcast is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+// before or between runs, and from a task of the executive. Allocates. The broadcast is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_broadcast_new(struct hs_exec *exec,
                           uint32_t messages,
                           struct hs_exec_broadcast **broadcast);
@@ -743,7 +799,11 @@ int hs_exec_broadcast_send(struct hs_exec_broadcast *broadcast,
 int hs_exec_broadcast_latest(struct hs_exec_broadcast *broadcast,
                              struct hs_exec_message *message);
 
-// Creates a subscriber that hears what is sent from now on. From outside before or between runs. Allocates. The subscriber is freed with its
+// Deletes a broadcast. Its subscribers that wait get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_broadcast_delete(struct hs_exec_broadcast *broadcast);
+
+// Creates a subscriber that hears what is sent from now on. From outside before or between runs, and from a task of the executive. Allocates. The subscriber is freed with its
 // executive. HS_E_HANDLE (also of a broadcast of another executive), HS_E_FREED, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_subscriber_new(struct hs_exec *exec,
                            struct hs_exec_broadcast *broadcast,
@@ -757,7 +817,7 @@ int hs_exec_subscriber_next(struct hs_exec_subscriber *subscriber,
                             struct hs_exec_message *message,
                             uint64_t *missed);
 
-// Creates a selector. From outside before or between runs. Allocates. The selector is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
+// Creates a selector. From outside before or between runs, and from a task of the executive. Allocates. The selector is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
 // HS_E_CALLER.
 int hs_exec_selector_new(struct hs_exec *exec,
                          struct hs_exec_selector **selector);
@@ -773,7 +833,11 @@ int hs_exec_selector_wait(struct hs_exec_selector *selector,
                           int64_t limit_ns,
                           size_t *index);
 
-// Creates a ticker, stopped. From outside before or between runs. Allocates. The ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD,
+// Deletes a selector that no task uses. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. For tasks. HS_E_BUSY
+// (another task uses it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_selector_delete(struct hs_exec_selector *selector);
+
+// Creates a ticker, stopped. From outside before or between runs, and from a task of the executive. Allocates. The ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD,
 // HS_E_CALLER.
 int hs_exec_ticker_new(struct hs_exec *exec,
                        struct hs_exec_ticker **ticker);
@@ -788,6 +852,29 @@ int hs_exec_ticker_start(struct hs_exec_ticker *ticker,
 // HS_E_KILLED, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_ticker_next(struct hs_exec_ticker *ticker,
                         struct hs_exec_tick *tick);
+
+// Creates a timer on the time of day (CLOCK_REALTIME), stopped. Its procedure runs above all tasks, must be short, and may make the calls that are for
+// anywhere; `expiry` lives until it returns. From outside before or between runs, and from a task of the executive. `name` may be NULL. Allocates. The timer is freed with its
+// executive. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_day_timer_new(struct hs_exec *exec,
+                          const char *name,
+                          void (*procedure)(void *argument, const struct hs_exec_day_expiry *expiry),
+                          void *argument,
+                          struct hs_exec_day_timer **timer);
+
+// Starts a day timer, or starts it anew: it expires when the clock of the time of day shows `first_unix_ns` (ns since 1970, UTC), and then once per
+// period; a period of 0: once. A time that has passed comes at once. It is never early by that clock. A clock that is set back makes it wait; one that
+// is set forward past the time lets it expire within a second. From anywhere in its executive. HS_E_NEGATIVE, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_day_timer_start_ns(struct hs_exec_day_timer *timer,
+                               int64_t first_unix_ns,
+                               int64_t period_ns);
+
+// Stops a day timer, if it runs. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_day_timer_stop(struct hs_exec_day_timer *timer);
+
+// Deletes a day timer, also from its own procedure. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_day_timer_delete(struct hs_exec_day_timer *day_timer);
 
 // Leaves a result of this run for the tasks that join it. A later run leaves its own in its place. For tasks. HS_E_CALLER.
 int hs_exec_task_set_result(uint64_t result);
@@ -820,7 +907,7 @@ int hs_exec_timer_start_periodic_ns(struct hs_exec_timer timer,
 // Stops a timer, if it runs. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE.
 int hs_exec_timer_stop(struct hs_exec_timer timer);
 
-// Deletes a timer; its id is refused from then on. For timer procedures, also that of this timer. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+// Deletes a timer; its id is refused from then on. From anywhere in its executive, also from its own procedure. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_timer_delete(struct hs_exec_timer timer);
 
 // Attaches an interrupt procedure to HS_EXEC_SOFTWARE, or to a descriptor, which is duplicated. It runs above all tasks, must be short, and may

@@ -176,6 +176,16 @@ pub enum Call {
     StopTimer { timer: TimerId },
     /// Removes it; its id is refused from then on.
     DeleteTimer { timer: TimerId },
+    /// Removes a semaphore; its id is refused from then on. Waiting tasks go on with [`CallStatus::NoSuchObject`].
+    DeleteSemaphore { semaphore: SemaphoreId },
+    /// Removes a resource that no task owns.
+    DeleteResource { resource: ResourceId },
+    /// Removes an event group, as a semaphore.
+    DeleteEvents { events: EventsId },
+    /// Removes an exchange, as a semaphore; its messages are discarded.
+    DeleteExchange { exchange: ExchangeId },
+    /// Removes a pool of which no buffer is in use.
+    DeletePool { pool: PoolId },
     /// Time has come to `now`: waits and timers that are due go off. Value: how many timers await the kernel task. A moment
     /// before that of an earlier tick counts as that one.
     Tick { now: Moment },
@@ -264,6 +274,8 @@ pub enum CallStatus {
     Empty,
     /// The buffer is not in use.
     NotInUse,
+    /// A task owns the resource, or a buffer of the pool is in use: it cannot be deleted.
+    InUse,
     /// The executive has as many objects of this kind as it may.
     TooMany,
     /// Only a task may make this call.
@@ -304,6 +316,7 @@ impl CallStatus {
             Self::NoBits => "no bits are given; nothing could end the wait",
             Self::Empty => "nothing is available",
             Self::NotInUse => "the buffer is not in use",
+            Self::InUse => "it is in use; release it everywhere first",
             Self::TooMany => "no more objects of this kind can be made",
             Self::NotATask => "only a task may make this call",
             Self::BadInterval => "the interval is zero or negative",

@@ -23,33 +23,27 @@ impl<O: Observer> Core<O> {
         self.check_line(self.ready.line(&self.tasks), &mut seen, |task| {
             task.is_ready() && task.link.at == task.effective
         })?;
-        for (slot, semaphore) in self.objects.semaphores.iter().enumerate() {
+        for (slot, semaphore) in self.objects.semaphores.iter() {
             if semaphore.count > 0 && !semaphore.waiters.is_empty() {
                 return Err(Broken(format!("semaphore {slot} has units and waiters")));
             }
-            self.check_line(semaphore.waiters.line(&self.tasks), &mut seen, |t| {
-                t.waiting == Waiting::Semaphore(slot as u16)
-            })?;
+            self.check_line(semaphore.waiters.line(&self.tasks), &mut seen, |t| t.waiting == Waiting::Semaphore(slot))?;
         }
-        for (slot, resource) in self.objects.resources.iter().enumerate() {
+        for (slot, resource) in self.objects.resources.iter() {
             if resource.owner == NIL && !resource.waiters.is_empty() {
                 return Err(Broken(format!("resource {slot} is free and has waiters")));
             }
-            self.check_line(resource.waiters.line(&self.tasks), &mut seen, |t| {
-                t.waiting == Waiting::Resource(slot as u16)
-            })?;
+            self.check_line(resource.waiters.line(&self.tasks), &mut seen, |t| t.waiting == Waiting::Resource(slot))?;
         }
-        for (slot, events) in self.objects.events.iter().enumerate() {
+        for (slot, events) in self.objects.events.iter() {
             self.check_line(
                 events.waiters.line(&self.tasks),
                 &mut seen,
-                |t| matches!(t.waiting, Waiting::Events(s, ..) if s == slot as u16),
+                |t| matches!(t.waiting, Waiting::Events(s, ..) if s == slot),
             )?;
         }
-        for (slot, exchange) in self.objects.exchanges.iter().enumerate() {
-            self.check_line(exchange.waiters.line(&self.tasks), &mut seen, |t| {
-                t.waiting == Waiting::Exchange(slot as u16)
-            })?;
+        for (slot, exchange) in self.objects.exchanges.iter() {
+            self.check_line(exchange.waiters.line(&self.tasks), &mut seen, |t| t.waiting == Waiting::Exchange(slot))?;
         }
         self.check_line(self.objects.joiners.line(&self.tasks), &mut seen, |task| {
             let Waiting::End(slot) = task.waiting else { return false };
@@ -142,7 +136,7 @@ impl<O: Observer> Core<O> {
             *places.get_mut(usize::from(free)).ok_or_else(|| Broken("the free envelopes are miscounted".into()))? += 1;
             free = self.mail.envelopes[usize::from(free)].next;
         }
-        let exchanges = self.objects.exchanges.iter().map(|exchange| &exchange.boxes);
+        let exchanges = self.objects.exchanges.iter().map(|(_, exchange)| &exchange.boxes);
         for boxes in self.mailboxes.iter().chain(exchanges) {
             for urgency in Urgency::ALL {
                 let letters = boxes.letters[usize::from(urgency.number())];

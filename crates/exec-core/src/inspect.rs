@@ -67,10 +67,10 @@ impl<O: Observer> Core<O> {
     pub fn line(&self, waiting: Waiting) -> Vec<TaskId> {
         let objects = &self.objects;
         let queue = match waiting {
-            Waiting::Semaphore(slot) => objects.semaphores.get(usize::from(slot)).map(|found| &found.waiters),
-            Waiting::Resource(slot) => objects.resources.get(usize::from(slot)).map(|found| &found.waiters),
-            Waiting::Events(slot, ..) => objects.events.get(usize::from(slot)).map(|found| &found.waiters),
-            Waiting::Exchange(slot) => objects.exchanges.get(usize::from(slot)).map(|found| &found.waiters),
+            Waiting::Semaphore(slot) => objects.semaphores.peek(slot).map(|found| &found.waiters),
+            Waiting::Resource(slot) => objects.resources.peek(slot).map(|found| &found.waiters),
+            Waiting::Events(slot, ..) => objects.events.peek(slot).map(|found| &found.waiters),
+            Waiting::Exchange(slot) => objects.exchanges.peek(slot).map(|found| &found.waiters),
             Waiting::End(_) => Some(&objects.joiners),
             _ => None,
         };
@@ -85,9 +85,9 @@ impl<O: Observer> Core<O> {
     pub fn owned_by(&self, task: TaskId) -> Vec<ResourceId> {
         let Ok(index) = self.known(task) else { return Vec::new() };
         let slot = |slot: u16| (slot != NIL).then_some(slot);
-        let next = |&held: &u16| slot(self.objects.resources[usize::from(held)].next_held);
+        let next = |&held: &u16| slot(self.objects.resources.at(held).next_held);
         let held = core::iter::successors(slot(self.tasks[usize::from(index)].held), next);
-        held.map(|index| ResourceId { index, generation: 0 }).collect()
+        held.map(|index| ResourceId { index, generation: self.objects.resources.generation(index) }).collect()
     }
 
     /// The moment at which the wait of a task times out.

@@ -6,6 +6,7 @@ pub(crate) mod mail;
 pub(crate) mod objects;
 pub(crate) mod queue;
 pub(crate) mod ready;
+pub(crate) mod table;
 pub(crate) mod task;
 pub(crate) mod timers;
 pub(crate) mod wheel;

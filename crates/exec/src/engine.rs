@@ -108,6 +108,8 @@ pub(crate) trait Engine {
     fn started_with(&self, me: TaskId) -> u32;
     /// The executive's time: `CLOCK_MONOTONIC`.
     fn now(&self) -> Moment;
+    /// The time of day in nanoseconds since 1970: `CLOCK_REALTIME`.
+    fn time_of_day(&self) -> Nanos;
     /// Uses up this much of the CPU for the task, as if it were computing.
     fn work(&self, me: TaskId, span: Nanos);
     /// From now on the run of this task has floating-point control words of its own. On threads it always has.

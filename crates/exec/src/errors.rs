@@ -83,7 +83,7 @@ macro_rules! errors {
 errors! {
     /// Why an object could not be made.
     CreateError {
-        /// The executive has 65,535 objects of this kind. Delete tasks and timers that are done, or use one object for several purposes.
+        /// The executive has 65,535 objects of this kind. Delete those that are done, or use one for several purposes.
         TooMany,
         /// The message type is larger than an envelope. Raise [`ExecConfig::message_bytes`](crate::ExecConfig::message_bytes), or send a
         /// [`Parcel`](crate::Parcel).
@@ -186,7 +186,7 @@ errors! {
     WaitError {
         /// The limit passed first. Wait longer, or do without.
         TimedOut,
-        /// The object belongs to another executive, or its id was never handed out. Use what this executive returned.
+        /// The object was deleted, also during the wait; or it belongs to another executive. Use what this executive returned.
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
@@ -208,7 +208,7 @@ errors! {
         TimedOut,
         /// No bits are asked for, so nothing could end the wait. Ask for at least one.
         NoBits,
-        /// There is no such event group. Use what this executive returned.
+        /// The event group was deleted, also during the wait, or never was. Use what this executive returned.
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
@@ -220,13 +220,21 @@ errors! {
     SemaphoreError {
         /// The semaphore is at its limit; the unit is lost. Raise the limit, or signal less often.
         Overflow,
-        /// There is no such semaphore. Use what this executive returned.
+        /// The semaphore was deleted, or never was. Use what this executive returned.
         NoSuchObject,
     }
 
     /// Why an object was not reached.
     ObjectError {
         /// The object was deleted, or its id was never handed out. Use what this executive returned.
+        NoSuchObject,
+    }
+
+    /// Why a resource, a mutex or a pool was not deleted.
+    InUseError {
+        /// A task owns it, or has a buffer of it. Delete it when it is released everywhere.
+        InUse,
+        /// It was deleted before, or belongs to another executive. Keep no handles of deleted objects.
         NoSuchObject,
     }
 
@@ -241,7 +249,7 @@ errors! {
         AboveCeiling,
         /// The resource is nested too deep. Release it as often as it is reserved.
         Overflow,
-        /// There is no such resource. Use what this executive returned.
+        /// The resource was deleted, or never was. Use what this executive returned.
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
@@ -253,7 +261,7 @@ errors! {
     ReleaseError {
         /// The resource belongs to another task or to none. Release only what was reserved, once for each time.
         NotOwner,
-        /// There is no such resource. Use what this executive returned.
+        /// The resource was deleted, or never was. Use what this executive returned.
         NoSuchObject,
     }
 

@@ -60,6 +60,8 @@
 //! 9. **Timers** expire at `t0 + n·p`, never before, without drift. Missed periods are not made up for: the procedure runs once and gets
 //!    their number ([`Expiry::missed`]). A period of zero is refused. A timer may
 //!    delete itself in its own procedure. Procedures run in the kernel task, above all tasks.
+//!    A [`DayTimer`] goes off at a time of day: never early by that clock, whoever sets it, and within a second if it is set forward past
+//!    the time. Its procedure is told how far the clock was set ([`DayExpiry::stepped`]).
 //! 10. **Time-out against signal.** The core processes one of them first, and that one decides. There is exactly one outcome: a task that
 //!     gets `TimedOut` never gets a unit, message or resource as well.
 //! 11. **Interrupt latency** of an executive in user space is two numbers that are never added. One is the longest time for which it locks
@@ -102,7 +104,8 @@
 //! * A killed task's stack is unwound: its destructors run, at its own priority, when it runs next.
 //! * A task that panics ends, is reported, and cannot be started again. The other tasks continue.
 //! * Resources can inherit priority, which AMX does not know; `ResourceProtocol::None` behaves as AMX does.
-//! * Only tasks and timers can be deleted. Other objects live as long as the executive.
+//! * Every object can be deleted while others wait for it; they get `NoSuchObject`. A resource, mutex or pool in use is not deleted (`InUse`).
+//!   Interrupt procedures live as long as the executive.
 //!
 //! # Cost
 //!
@@ -152,8 +155,8 @@ pub use hairspring_machine::{Cpu, CpuSet, Instant, Nanos, Policy, Refused, Sim};
 pub use inspect::{Inspect, TaskInfo, TaskUsage};
 pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};
 pub use objects::{
-    Broadcast, Buffer, BytePipe, Condition, Exchange, Heard, Join, Locked, Mailbox, MessageQueue, Mutex, Parcel, Pool,
-    Selectable, Selector, Subscriber, Unsent,
+    Broadcast, Buffer, BytePipe, Condition, DayExpiry, DayTimer, Exchange, Heard, Join, Locked, Mailbox, MessageQueue,
+    Mutex, Parcel, Pool, Selectable, Selector, Subscriber, Unsent,
 };
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};
 pub use stopper::Stopper;

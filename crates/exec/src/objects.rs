@@ -5,6 +5,7 @@
 
 mod broadcast;
 mod byte_pipe;
+pub(crate) mod day_timer;
 pub(crate) mod guarded;
 mod join;
 mod mailbox;
@@ -15,6 +16,7 @@ mod waiting;
 
 pub use broadcast::{Broadcast, Heard, Subscriber};
 pub use byte_pipe::BytePipe;
+pub use day_timer::{DayExpiry, DayTimer};
 pub use join::Join;
 pub use mailbox::{Exchange, Mailbox};
 pub use message_queue::{MessageQueue, Unsent};

@@ -213,15 +213,22 @@ pub(super) fn serve(id: u64, kind: IdKind, call: impl Fn(Site<'_>, u32) -> Resul
 #[inline(never)]
 fn serve_outside(id: u64, kind: IdKind, call: &dyn Fn(Site<'_>, u32) -> Result<(), CallStatus>) -> c_int {
     let Some(home) = ids::home(id, kind) else { return foreign() };
+    let Some(number) = ids::number(id, kind, home) else { return foreign() };
+    serve_own(home, &|site| call(site, number))
+}
+
+/// Makes a call that cannot wait from outside, in the executive of this number: that of the calling thread.
+#[cold]
+#[inline(never)]
+pub(super) fn serve_own(home: u32, call: &dyn Fn(Site<'_>) -> Result<(), CallStatus>) -> c_int {
     let exec = OWN.with_borrow(|own| own.iter().find(|(known, _)| *known == home).map(|(_, exec)| *exec));
     // An id of another thread's executive looks like this, too.
     let Some(exec) = exec else { return not_here() };
-    let Some(number) = ids::number(id, kind, home) else { return foreign() };
     let Ok(owned) = Alone::of(exec) else { return say(HS_E_BUSY, c"failed to make a call: the executive runs") };
     if let Err(failure) = owned.is_own() {
         return failure.tell();
     }
-    match call(owned.site(), number) {
+    match call(owned.site()) {
         Ok(()) => HS_OK,
         Err(status) => failure(status).tell(),
     }

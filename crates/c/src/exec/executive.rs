@@ -31,7 +31,7 @@ unsafe impl Numbers for hs_exec_message {}
 
 pub(crate) struct OwnedExec {
     executive: Executive,
-    /// Of its tasks. After `executive`, whose tasks refer to them.
+    /// Of its tasks, and its parts. After `executive`, whose tasks refer to them.
     results: Box<Results>,
     pub(super) home: u32,
     /// Of each task, on fibers.
@@ -40,8 +40,6 @@ pub(crate) struct OwnedExec {
     process: u32,
     /// Of the latest run.
     pub(super) mishaps: Vec<(hs_exec_task, CString)>,
-    /// Frees what the program holds of this executive.
-    pub(super) parts: Vec<Box<dyn FnOnce()>>,
 }
 
 // SAFETY: every use asks `is_own` first, so that only the thread that made it reaches what is in it; `hs_exec_free` asks, too.
@@ -49,7 +47,7 @@ unsafe impl Send for OwnedExec {}
 
 impl Drop for OwnedExec {
     fn drop(&mut self) {
-        self.parts.drain(..).for_each(|free| free());
+        self.results.free_parts();
     }
 }
 
@@ -63,7 +61,7 @@ impl OwnedExec {
     /// An executive of the calling thread.
     pub(super) fn new(executive: Executive, home: u32, stack_bytes: Option<usize>) -> Self {
         let (results, thread, process) = (Results::new(), std::thread::current().id(), std::process::id());
-        Self { executive, results, home, stack_bytes, thread, process, mishaps: Vec::new(), parts: Vec::new() }
+        Self { executive, results, home, stack_bytes, thread, process, mishaps: Vec::new() }
     }
 
     /// Refuses threads that did not make it, and the child of a fork: its timers, its threads and its signals are the parent's.
@@ -81,6 +79,11 @@ impl OwnedExec {
     /// The place from which the program around it makes calls.
     pub(super) fn site(&self) -> Site<'_> {
         Site::new(self.executive.caller(), &self.results)
+    }
+
+    /// What its tasks left, and its parts.
+    pub(super) fn results(&self) -> &Results {
+        &self.results
     }
 
     /// What its tasks and procedures carry of it.

@@ -10,8 +10,9 @@ use hairspring_exec::{Arrival, CallSite, InterruptSource, Isp, IspCtx};
 
 use super::context::{Argument, Context, Who, not_within, within};
 use super::executive::hs_exec;
+use super::part::keep;
 use crate::error::{Failure, HS_E_FULL, HS_E_NULL, HS_E_RANGE, HS_E_REFUSED, HS_OK, door};
-use crate::handle::{Alone, Kind, free, look, make, peek};
+use crate::handle::{Alone, Kind, look, make, peek};
 use crate::pointer::{Place, optional_text};
 
 /// Set off by hs_exec_interrupt_post() alone; `descriptor` is not looked at.
@@ -82,10 +83,7 @@ pub extern "C" fn hs_exec_interrupt_new(
         let attached = owned.executive().attach(name, source, body);
         let isp = attached.map_err(|error| Failure::new(HS_E_REFUSED, error.to_string()))?;
         let handle = make::<hs_exec_interrupt>(PostedIsp(isp));
-        owned.parts.push(Box::new(move || {
-            // It fails only if the program freed memory that is not its own.
-            let _ = free(handle);
-        }));
+        keep(owned.results(), handle);
         place.put(handle);
         Ok(())
     })

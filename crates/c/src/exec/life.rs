@@ -338,6 +338,17 @@ pub extern "C" fn hs_exec_now_ns() -> i64 {
     now.as_monotonic().count()
 }
 
+/// The time of day of the caller's executive, in ns since 1970 (UTC): CLOCK_REALTIME, or virtual time with HS_EXEC_SIM. From outside: CLOCK_REALTIME.
+/// It can be set; spans are those of hs_exec_now_ns().
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_time_of_day_ns() -> i64 {
+    use hairspring_machine::{Clock, Host, Machine};
+    match current() {
+        Some(context) => super::part::day_timer::unix_nanos(context.site().time_of_day()),
+        None => Host.read(Clock::Realtime).count(),
+    }
+}
+
 /// Frees an executive with all its tasks and objects. From outside, in the thread that made it. NULL is allowed. HS_E_FREED, HS_E_BUSY (it
 /// runs), HS_E_THREAD, HS_E_CALLER (a task calls).
 #[unsafe(no_mangle)]

@@ -112,6 +112,17 @@ pub extern "C" fn hs_exec_exchange_new(
     })
 }
 
+/// Deletes an exchange and its messages; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive.
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_exchange_delete(exchange: hs_exec_exchange) -> c_int {
+    serve(exchange.id, IdKind::Exchange, |site, number| {
+        // SAFETY: as in `hs_exec_post`.
+        let exchange = unsafe { Exchange::<hs_exec_message>::from_id(&site, ExchangeId::from_number(number)) };
+        Ok(site.delete_exchange(exchange)?)
+    })
+}
+
 /// Sends a message to an exchange: the first waiter gets it, or else the next task that fetches. Never waits. From anywhere in its executive.
 /// HS_E_FULL, HS_E_RANGE, HS_E_NULL, HS_E_HANDLE.
 #[unsafe(no_mangle)]

@@ -96,6 +96,12 @@ pub extern "C" fn hs_exec_semaphore_count(semaphore: hs_exec_semaphore, count: *
     })
 }
 
+/// Deletes a semaphore; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_semaphore_delete(semaphore: hs_exec_semaphore) -> c_int {
+    serve(semaphore.id, IdKind::Semaphore, |site, number| Ok(site.delete_semaphore(SemaphoreId::from_number(number))?))
+}
+
 /// Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
 /// between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
@@ -142,6 +148,12 @@ pub extern "C" fn hs_exec_release(resource: hs_exec_resource) -> c_int {
     in_task_with(resource.id, IdKind::Resource, |task, number| Ok(task.release(ResourceId::from_number(number))?))
 }
 
+/// Deletes a resource that no task owns; its id is HS_E_FREED from then on. From anywhere in its executive. HS_E_STATE (a task owns it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_resource_delete(resource: hs_exec_resource) -> c_int {
+    serve(resource.id, IdKind::Resource, |site, number| Ok(site.delete_resource(ResourceId::from_number(number))?))
+}
+
 /// Creates a group of 32 event bits with these set. From outside before or between runs, and from a task of the executive. Allocates.
 /// HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
@@ -166,6 +178,12 @@ pub extern "C" fn hs_exec_events_signal(events: hs_exec_events, bits: u32) -> c_
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_events_clear(events: hs_exec_events, bits: u32) -> c_int {
     serve(events.id, IdKind::Events, |site, number| Ok(site.clear_events(EventsId::from_number(number), bits)?))
+}
+
+/// Deletes a group of events; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_events_delete(events: hs_exec_events) -> c_int {
+    serve(events.id, IdKind::Events, |site, number| Ok(site.delete_events(EventsId::from_number(number))?))
 }
 
 /// Waits for any of these bits of a group, with HS_EXEC_ALL in `how` for all; HS_EXEC_TAKE clears those that ended the wait. `came` may be

@@ -44,7 +44,7 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
             HS_E_NOT_ACKNOWLEDGED,
             c"failed to get an acknowledgement: the receiver was killed, or returned without one",
         ),
-        S::NoSuchObject => (HS_E_FREED, c"failed to use a task or timer: it has been deleted"),
+        S::NoSuchObject => (HS_E_FREED, c"failed to use an object: it has been deleted"),
         S::NotStarted => (HS_E_STATE, c"failed to act on a task: it is idle; start it first"),
         S::Dead => (HS_E_STATE, c"failed to act on a task: it is dead; delete it and create another"),
         S::Running => {
@@ -64,6 +64,10 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
         ),
         S::NoBits => (HS_E_RANGE, c"failed to wait for bits: none are asked for"),
         S::Empty => (HS_E_EMPTY, c"failed to take one: no block is free, no sender waits, or nothing has been sent"),
+        S::InUse => (
+            HS_E_STATE,
+            c"failed to delete an object: a task owns it, or holds a block of it; wait until it is released",
+        ),
         S::NotInUse => (HS_E_STATE, c"failed to give a block back: it is not in use"),
         S::TooMany => {
             (HS_E_TOO_MANY, c"failed to create an object: the executive has as many as it may, or the system no thread")

@@ -7,11 +7,12 @@ use std::ffi::{c_int, c_void};
 
 use hairspring_exec::{CallStatus, Create, Parcel, Pool, Services};
 
-use super::context::{Site, current, not_within};
+use super::context::{Site, create, current, serve_own};
 use super::executive::hs_exec;
-use super::outcome::{failure, meaning, not_here};
+use super::outcome::{failure, foreign, meaning, not_here};
+use super::part::keep;
 use crate::error::{Failure, HS_E_HANDLE, HS_E_RANGE, door, say};
-use crate::handle::{Alone, Kind, free, make, peek};
+use crate::handle::{Kind, make, peek};
 use crate::pointer::Place;
 
 /// Blocks begin at multiples of this.
@@ -42,8 +43,8 @@ impl Kind for hs_exec_pool {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs. Allocates. The pool is freed
-/// with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from a task of
+/// the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pool_new(
     exec: *mut hs_exec,
@@ -53,38 +54,49 @@ pub extern "C" fn hs_exec_pool_new(
 ) -> c_int {
     door(|| {
         let place = Place::new(pool)?;
-        not_within()?;
         if blocks == 0 || !(1..=MOST_BYTES).contains(&block_bytes) {
             return Err(Failure::new(
                 HS_E_RANGE,
                 "create a pool: it needs blocks, and blocks of 1 to 1,073,741,824 bytes",
             ));
         }
-        let mut owned = Alone::of(exec)?;
-        owned.is_own()?;
         let block_bytes = block_bytes.next_multiple_of(ALIGNMENT);
-        let site = owned.site();
-        let made = site.pool((0..blocks).collect()).map_err(|error| failure(error.into()))?;
-        // Each buffer is taken once for its parcel. Contents are numbers, so that a block is told from its buffer.
-        let mut taken = Vec::new();
-        for _ in 0..blocks {
-            taken.push(site.buffer(&made).map_err(|error| failure(error.into()))?);
-        }
-        taken.sort_unstable_by_key(|buffer| **buffer);
-        let parcels: Vec<Parcel> = taken.into_iter().map(hairspring_exec::Buffer::into_parcel).collect();
-        for parcel in &parcels {
-            drop(site.open_parcel(&made, *parcel).map_err(|error| failure(error.into()))?);
-        }
-        let memory = vec![0_u128; usize::from(blocks) * (block_bytes / ALIGNMENT)].into_boxed_slice();
-        let home = owned.home;
-        let handle = make::<hs_exec_pool>(OwnedPool { pool: made, parcels, memory, block_bytes, home });
-        owned.parts.push(Box::new(move || {
-            // It fails only if the program freed memory that is not its own.
-            let _ = free(handle);
-        }));
-        place.put(handle);
-        Ok(())
+        create(exec, |site, here| {
+            let made = site.pool((0..blocks).collect()).map_err(|error| failure(error.into()))?;
+            // Each buffer is taken once for its parcel. Contents are numbers, so that a block is told from its buffer.
+            let mut taken = Vec::new();
+            for _ in 0..blocks {
+                taken.push(site.buffer(&made).map_err(|error| failure(error.into()))?);
+            }
+            taken.sort_unstable_by_key(|buffer| **buffer);
+            let parcels: Vec<Parcel> = taken.into_iter().map(hairspring_exec::Buffer::into_parcel).collect();
+            for parcel in &parcels {
+                drop(site.open_parcel(&made, *parcel).map_err(|error| failure(error.into()))?);
+            }
+            let memory = vec![0_u128; usize::from(blocks) * (block_bytes / ALIGNMENT)].into_boxed_slice();
+            let handle = make::<hs_exec_pool>(OwnedPool { pool: made, parcels, memory, block_bytes, home: here.home });
+            keep(site.results(), handle);
+            place.put(handle);
+            Ok(())
+        })
     })
+}
+
+/// Deletes a pool of which all blocks have been given back. It is HS_E_FREED from then on; its memory is freed with the executive. From anywhere in
+/// its executive. HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_pool_delete(pool: *mut hs_exec_pool) -> c_int {
+    let owned = match peek(pool) {
+        Ok(owned) => owned,
+        Err(failure) => return failure.tell(),
+    };
+    match current() {
+        Some(context) if context.home == owned.home => {
+            context.conclude(context.site().delete_pool(&owned.pool).map_err(Into::into))
+        }
+        Some(_) => foreign(),
+        None => serve_own(owned.home, &|site| Ok(site.delete_pool(&owned.pool)?)),
+    }
 }
 
 /// Takes a block of a pool. Its contents are what the last user left. From tasks and procedures of the executive. HS_E_EMPTY, HS_E_NULL,

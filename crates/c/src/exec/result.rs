@@ -3,8 +3,8 @@
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 
 use std::ffi::c_int;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hairspring_exec::CallStatus;
 
@@ -21,8 +21,13 @@ const NONE: u32 = u32::MAX;
 
 /// A word for each task of an executive, found by the task's index without a lock. Its memory is allocated when a task is created.
 pub(super) struct Results {
+    /// Frees what the program holds of this executive.
+    parts: Mutex<Vec<Part>>,
     pieces: [OnceLock<Box<[Left; PIECE]>>; PIECE],
 }
+
+/// What frees a handle of the program.
+type Part = Box<dyn FnOnce() + Send>;
 
 /// What the runs of one task left.
 struct Left {
@@ -33,7 +38,19 @@ struct Left {
 
 impl Results {
     pub(super) fn new() -> Box<Self> {
-        Box::new(Self { pieces: [const { OnceLock::new() }; PIECE] })
+        Box::new(Self { parts: Mutex::default(), pieces: [const { OnceLock::new() }; PIECE] })
+    }
+
+    /// Keeps what is to be done when the executive goes. Allocates.
+    pub(super) fn keep(&self, part: Part) {
+        // Code that holds it does not panic.
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
+    }
+
+    /// Does what is kept.
+    pub(super) fn free_parts(&mut self) {
+        let parts = self.parts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        parts.drain(..).for_each(|free| free());
     }
 
     fn at(&self, number: u32) -> &Left {

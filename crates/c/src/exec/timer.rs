@@ -6,11 +6,11 @@ use std::ffi::{c_char, c_int, c_void};
 
 use hairspring_exec::{CallSite, Create, Expiry, Instant, Nanos, Services, TimerCtx, TimerId};
 
-use super::context::{Argument, Context, Who, create, current, serve, within};
+use super::context::{Argument, Context, Who, create, serve, within};
 use super::executive::hs_exec;
-use super::ids::{IdKind, hs_exec_timer, id, number};
-use super::outcome::{failure, foreign, negative, not_here};
-use crate::error::{Failure, HS_E_NULL, HS_OK, door};
+use super::ids::{IdKind, hs_exec_timer, id};
+use super::outcome::{failure, negative};
+use crate::error::{Failure, HS_E_NULL, door};
 use crate::pointer::{Place, optional_text};
 
 /// Why a timer procedure runs.
@@ -90,13 +90,8 @@ pub extern "C" fn hs_exec_timer_stop(timer: hs_exec_timer) -> c_int {
     serve(timer.id, IdKind::Timer, |site, number| Ok(site.stop_timer(TimerId::from_number(number)).map(drop)?))
 }
 
-/// Deletes a timer; its id is refused from then on. For timer procedures, also that of this timer. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a timer; its id is refused from then on. From anywhere in its executive, also from its own procedure. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_timer_delete(timer: hs_exec_timer) -> c_int {
-    let Some(context) = current() else { return not_here() };
-    let Who::Timer(own) = context.who else { return not_here() };
-    let Some(number) = number(timer.id, IdKind::Timer, context.home) else { return foreign() };
-    // SAFETY: a context's own context lives as long as it does.
-    let deleted = unsafe { &*own }.delete_timer(TimerId::from_number(number));
-    deleted.map_or_else(|error| failure(error.into()).tell(), |()| HS_OK)
+    serve(timer.id, IdKind::Timer, |site, number| Ok(site.delete_timer(TimerId::from_number(number))?))
 }

@@ -83,9 +83,9 @@ fn check(mut bench: Bench, break_it: impl FnOnce(&mut Core), expected: &str) {
 #[test]
 fn units_or_a_free_resource_beside_waiters_are_noticed() {
     let bench = Bench::new().waits_for_the_semaphore();
-    check(bench, |core| core.objects.semaphores[0].count = 1, "has units and waiters");
+    check(bench, |core| core.objects.semaphores.at_mut(0).count = 1, "has units and waiters");
     let bench = Bench::new().waits_for_the_resource();
-    check(bench, |core| core.objects.resources[0].owner = NIL, "is free and has waiters");
+    check(bench, |core| core.objects.resources.at_mut(0).owner = NIL, "is free and has waiters");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_task_in_a_list_where_it_does_not_belong_is_noticed() {
 
 #[test]
 fn a_task_in_two_lists_in_none_or_behind_a_less_urgent_one_is_noticed() {
-    let twice = |core: &mut Core| core.objects.semaphores[0].waiters.push_back(&mut core.tasks, 0, priority(20));
+    let twice = |core: &mut Core| core.objects.semaphores.at_mut(0).waiters.push_back(&mut core.tasks, 0, priority(20));
     check(Bench::new(), twice, "is in two lists");
     let dropped = |core: &mut Core| core.ready.remove(&mut core.tasks, 0);
     check(Bench::new(), dropped, "is in 0 lists, not 1");
@@ -154,7 +154,7 @@ fn envelopes_and_letters_that_are_miscounted_are_noticed() {
     let bench = bench.and(By::Outside, Call::Send { task, urgency }, CallStatus::Ok);
     check(bench, |core| core.mailboxes[0].letters[0].capacity = 0, "a mailbox counts 1 letters");
     let bench = Bench::new().and(By::Outside, Call::Post { exchange, urgency }, CallStatus::Ok);
-    check(bench, |core| core.objects.exchanges[0].boxes.letters[0].count = 0, "a mailbox counts 0 letters");
+    check(bench, |core| core.objects.exchanges.at_mut(0).boxes.letters[0].count = 0, "a mailbox counts 0 letters");
 }
 
 #[test]

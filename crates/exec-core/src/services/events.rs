@@ -8,25 +8,36 @@ use crate::id::{EventsId, Priority, TaskId};
 use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
-use crate::state::objects::{Events, MOST_OBJECTS};
+use crate::state::objects::Events;
 use crate::state::queue::Queue;
 use crate::state::task::Waiting;
 
 impl<O: Observer> Core<O> {
     pub(crate) fn create_events(&mut self, bits: u32) -> Reply {
-        if self.objects.events.len() >= MOST_OBJECTS {
-            return CallStatus::TooMany.into();
+        match self.objects.events.add(Events { bits, waiters: Queue::new() }) {
+            Some((index, generation)) => Reply::ok(EventsId { index, generation }.number()),
+            None => CallStatus::TooMany.into(),
         }
-        self.objects.events.push(Events { bits, waiters: Queue::new() });
-        Reply::ok((self.objects.events.len() - 1) as u32)
+    }
+
+    pub(crate) fn delete_events(&mut self, events: EventsId) -> Reply {
+        if self.event_bits(events).is_none() {
+            return CallStatus::NoSuchObject.into();
+        }
+        // Whatever bits they wait for, they stand in one line.
+        self.turn_away(Waiting::Events(events.index, Bits::Any(0), false));
+        self.objects.events.remove(events.index);
+        Reply::OK
     }
 
     pub(crate) fn signal_events(&mut self, events: EventsId, bits: u32) -> Reply {
-        let Some(group) = self.objects.events.get_mut(events.index()) else { return CallStatus::NoSuchObject.into() };
+        let Some(group) = self.objects.events.get_mut(events.index, events.generation) else {
+            return CallStatus::NoSuchObject.into();
+        };
         group.bits |= bits;
         let mut waiter = group.waiters.first();
         while waiter != NIL {
-            let group = &mut self.objects.events[events.index()];
+            let group = self.objects.events.at_mut(events.index);
             let next = group.waiters.after(&self.tasks, waiter);
             if let Waiting::Events(_, wish, take) = self.tasks[usize::from(waiter)].waiting
                 && let Some(satisfied) = wish.satisfied_by(group.bits)
@@ -43,7 +54,9 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn clear_events(&mut self, events: EventsId, bits: u32) -> Reply {
-        let Some(group) = self.objects.events.get_mut(events.index()) else { return CallStatus::NoSuchObject.into() };
+        let Some(group) = self.objects.events.get_mut(events.index, events.generation) else {
+            return CallStatus::NoSuchObject.into();
+        };
         group.bits &= !bits;
         Reply::OK
     }
@@ -57,7 +70,9 @@ impl<O: Observer> Core<O> {
         until: Until,
         at: Option<Priority>,
     ) -> Reply {
-        let Some(group) = self.objects.events.get_mut(events.index()) else { return CallStatus::NoSuchObject.into() };
+        let Some(group) = self.objects.events.get_mut(events.index, events.generation) else {
+            return CallStatus::NoSuchObject.into();
+        };
         if wish.mask() == 0 {
             return CallStatus::NoBits.into();
         }
@@ -114,6 +129,6 @@ impl<O: Observer> Core<O> {
 
     /// The bits of an event group now.
     pub fn event_bits(&self, events: EventsId) -> Option<u32> {
-        Some(self.objects.events.get(events.index())?.bits)
+        Some(self.objects.events.get(events.index, events.generation)?.bits)
     }
 }

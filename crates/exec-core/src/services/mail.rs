@@ -24,7 +24,7 @@ use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
 use crate::state::mail::Mailboxes;
-use crate::state::objects::{Exchange, MOST_OBJECTS};
+use crate::state::objects::Exchange;
 use crate::state::queue::Queue;
 use crate::state::task::{TaskState, Ticket, Waiting};
 
@@ -179,15 +179,27 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn create_exchange(&mut self, capacities: [u16; Urgency::COUNT]) -> Reply {
-        if self.objects.exchanges.len() >= MOST_OBJECTS {
-            return CallStatus::TooMany.into();
+        match self.objects.exchanges.add(Exchange { boxes: Mailboxes::new(capacities), waiters: Queue::new() }) {
+            Some((index, generation)) => Reply::ok(ExchangeId { index, generation }.number()),
+            None => CallStatus::TooMany.into(),
         }
-        self.objects.exchanges.push(Exchange { boxes: Mailboxes::new(capacities), waiters: Queue::new() });
-        Reply::ok((self.objects.exchanges.len() - 1) as u32)
+    }
+
+    pub(crate) fn delete_exchange(&mut self, exchange: ExchangeId) -> Reply {
+        let Some(found) = self.objects.exchanges.get_mut(exchange.index, exchange.generation) else {
+            return CallStatus::NoSuchObject.into();
+        };
+        // Nobody waits for the acknowledgement of what was posted.
+        while let Some(envelope) = found.boxes.pop(&self.mail, None) {
+            self.mail.give_back(envelope);
+        }
+        self.turn_away(Waiting::Exchange(exchange.index));
+        self.objects.exchanges.remove(exchange.index);
+        Reply::OK
     }
 
     pub(crate) fn post(&mut self, exchange: ExchangeId, urgency: Urgency) -> Reply {
-        let Some(found) = self.objects.exchanges.get_mut(exchange.index()) else {
+        let Some(found) = self.objects.exchanges.get_mut(exchange.index, exchange.generation) else {
             return CallStatus::NoSuchObject.into();
         };
         if let Err(status) = found.boxes.room(urgency) {
@@ -206,11 +218,11 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn fetch(&mut self, me: u16, exchange: ExchangeId, until: Until, at: Option<Priority>) -> Reply {
-        if exchange.index() >= self.objects.exchanges.len() {
+        if self.objects.exchanges.get(exchange.index, exchange.generation).is_none() {
             return CallStatus::NoSuchObject.into();
         }
         self.put_down(me);
-        let found = &mut self.objects.exchanges[exchange.index()];
+        let found = self.objects.exchanges.at_mut(exchange.index);
         if !self.tasks[usize::from(me)].marks.killed
             && let Some(envelope) = found.boxes.pop(&self.mail, None)
         {
@@ -242,7 +254,7 @@ impl<O: Observer> Core<O> {
 
     /// The envelopes that wait in a queue of an exchange, first to last.
     pub fn posted(&self, exchange: ExchangeId, urgency: Urgency) -> Vec<u32> {
-        let found = self.objects.exchanges.get(exchange.index());
+        let found = self.objects.exchanges.get(exchange.index, exchange.generation);
         found.map_or_else(Vec::new, |found| found.boxes.list(&self.mail, urgency))
     }
 

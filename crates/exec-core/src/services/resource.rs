@@ -18,21 +18,33 @@ use crate::id::{Priority, ResourceId, TaskId};
 use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
-use crate::state::objects::{MOST_OBJECTS, Resource};
+use crate::state::objects::Resource;
 use crate::state::queue::Queue;
 use crate::state::task::{TaskState, Waiting};
 
 impl<O: Observer> Core<O> {
     pub(crate) fn create_resource(&mut self, protocol: ResourceProtocol) -> Reply {
-        if self.objects.resources.len() >= MOST_OBJECTS {
-            return CallStatus::TooMany.into();
+        let free = Resource { protocol, owner: NIL, depth: 0, next_held: NIL, waiters: Queue::new() };
+        match self.objects.resources.add(free) {
+            Some((index, generation)) => Reply::ok(ResourceId { index, generation }.number()),
+            None => CallStatus::TooMany.into(),
         }
-        self.objects.resources.push(Resource { protocol, owner: NIL, depth: 0, next_held: NIL, waiters: Queue::new() });
-        Reply::ok((self.objects.resources.len() - 1) as u32)
+    }
+
+    /// Only a resource that is owned has waiters.
+    pub(crate) fn delete_resource(&mut self, resource: ResourceId) -> Reply {
+        match self.resource(resource) {
+            None => CallStatus::NoSuchObject.into(),
+            Some((Some(_), _)) => CallStatus::InUse.into(),
+            Some((None, _)) => {
+                self.objects.resources.remove(resource.index);
+                Reply::OK
+            }
+        }
     }
 
     pub(crate) fn reserve(&mut self, me: u16, resource: ResourceId, until: Until, at: Option<Priority>) -> Reply {
-        let Some(found) = self.objects.resources.get_mut(resource.index()) else {
+        let Some(found) = self.objects.resources.get_mut(resource.index, resource.generation) else {
             return CallStatus::NoSuchObject.into();
         };
         let task = &self.tasks[usize::from(me)];
@@ -60,7 +72,7 @@ impl<O: Observer> Core<O> {
         if self.would_deadlock(me, resource.index) {
             return CallStatus::Deadlock.into();
         }
-        let owner = self.objects.resources[resource.index()].owner;
+        let owner = self.objects.resources.at(resource.index).owner;
         let waiting = Waiting::Resource(resource.index);
         let reply = self.block(me, waiting, until);
         self.line_up(me, waiting, at);
@@ -69,7 +81,7 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn release(&mut self, me: u16, resource: ResourceId) -> Reply {
-        let Some(found) = self.objects.resources.get_mut(resource.index()) else {
+        let Some(found) = self.objects.resources.get_mut(resource.index, resource.generation) else {
             return CallStatus::NoSuchObject.into();
         };
         if found.owner != me {
@@ -98,12 +110,13 @@ impl<O: Observer> Core<O> {
     /// Takes a resource from its owner and gives it to the first waiter, if there is one.
     fn hand_on(&mut self, me: u16, slot: u16) {
         self.disown(me, slot);
-        let found = &mut self.objects.resources[usize::from(slot)];
+        let found = self.objects.resources.at_mut(slot);
         found.owner = NIL;
         found.depth = 0;
         let heir = found.waiters.first();
         if heir == NIL {
-            self.observer.owned(resource_id(slot), None);
+            let resource = self.resource_id(slot);
+            self.observer.owned(resource, None);
             return;
         }
         found.waiters.remove(&mut self.tasks, heir);
@@ -121,28 +134,28 @@ impl<O: Observer> Core<O> {
     }
 
     fn own(&mut self, slot: u16, owner: u16) {
-        let found = &mut self.objects.resources[usize::from(slot)];
+        let found = self.objects.resources.at_mut(slot);
         found.owner = owner;
         found.depth = 1;
         let task = &mut self.tasks[usize::from(owner)];
         found.next_held = task.held;
         task.held = slot;
-        let id = task.id(owner);
-        self.observer.owned(resource_id(slot), Some(id));
+        let (id, resource) = (task.id(owner), self.resource_id(slot));
+        self.observer.owned(resource, Some(id));
     }
 
     /// Takes a resource out of its owner's list. The list is as long as the nesting of different resources.
     fn disown(&mut self, me: u16, slot: u16) {
-        let next = self.objects.resources[usize::from(slot)].next_held;
+        let next = self.objects.resources.at(slot).next_held;
         let mut at = self.tasks[usize::from(me)].held;
         if at == slot {
             self.tasks[usize::from(me)].held = next;
             return;
         }
         while at != NIL {
-            let following = self.objects.resources[usize::from(at)].next_held;
+            let following = self.objects.resources.at(at).next_held;
             if following == slot {
-                self.objects.resources[usize::from(at)].next_held = next;
+                self.objects.resources.at_mut(at).next_held = next;
                 return;
             }
             at = following;
@@ -151,14 +164,14 @@ impl<O: Observer> Core<O> {
 
     /// Whether the owner of the resource waits, directly or through others, for something that `me` owns.
     fn would_deadlock(&self, me: u16, slot: u16) -> bool {
-        let mut owner = self.objects.resources[usize::from(slot)].owner;
+        let mut owner = self.objects.resources.at(slot).owner;
         // A chain has at most one link per task, for it has had no cycle so far.
         for _ in 0..=self.tasks.len() {
             if owner == me {
                 return true;
             }
             match self.tasks[usize::from(owner)].waiting {
-                Waiting::Resource(next) => owner = self.objects.resources[usize::from(next)].owner,
+                Waiting::Resource(next) => owner = self.objects.resources.at(next).owner,
                 _ => return false,
             }
         }
@@ -170,7 +183,7 @@ impl<O: Observer> Core<O> {
             Ok(index) => index,
             Err(refusal) => return refusal,
         };
-        let above = |slot: u16| matches!(self.objects.resources[usize::from(slot)].protocol, ResourceProtocol::Ceiling(c) if priority < c);
+        let above = |slot: u16| matches!(self.objects.resources.at(slot).protocol, ResourceProtocol::Ceiling(c) if priority < c);
         if let Waiting::Resource(slot) = self.tasks[usize::from(index)].waiting
             && above(slot)
         {
@@ -181,7 +194,7 @@ impl<O: Observer> Core<O> {
             if above(held) {
                 return CallStatus::AboveCeiling.into();
             }
-            held = self.objects.resources[usize::from(held)].next_held;
+            held = self.objects.resources.at(held).next_held;
         }
         self.tasks[usize::from(index)].base = priority;
         let before = self.tasks[usize::from(index)].effective;
@@ -211,7 +224,7 @@ impl<O: Observer> Core<O> {
         let mut effective = task.base.or_more_urgent(task.threshold);
         let mut slot = task.held;
         while slot != NIL {
-            let found = &self.objects.resources[usize::from(slot)];
+            let found = self.objects.resources.at(slot);
             match found.protocol {
                 ResourceProtocol::None => {}
                 ResourceProtocol::Ceiling(ceiling) => effective = effective.or_more_urgent(ceiling),
@@ -257,7 +270,7 @@ impl<O: Observer> Core<O> {
                 self.move_in_line(index, waiting, effective);
             }
             match waiting {
-                Waiting::Resource(slot) => index = self.objects.resources[usize::from(slot)].owner,
+                Waiting::Resource(slot) => index = self.objects.resources.at(slot).owner,
                 _ => return,
             }
         }
@@ -269,14 +282,15 @@ impl<O: Observer> Core<O> {
         queue.push_back(&mut self.tasks, index, at);
     }
 
+    /// The id of a resource that there is.
+    fn resource_id(&self, slot: u16) -> ResourceId {
+        ResourceId { index: slot, generation: self.objects.resources.generation(slot) }
+    }
+
     /// Who owns a resource now, and how deep it is nested.
     pub fn resource(&self, resource: ResourceId) -> Option<(Option<TaskId>, u32)> {
-        let found = self.objects.resources.get(resource.index())?;
+        let found = self.objects.resources.get(resource.index, resource.generation)?;
         let owner = (found.owner != NIL).then(|| self.tasks[usize::from(found.owner)].id(found.owner));
         Some((owner, found.depth))
     }
-}
-
-fn resource_id(slot: u16) -> ResourceId {
-    ResourceId { index: slot, generation: 0 }
 }

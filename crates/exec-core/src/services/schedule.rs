@@ -99,6 +99,17 @@ impl<O: Observer> Core<O> {
         queue.push_back(&mut self.tasks, me, at);
     }
 
+    /// Ends the waits of all that stand in this line, whose object is about to go, in its order.
+    pub(crate) fn turn_away(&mut self, waiting: Waiting) {
+        while let Some(queue) = self.objects.wait_list(waiting)
+            && !queue.is_empty()
+        {
+            let waiter = queue.first();
+            queue.remove(&mut self.tasks, waiter);
+            self.ready(waiter, CallStatus::NoSuchObject, 0);
+        }
+    }
+
     /// Takes a waiting task out of its wait list; the owner of a resource no longer owes it its priority.
     pub(crate) fn leave(&mut self, index: u16) {
         let waiting = self.tasks[usize::from(index)].waiting;
@@ -106,7 +117,7 @@ impl<O: Observer> Core<O> {
         queue.remove(&mut self.tasks, index);
         if let Waiting::Resource(slot) = waiting {
             self.tasks[usize::from(index)].waiting = Waiting::Nothing;
-            let owner = self.objects.resources[usize::from(slot)].owner;
+            let owner = self.objects.resources.at(slot).owner;
             if owner != NIL {
                 self.reconsider(owner);
             }

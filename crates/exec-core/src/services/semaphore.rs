@@ -5,7 +5,7 @@ use crate::id::{Priority, SemaphoreId, TaskId};
 use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
-use crate::state::objects::{MOST_OBJECTS, Semaphore};
+use crate::state::objects::Semaphore;
 use crate::state::queue::Queue;
 use crate::state::task::Waiting;
 
@@ -14,11 +14,19 @@ impl<O: Observer> Core<O> {
         if count > limit {
             return CallStatus::Overflow.into();
         }
-        if self.objects.semaphores.len() >= MOST_OBJECTS {
-            return CallStatus::TooMany.into();
+        match self.objects.semaphores.add(Semaphore { count, limit, waiters: Queue::new() }) {
+            Some((index, generation)) => Reply::ok(SemaphoreId { index, generation }.number()),
+            None => CallStatus::TooMany.into(),
         }
-        self.objects.semaphores.push(Semaphore { count, limit, waiters: Queue::new() });
-        Reply::ok((self.objects.semaphores.len() - 1) as u32)
+    }
+
+    pub(crate) fn delete_semaphore(&mut self, semaphore: SemaphoreId) -> Reply {
+        if self.objects.semaphores.get(semaphore.index, semaphore.generation).is_none() {
+            return CallStatus::NoSuchObject.into();
+        }
+        self.turn_away(Waiting::Semaphore(semaphore.index));
+        self.objects.semaphores.remove(semaphore.index);
+        Reply::OK
     }
 
     #[inline]
@@ -29,7 +37,7 @@ impl<O: Observer> Core<O> {
         until: Until,
         at: Option<Priority>,
     ) -> Reply {
-        let Some(found) = self.objects.semaphores.get_mut(semaphore.index()) else {
+        let Some(found) = self.objects.semaphores.get_mut(semaphore.index, semaphore.generation) else {
             return CallStatus::NoSuchObject.into();
         };
         if found.count > 0 && !self.tasks[usize::from(me)].marks.killed {
@@ -47,7 +55,7 @@ impl<O: Observer> Core<O> {
 
     #[inline(always)]
     pub(crate) fn signal_semaphore(&mut self, semaphore: SemaphoreId) -> Reply {
-        let Some(found) = self.objects.semaphores.get_mut(semaphore.index()) else {
+        let Some(found) = self.objects.semaphores.get_mut(semaphore.index, semaphore.generation) else {
             return CallStatus::NoSuchObject.into();
         };
         let waiter = found.waiters.first();
@@ -65,7 +73,7 @@ impl<O: Observer> Core<O> {
 
     /// The count of a semaphore now, and the first of its waiters.
     pub fn semaphore(&self, semaphore: SemaphoreId) -> Option<(u32, Option<TaskId>)> {
-        let found = self.objects.semaphores.get(semaphore.index())?;
+        let found = self.objects.semaphores.get(semaphore.index, semaphore.generation)?;
         let first = found.waiters.first();
         Some((found.count, (first != NIL).then(|| self.tasks[usize::from(first)].id(first))))
     }

@@ -16,7 +16,7 @@ use crate::id::{Moment, TaskId};
 use crate::observer::Observer;
 use crate::state::link::NIL;
 use crate::state::mail::{Mail, Mailboxes};
-use crate::state::objects::{Objects, Pool};
+use crate::state::objects::Objects;
 use crate::state::ready::ReadyList;
 use crate::state::task::{Task, TaskState};
 use crate::state::timers::Timers;
@@ -33,7 +33,6 @@ pub struct Core<O: Observer = ()> {
     pub(crate) mail: Mail,
     pub(crate) mailboxes: Vec<Mailboxes>,
     pub(crate) objects: Objects,
-    pub(crate) pools: Vec<Pool>,
     pub(crate) timers: Timers,
     pub(crate) free_tasks: Vec<u16>,
     /// How many tasks have been killed and have not unwound yet.
@@ -52,7 +51,6 @@ impl<O: Observer> Core<O> {
             mail: Mail::new(envelopes),
             mailboxes: Vec::new(),
             objects: Objects::default(),
-            pools: Vec::new(),
             timers: Timers::default(),
             free_tasks: Vec::new(),
             killed: 0,

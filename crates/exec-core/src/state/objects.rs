@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::call::ResourceProtocol;
 use crate::state::mail::Mailboxes;
 use crate::state::queue::Queue;
+use crate::state::table::Table;
 use crate::state::task::Waiting;
 
 /// Most objects of one kind. Slots are numbered by 16 bits, of which one pattern means "none".
@@ -13,10 +14,11 @@ pub const MOST_OBJECTS: usize = u16::MAX as usize;
 /// The objects that tasks stand in line for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects {
-    pub(crate) semaphores: Vec<Semaphore>,
-    pub(crate) resources: Vec<Resource>,
-    pub(crate) events: Vec<Events>,
-    pub(crate) exchanges: Vec<Exchange>,
+    pub(crate) semaphores: Table<Semaphore>,
+    pub(crate) resources: Table<Resource>,
+    pub(crate) events: Table<Events>,
+    pub(crate) exchanges: Table<Exchange>,
+    pub(crate) pools: Table<Pool>,
     /// The tasks that wait for the end of another's run, whichever.
     pub(crate) joiners: Queue,
 }
@@ -26,10 +28,10 @@ impl Objects {
     #[inline(always)]
     pub(crate) fn wait_list(&mut self, waiting: Waiting) -> Option<&mut Queue> {
         match waiting {
-            Waiting::Semaphore(slot) => Some(&mut self.semaphores[usize::from(slot)].waiters),
-            Waiting::Resource(slot) => Some(&mut self.resources[usize::from(slot)].waiters),
-            Waiting::Events(slot, ..) => Some(&mut self.events[usize::from(slot)].waiters),
-            Waiting::Exchange(slot) => Some(&mut self.exchanges[usize::from(slot)].waiters),
+            Waiting::Semaphore(slot) => Some(&mut self.semaphores.at_mut(slot).waiters),
+            Waiting::Resource(slot) => Some(&mut self.resources.at_mut(slot).waiters),
+            Waiting::Events(slot, ..) => Some(&mut self.events.at_mut(slot).waiters),
+            Waiting::Exchange(slot) => Some(&mut self.exchanges.at_mut(slot).waiters),
             Waiting::End(_) => Some(&mut self.joiners),
             _ => None,
         }

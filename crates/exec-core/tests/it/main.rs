@@ -6,6 +6,7 @@
 mod bench;
 #[cfg(feature = "checks")]
 mod checks;
+mod deletions;
 mod events;
 mod explore;
 mod fast_paths;

@@ -3,8 +3,11 @@
 //! Where the core is free to choose a name (ids, envelopes, buffers) the model takes the core's choice and asserts that it
 //! was free. It works out everything else.
 
+mod objects;
 mod rules;
+mod shelf;
 
+use self::shelf::Shelf;
 use hairspring_exec_core::{
     Bits, By, CHECKS, Call, CallStatus, Moment, Priority, Reply, ResourceProtocol, TaskId, TaskState, TimerId, Urgency,
     Waiting,
@@ -79,11 +82,11 @@ pub(crate) struct Thing {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Naive {
     pub(crate) men: Vec<Man>,
-    pub(crate) semaphores: Vec<(u32, u32)>,
-    pub(crate) things: Vec<Thing>,
-    pub(crate) events: Vec<u32>,
-    pub(crate) exchanges: Vec<Boxes>,
-    pub(crate) pools: Vec<Vec<bool>>,
+    pub(crate) semaphores: Shelf<(u32, u32)>,
+    pub(crate) things: Shelf<Thing>,
+    pub(crate) events: Shelf<u32>,
+    pub(crate) exchanges: Shelf<Boxes>,
+    pub(crate) pools: Shelf<Vec<bool>>,
     pub(crate) clocks: Vec<Clock>,
     /// Timers whose procedure is due, first to last.
     pub(crate) due: Vec<usize>,
@@ -145,11 +148,19 @@ impl Naive {
                 self.men.push(Man::new(id, priority, mailboxes));
                 return ok(chosen);
             }
-            Call::CreateSemaphore { count, limit } => self.semaphores.push((count, limit)),
-            Call::CreateResource { protocol } => self.things.push(Thing { protocol, owner: None, depth: 0 }),
-            Call::CreateEvents { bits } => self.events.push(bits),
-            Call::CreateExchange { capacities } => self.exchanges.push(Boxes::new(capacities)),
-            Call::CreatePool { buffers } => self.pools.push(vec![false; usize::from(buffers)]),
+            Call::CreateSemaphore { .. }
+            | Call::CreateResource { .. }
+            | Call::CreateEvents { .. }
+            | Call::CreateExchange { .. }
+            | Call::CreatePool { .. } => {
+                self.create(call, chosen);
+                return ok(chosen);
+            }
+            Call::DeleteSemaphore { .. }
+            | Call::DeleteResource { .. }
+            | Call::DeleteEvents { .. }
+            | Call::DeleteExchange { .. }
+            | Call::DeletePool { .. } => return self.delete(call),
             Call::CreateTimer => {
                 let id = TimerId::from_number(chosen);
                 assert!(!self.clocks.iter().any(|clock| clock.id == id), "{id:?} was used before");
@@ -200,10 +211,12 @@ impl Naive {
                 }
             }
             Call::Send { task, urgency } => return self.send(task, urgency, 0, chosen),
-            Call::Post { exchange, urgency } => return self.post(exchange.index(), urgency, chosen),
+            Call::Post { exchange, urgency } => {
+                return self.post(self.exchanges.find(exchange.number())?, urgency, chosen);
+            }
             Call::SignalSemaphore { semaphore } => {
-                let at = semaphore.index();
-                let (count, limit) = *self.semaphores.get(at).ok_or(CallStatus::NoSuchObject)?;
+                let at = self.semaphores.find(semaphore.number())?;
+                let (count, limit) = self.semaphores[at];
                 match self.line(|waiting| waiting == Waiting::Semaphore(at as u16)).first() {
                     Some(&man) => self.ready(man, CallStatus::Ok, 0),
                     None if count == limit => return Err(CallStatus::Overflow),
@@ -211,8 +224,8 @@ impl Naive {
                 }
             }
             Call::SignalEvents { events, bits } => {
-                let at = events.index();
-                *self.events.get_mut(at).ok_or(CallStatus::NoSuchObject)? |= bits;
+                let at = self.events.find(events.number())?;
+                self.events[at] |= bits;
                 for man in self.line(|waiting| matches!(waiting, Waiting::Events(slot, ..) if slot as usize == at)) {
                     let Waiting::Events(_, wish, take) = self.men[man].waiting else { continue };
                     if let Some(bits) = self.look_for(at, wish, take) {
@@ -221,10 +234,12 @@ impl Naive {
                 }
             }
             Call::ClearEvents { events, bits } => {
-                *self.events.get_mut(events.index()).ok_or(CallStatus::NoSuchObject)? &= !bits;
+                let at = self.events.find(events.number())?;
+                self.events[at] &= !bits;
             }
             Call::GetBuffer { pool } => {
-                let pool = self.pools.get_mut(pool.index()).ok_or(CallStatus::NoSuchObject)?;
+                let at = self.pools.find(pool.number())?;
+                let pool = &mut self.pools[at];
                 if pool.iter().all(|&in_use| in_use) {
                     return Err(CallStatus::Empty);
                 }
@@ -232,7 +247,8 @@ impl Naive {
                 return ok(chosen);
             }
             Call::FreeBuffer { pool, buffer } => {
-                let pool = self.pools.get_mut(pool.index()).ok_or(CallStatus::NoSuchObject)?;
+                let at = self.pools.find(pool.number())?;
+                let pool = &mut self.pools[at];
                 match pool.get_mut(usize::from(buffer)) {
                     Some(in_use) if *in_use => *in_use = false,
                     _ => return Err(CallStatus::NotInUse),
@@ -282,20 +298,7 @@ impl Naive {
                 return self.act_as_task(me, call, chosen);
             }
         }
-        ok(self.made(call))
-    }
-
-    /// The number of the object that a call made; 0 if it makes none.
-    fn made(&self, call: Call) -> u32 {
-        let count = match call {
-            Call::CreateSemaphore { .. } => self.semaphores.len(),
-            Call::CreateResource { .. } => self.things.len(),
-            Call::CreateEvents { .. } => self.events.len(),
-            Call::CreateExchange { .. } => self.exchanges.len(),
-            Call::CreatePool { .. } => self.pools.len(),
-            _ => 1,
-        };
-        count as u32 - 1
+        DONE
     }
 
     fn act_as_task(&mut self, me: usize, call: Call, chosen: u32) -> Come<Reply> {
@@ -363,8 +366,7 @@ impl Naive {
                 if self.answer(ticket, CallStatus::Ok, value) { DONE } else { Err(CallStatus::Empty) }
             }
             Call::Fetch { exchange, until, at } => {
-                let slot = exchange.index();
-                self.exchanges.get(slot).ok_or(CallStatus::NoSuchObject)?;
+                let slot = self.exchanges.find(exchange.number())?;
                 self.put_down(me);
                 if !killed && let Some(letter) = self.exchanges[slot].next(None) {
                     self.men[me].hand = Some(letter);
@@ -373,28 +375,29 @@ impl Naive {
                 self.wait(me, Waiting::Exchange(slot as u16), until, at)
             }
             Call::WaitSemaphore { semaphore, until, at } => {
-                let count = &mut self.semaphores.get_mut(semaphore.index()).ok_or(CallStatus::NoSuchObject)?.0;
+                let slot = self.semaphores.find(semaphore.number())?;
+                let count = &mut self.semaphores[slot].0;
                 if *count > 0 && !killed {
                     *count -= 1;
                     return DONE;
                 }
-                self.wait(me, Waiting::Semaphore(semaphore.index() as u16), until, at)
+                self.wait(me, Waiting::Semaphore(slot as u16), until, at)
             }
-            Call::Reserve { resource, until, at } => self.reserve(me, resource.index(), until, at),
+            Call::Reserve { resource, until, at } => self.reserve(me, self.things.find(resource.number())?, until, at),
             Call::Release { resource } => {
-                let thing = self.things.get_mut(resource.index()).ok_or(CallStatus::NoSuchObject)?;
+                let slot = self.things.find(resource.number())?;
+                let thing = &mut self.things[slot];
                 if thing.owner != Some(me) {
                     return Err(CallStatus::NotOwner);
                 }
                 thing.depth -= 1;
                 if thing.depth == 0 {
-                    self.hand_on(me, resource.index());
+                    self.hand_on(me, slot);
                 }
                 DONE
             }
             Call::WaitEvents { events, bits, take, until, at } => {
-                let slot = events.index();
-                self.events.get(slot).ok_or(CallStatus::NoSuchObject)?;
+                let slot = self.events.find(events.number())?;
                 if matches!(bits, Bits::Any(0) | Bits::All(0)) {
                     return Err(CallStatus::NoBits);
                 }

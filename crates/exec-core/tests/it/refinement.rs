@@ -39,6 +39,8 @@ pub(crate) struct Pair {
     /// Every id there ever was.
     tasks: Vec<TaskId>,
     timers: Vec<TimerId>,
+    /// Every number of a semaphore, resource, event group, exchange and pool that there ever was.
+    objects: [Vec<u32>; 5],
     replies: Vec<Reply>,
     /// Of how many calls that a fast path could make it makes one.
     one_in: usize,
@@ -74,7 +76,8 @@ impl Pair {
     pub(crate) fn new(one_in: usize) -> Result<Self, TestCaseError> {
         let (core, naive) = (Core::new(ENVELOPES, ()), Naive::new(ENVELOPES));
         let (tasks, timers, replies) = (Vec::new(), Vec::new(), Vec::new());
-        let mut pair = Self { core, naive, tasks, timers, replies, one_in, simple: 0 };
+        let objects = [const { Vec::new() }; 5];
+        let mut pair = Self { core, naive, tasks, timers, objects, replies, one_in, simple: 0 };
         pair.set_up()?;
         Ok(pair)
     }
@@ -88,6 +91,11 @@ impl Pair {
         self.replies.push(core);
         match call {
             Call::CreateTask { .. } => self.tasks.push(TaskId::from_number(core.value)),
+            Call::CreateSemaphore { .. } => self.objects[0].push(core.value),
+            Call::CreateResource { .. } => self.objects[1].push(core.value),
+            Call::CreateEvents { .. } => self.objects[2].push(core.value),
+            Call::CreateExchange { .. } => self.objects[3].push(core.value),
+            Call::CreatePool { .. } => self.objects[4].push(core.value),
             Call::CreateTimer => self.timers.push(TimerId::from_number(core.value)),
             Call::NextTimer if naive.status == CallStatus::Ok => {
                 let timer = TimerId::from_number(core.value);
@@ -116,24 +124,24 @@ impl Pair {
         for man in alive {
             self.compare_man(man)?;
         }
-        for (slot, &(count, _)) in naive.semaphores.iter().enumerate() {
-            let core = self.core.semaphore(SemaphoreId::from_number(slot as u32));
+        for (_, number, &(count, _)) in naive.semaphores.iter() {
+            let core = self.core.semaphore(SemaphoreId::from_number(number));
             same("semaphore", &core.map(|core| core.0), &Some(count))?;
         }
-        for (slot, thing) in naive.things.iter().enumerate() {
-            let core = self.core.resource(ResourceId::from_number(slot as u32));
+        for (_, number, thing) in naive.things.iter() {
+            let core = self.core.resource(ResourceId::from_number(number));
             same("resource", &core, &Some((thing.owner.map(|man| naive.men[man].id), thing.depth)))?;
         }
-        for (slot, &bits) in naive.events.iter().enumerate() {
-            same("events", &self.core.event_bits(EventsId::from_number(slot as u32)), &Some(bits))?;
+        for (_, number, &bits) in naive.events.iter() {
+            same("events", &self.core.event_bits(EventsId::from_number(number)), &Some(bits))?;
         }
-        for (slot, pool) in naive.pools.iter().enumerate() {
+        for (_, number, pool) in naive.pools.iter() {
             let free = pool.iter().filter(|&&in_use| !in_use).count();
-            same("pool", &self.core.free_buffers(PoolId::from_number(slot as u32)), &Some(free))?;
+            same("pool", &self.core.free_buffers(PoolId::from_number(number)), &Some(free))?;
         }
-        for (slot, exchange) in naive.exchanges.iter().enumerate() {
+        for (_, number, exchange) in naive.exchanges.iter() {
             for (urgency, letters) in Urgency::ALL.into_iter().zip(&exchange.letters) {
-                let core = self.core.posted(ExchangeId::from_number(slot as u32), urgency);
+                let core = self.core.posted(ExchangeId::from_number(number), urgency);
                 same("exchange", &core, &letters.iter().map(|letter| letter.envelope).collect())?;
             }
         }
@@ -173,7 +181,8 @@ impl Pair {
         same("outcome", &self.core.outcome(man.id), &man.outcome)?;
         same("hand", &self.core.in_hand(man.id), &man.hand.map(|letter| letter.envelope))?;
         same("wait deadline", &self.core.wait_deadline(man.id), &man.deadline.map(|deadline| deadline.moment))?;
-        let owned = man.owned.iter().rev().map(|&slot| ResourceId::from_number(slot as u32)).collect();
+        let owned = man.owned.iter().rev();
+        let owned = owned.map(|&slot| ResourceId::from_number(self.naive.things.number(slot))).collect();
         same("owned", &self.core.owned_by(man.id), &owned)?;
         for (urgency, letters) in Urgency::ALL.into_iter().zip(&man.mail.letters) {
             let naive = letters.iter().map(|letter| letter.envelope).collect();
@@ -204,6 +213,24 @@ impl Pair {
         pick(&self.core.tasks(), seed)
     }
 
+    /// The numbers of the objects of a kind that there are.
+    fn alive(&self, kind: usize) -> Vec<u32> {
+        let naive = &self.naive;
+        match kind {
+            0 => naive.semaphores.iter().map(|(_, number, _)| number).collect(),
+            1 => naive.things.iter().map(|(_, number, _)| number).collect(),
+            2 => naive.events.iter().map(|(_, number, _)| number).collect(),
+            3 => naive.exchanges.iter().map(|(_, number, _)| number).collect(),
+            _ => naive.pools.iter().map(|(_, number, _)| number).collect(),
+        }
+    }
+
+    /// An object of a kind to act on: mostly one that there is, else any that there ever was.
+    fn object(&self, kind: usize, seed: u8) -> u32 {
+        let alive = self.alive(kind);
+        if seed > 240 || alive.is_empty() { pick(&self.objects[kind], seed) } else { pick(&alive, seed) }
+    }
+
     fn until(&self, seed: u8) -> Until {
         match seed % 8 {
             0 => Until::NoWait,
@@ -217,14 +244,14 @@ impl Pair {
         let Seed { kind, a, b, c, .. } = seed;
         let (task, until) = (self.task(a), self.until(b));
         let at: Option<Priority> = (c % 3 == 0).then(|| priority(c / 3 % 8));
-        let (semaphore, resource) =
-            (SemaphoreId::from_number(u32::from(a % 2)), ResourceId::from_number(u32::from(a % 4)));
-        let (events, exchange) = (EventsId::from_number(0), ExchangeId::from_number(0));
-        let (pool, timer) = (PoolId::from_number(0), pick(&self.timers, a));
+        let object = |kind: usize| self.object(kind, a);
+        let (semaphore, resource) = (SemaphoreId::from_number(object(0)), ResourceId::from_number(object(1)));
+        let (events, exchange) = (EventsId::from_number(object(2)), ExchangeId::from_number(object(3)));
+        let (pool, timer) = (PoolId::from_number(object(4)), pick(&self.timers, a));
         let bits = u32::from(c % 8);
         let wish = if c & 8 == 0 { Bits::Any(bits) } else { Bits::All(bits) };
         let letter = urgency(c % 4);
-        match kind % 80 {
+        match kind % 82 {
             0..=4 => Call::Trigger { task },
             5..=8 => Call::End { how: Ending::Returned },
             9 => Call::End { how: if b % 4 == 0 { Ending::Panicked } else { Ending::Killed } },
@@ -271,6 +298,22 @@ impl Pair {
             73..=75 => Call::Join { task, until },
             76 => Call::SetThreshold { priority: if b % 2 == 0 { Priority::LOWEST } else { priority(b / 2 % 8) } },
             77 | 78 => Call::EndSlice,
+            80 if c % 2 == 0 => match b % 5 {
+                0 => Call::DeleteSemaphore { semaphore },
+                1 => Call::DeleteResource { resource },
+                2 => Call::DeleteEvents { events },
+                3 => Call::DeleteExchange { exchange },
+                _ => Call::DeletePool { pool },
+            },
+            // Most objects of a kind are as many as there were at the beginning.
+            81 if self.alive(0).len() < 2 => Call::CreateSemaphore { count: u32::from(b % 2), limit: 2 },
+            81 if self.alive(1).len() < 4 => Call::CreateResource {
+                protocol: [ResourceProtocol::None, ResourceProtocol::Inherit, ResourceProtocol::Ceiling(priority(1))]
+                    [usize::from(b % 3)],
+            },
+            81 if self.alive(2).is_empty() => Call::CreateEvents { bits: u32::from(b % 4) },
+            81 if self.alive(3).is_empty() => Call::CreateExchange { capacities: [1, 0, 2, 1] },
+            81 if self.alive(4).is_empty() => Call::CreatePool { buffers: 2 },
             _ => Call::Tick {
                 now: Moment::from_nanos((self.naive.now.as_nanos() + u64::from(b % 32)).saturating_sub(2)),
             },

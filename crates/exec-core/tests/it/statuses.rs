@@ -6,7 +6,7 @@ use hairspring_exec_core::{
 
 use crate::bench::{Bench, ROOMY, priority, urgency};
 
-pub(crate) const ALL: [CallStatus; 30] = [
+pub(crate) const ALL: [CallStatus; 31] = [
     CallStatus::Ok,
     CallStatus::Blocked,
     CallStatus::WakePending,
@@ -33,6 +33,7 @@ pub(crate) const ALL: [CallStatus; 30] = [
     CallStatus::NoBits,
     CallStatus::Empty,
     CallStatus::NotInUse,
+    CallStatus::InUse,
     CallStatus::TooMany,
     CallStatus::NotATask,
     CallStatus::BadInterval,
@@ -126,6 +127,11 @@ fn provoke(status: CallStatus) -> Option<Reply> {
         CallStatus::NotInUse => {
             let pool = bench.pool_of(1);
             bench.apply(me, Call::FreeBuffer { pool, buffer: 0 })
+        }
+        CallStatus::InUse => {
+            let pool = bench.pool_of(1);
+            bench.apply(me, Call::GetBuffer { pool });
+            bench.apply(me, Call::DeletePool { pool })
         }
         CallStatus::TooMany => {
             for _ in 0..hairspring_exec_core::MOST_OBJECTS {

@@ -14,7 +14,9 @@ use crate::engine::Engine;
 use crate::errors::{CreateError, accept, refusal};
 use crate::fiber::SwitchBack;
 use crate::message::GRAIN;
-use crate::objects::{Broadcast, BytePipe, Condition, Exchange, Join, Mailbox, MessageQueue, Mutex, Pool, Selector};
+use crate::objects::{
+    Broadcast, BytePipe, Condition, DayExpiry, DayTimer, Exchange, Join, Mailbox, MessageQueue, Mutex, Pool, Selector,
+};
 
 /// Making objects: for the program before a run, and for tasks during one. Allocates; not real-time safe.
 pub trait Create: CallSite {
@@ -221,6 +223,18 @@ pub trait Create: CallSite {
             ),
         };
         made.map_err(refusal)
+    }
+
+    /// Makes a timer that goes off at times of day, stopped. Its procedure is one of a [`timer`](Self::timer).
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn day_timer(
+        &self,
+        name: &str,
+        procedure: impl FnMut(&TimerCtx<'_>, DayExpiry) + Send + 'static,
+    ) -> Result<DayTimer, CreateError> {
+        DayTimer::new(self, name, procedure)
     }
 }
 

@@ -8,7 +8,6 @@ use hairspring_exec_core::{By, Expired, TimerId};
 
 use super::services::{CallSite, Caller};
 use crate::back_end::BackEnd;
-use crate::errors::{ObjectError, accept};
 
 /// The context of a timer procedure. The procedure runs above all tasks and must be short.
 pub struct TimerCtx<'k> {
@@ -42,14 +41,6 @@ impl<'k> TimerCtx<'k> {
     /// The timer that went off.
     pub fn timer(&self) -> TimerId {
         self.timer
-    }
-
-    /// Deletes a timer and drops its procedure. A procedure may delete its own timer.
-    ///
-    /// # Errors
-    /// [`ObjectError`] names the reasons, each with what to do.
-    pub fn delete_timer(&self, timer: TimerId) -> Result<(), ObjectError> {
-        accept(self.back_end.cold().delete_timer(By::Kernel, timer)).map(drop)
     }
 
     /// Ends the run of the executive.

@@ -1,15 +1,18 @@
 //! [`Services`]: the calls that cannot wait, open to tasks, procedures and the program around them.
 
+use std::time::SystemTime;
+
 use crate::system::clock::{instant_of, moment_of};
-use hairspring_exec_core::{By, Call, CallStatus, EventsId, SemaphoreId, TaskId, TimerId, Urgency};
+use hairspring_exec_core::{By, Call, CallStatus, EventsId, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
 use hairspring_machine::{Instant, Nanos};
 
 use crate::back_end::BackEnd;
 use crate::errors::{
-    BufferError, ObjectError, ParcelError, PeriodError, Refusal, ResumeError, SemaphoreError, SendError, SignalError,
-    TriggerError, WakeError, accept, refusal,
+    BufferError, InUseError, ObjectError, ParcelError, PeriodError, Refusal, ResumeError, SemaphoreError, SendError,
+    SignalError, TriggerError, WakeError, accept, refusal,
 };
 use crate::message::Bytes;
+use crate::objects::day_timer::from_nanos;
 use crate::objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
 
 /// What a wake did.
@@ -42,6 +45,11 @@ pub trait Services: CallSite {
     /// The executive's time: `CLOCK_MONOTONIC`, or the simulated machine's.
     fn now(&self) -> Instant {
         instant_of(self.caller().back_end.cold().now())
+    }
+
+    /// The time of day: `CLOCK_REALTIME`, or the simulated machine's. It can be set; spans are measured with [`now`](Self::now).
+    fn time_of_day(&self) -> SystemTime {
+        from_nanos(self.caller().back_end.cold().time_of_day().count())
     }
 
     /// Starts an idle task. A task that is not idle starts again after its run, once for each trigger.
@@ -189,6 +197,62 @@ pub trait Services: CallSite {
     fn stop_timer(&self, timer: TimerId) -> Result<bool, ObjectError> {
         let Caller { back_end, by } = self.caller();
         accept(back_end.call(by, Call::StopTimer { timer })).map(|ran| ran == 1)
+    }
+
+    /// Deletes a timer and drops its procedure; its id is refused from then on. A procedure may delete its own timer, which is dropped when it returns.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn delete_timer(&self, timer: TimerId) -> Result<(), ObjectError> {
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.cold().delete_timer(by, timer)).map(drop)
+    }
+
+    /// Deletes a semaphore; its id is refused from then on. Tasks that wait for it get [`NoSuchObject`](crate::errors::WaitError::NoSuchObject).
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn delete_semaphore(&self, semaphore: SemaphoreId) -> Result<(), ObjectError> {
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.cold().call(by, Call::DeleteSemaphore { semaphore })).map(drop)
+    }
+
+    /// Deletes an event group, as [`delete_semaphore`](Self::delete_semaphore) does.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn delete_events(&self, events: EventsId) -> Result<(), ObjectError> {
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.cold().call(by, Call::DeleteEvents { events })).map(drop)
+    }
+
+    /// Deletes an exchange, as [`delete_semaphore`](Self::delete_semaphore) does. Its messages are discarded.
+    ///
+    /// # Errors
+    /// [`ObjectError`] names the reasons, each with what to do.
+    fn delete_exchange<M: Copy>(&self, exchange: Exchange<M>) -> Result<(), ObjectError> {
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, exchange.home)?;
+        accept(back_end.cold().call(by, Call::DeleteExchange { exchange: exchange.exchange })).map(drop)
+    }
+
+    /// Deletes a resource that no task owns; its id is refused from then on.
+    ///
+    /// # Errors
+    /// [`InUseError`] names the reasons, each with what to do.
+    fn delete_resource(&self, resource: ResourceId) -> Result<(), InUseError> {
+        let Caller { back_end, by } = self.caller();
+        accept(back_end.cold().call(by, Call::DeleteResource { resource })).map(drop)
+    }
+
+    /// Deletes a pool of which no buffer is in use. The contents of the buffers are dropped with the last handle of the pool.
+    ///
+    /// # Errors
+    /// [`InUseError`] names the reasons, each with what to do.
+    fn delete_pool<T: Send + 'static>(&self, pool: &Pool<T>) -> Result<(), InUseError> {
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, pool.home)?;
+        accept(back_end.cold().call(by, Call::DeletePool { pool: pool.pool })).map(drop)
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hairspring_exec_core::{By, Call, CallStatus, Moment, Observer, Priority, Reply, SemaphoreId, TaskId, TimerId};
-use hairspring_machine::Nanos;
+use hairspring_machine::{Clock, Nanos};
 
 use super::carrier::Carrier;
 use super::fibers::{Arrivals, Fibers};
@@ -119,6 +119,10 @@ impl<M: Carrier> Engine for Fibers<M> {
 
     fn now(&self) -> Moment {
         self.machine.moment()
+    }
+
+    fn time_of_day(&self) -> Nanos {
+        self.machine.read(Clock::Realtime)
     }
 
     fn work(&self, me: TaskId, span: Nanos) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hairspring_exec_core::{CallStatus, Reply};
 
 use super::guarded::{ExclusiveStep, Guarded};
-use super::waiting::{Common, News, SelectWatcher, SelectionMember, step_of};
+use super::waiting::{Common, News, SelectWatcher, SelectionMember, delete, step_of};
 use crate::calls::{CallSite, Create, Limit, TaskCtx};
 use crate::errors::{CreateError, ObjectError, WaitError, refusal};
 
@@ -102,6 +102,15 @@ impl<T: Copy + Send + 'static> Broadcast<T> {
             None
         });
         latest
+    }
+
+    /// Deletes the broadcast: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every later use by any handle. Its subscribers
+    /// have nothing to hear any more.
+    ///
+    /// # Errors
+    /// It was deleted before, or belongs to another executive.
+    pub fn delete(&self, site: &(impl CallSite + ?Sized)) -> Result<(), ObjectError> {
+        delete(site, &self.state, |state| [state.watcher.told(), Some(state.news.delete()), None])
     }
 
     /// A subscriber that hears what comes from now on.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::guarded::{ExclusiveStep, Guarded};
-use super::waiting::{Common, Line, SelectWatcher, SelectionMember, step_of};
+use super::waiting::{Common, Line, SelectWatcher, SelectionMember, delete, step_of};
 use crate::calls::{CallSite, Create, Limit, TaskCtx};
 use crate::errors::{CreateError, ObjectError, WaitError};
 
@@ -97,6 +97,16 @@ impl BytePipe {
             (count > 0).then(|| [state.watcher.told(), Some(self.readers.let_go()), None])
         });
         result
+    }
+
+    /// Deletes the pipe: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every later use by any handle. Its bytes are gone.
+    ///
+    /// # Errors
+    /// It was deleted before, or belongs to another executive.
+    pub fn delete(&self, site: &(impl CallSite + ?Sized)) -> Result<(), ObjectError> {
+        delete(site, &self.state, |state| {
+            [state.watcher.told(), Some(self.writers.delete()), Some(self.readers.delete())]
+        })
     }
 
     /// How many bytes are in it; 0 in another executive.

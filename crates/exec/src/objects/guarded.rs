@@ -26,10 +26,10 @@ impl ExclusiveStep {
     }
 }
 
-/// A value that opens for steps of its executive.
+/// A value that opens for steps of its executive, until it is closed for good.
 pub(crate) struct Guarded<T> {
     home: u32,
-    value: UnsafeCell<T>,
+    value: UnsafeCell<Option<T>>,
 }
 
 // SAFETY: the value is reached through `open` only, by the thread that has the one step of its executive.
@@ -37,12 +37,22 @@ unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
     pub(crate) fn new(home: u32, value: T) -> Self {
-        Self { home, value: UnsafeCell::new(value) }
+        Self { home, value: UnsafeCell::new(Some(value)) }
     }
 
-    /// The value; none in a step of another executive. Code of the program must not run while it is open.
+    /// The value; none in a step of another executive, and when it was closed. Code of the program must not run while it is open.
     #[inline(always)]
     pub(crate) fn open<'s>(&'s self, step: &'s mut ExclusiveStep) -> Option<&'s mut T> {
+        self.slot(step)?.as_mut()
+    }
+
+    /// Takes the value out for good, because its object is deleted. The caller drops it after the step: that is code of the program.
+    pub(crate) fn close(&self, step: &mut ExclusiveStep) -> Option<T> {
+        self.slot(step)?.take()
+    }
+
+    #[inline(always)]
+    fn slot<'s>(&'s self, step: &'s mut ExclusiveStep) -> Option<&'s mut Option<T>> {
         // SAFETY: there is one step of an executive at a time, and its borrow opens one value at a time.
         (step.home == self.home).then(|| unsafe { &mut *self.value.get() })
     }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use hairspring_exec_core::Call;
 
 use super::guarded::{ExclusiveStep, Guarded};
-use super::waiting::{Common, Line, SelectWatcher, SelectionMember, step_of};
+use super::waiting::{Common, Line, SelectWatcher, SelectionMember, delete, step_of};
 use crate::calls::{CallSite, Create, Limit, TaskCtx};
-use crate::errors::{CreateError, SendError, WaitError};
+use crate::errors::{CreateError, ObjectError, SendError, WaitError};
 
 /// A queue of messages of type `T`, first in, first out. Cloning it makes another handle of the same queue.
 ///
@@ -149,6 +149,17 @@ impl<T: Send + 'static> MessageQueue<T> {
             result.is_ok().then(|| [Some(self.senders.let_go()), None, None])
         });
         result
+    }
+
+    /// Deletes the queue: tasks that wait for it get [`NoSuchObject`](crate::errors::WaitError::NoSuchObject), and so does every later use by any handle. Its messages are
+    /// dropped.
+    ///
+    /// # Errors
+    /// It was deleted before, or belongs to another executive.
+    pub fn delete(&self, site: &(impl CallSite + ?Sized)) -> Result<(), ObjectError> {
+        delete(site, &self.state, |state| {
+            [state.watcher.told(), Some(self.senders.delete()), Some(self.receivers.delete())]
+        })
     }
 
     /// Drops all messages, lets the tasks go that wait for room, and returns how many messages there were.

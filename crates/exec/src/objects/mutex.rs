@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_exec_core::{Call, CallStatus, Reply, ResourceId, ResourceProtocol};
 
 use super::guarded::Guarded;
-use super::waiting::{Common, News, step_of};
+use super::waiting::{Common, News, delete, step_of};
 use crate::calls::{CallSite, Caller, Create, Limit, TaskCtx};
-use crate::errors::{CreateError, ObjectError, ReserveError, WaitError, accept, refusal};
+use crate::errors::{CreateError, InUseError, ObjectError, ReserveError, WaitError, accept, refusal};
 
 /// Data that one task at a time uses. Cloning it makes another handle of the same mutex.
 ///
@@ -111,6 +111,18 @@ impl<T: Send + 'static> Mutex<T> {
         Ok(Locked { ctx, mutex: self.clone(), was_abandoned })
     }
 
+    /// Deletes the mutex's part of the executive: no handle locks it any more. The data stay until the last handle is dropped.
+    ///
+    /// # Errors
+    /// [`InUseError::InUse`] while a task has it locked; [`InUseError::NoSuchObject`] if it was deleted before, or belongs to another executive.
+    pub fn delete(&self, site: &(impl CallSite + ?Sized)) -> Result<(), InUseError> {
+        let Caller { back_end, by } = site.caller();
+        if back_end.home() != self.home {
+            return Err(InUseError::NoSuchObject);
+        }
+        accept(back_end.cold().call(by, Call::DeleteResource { resource: self.resource })).map(drop)
+    }
+
     /// The data, if this is the last handle.
     pub fn into_inner(self) -> Option<T> {
         Arc::into_inner(self.data).map(|data| data.value.into_inner())
@@ -196,6 +208,14 @@ pub struct Condition {
 impl Condition {
     pub(crate) fn new(site: &(impl Create + ?Sized)) -> Result<Self, CreateError> {
         Ok(Self { state: Arc::new(Guarded::new(site.caller().back_end.home(), News::new(site)?)) })
+    }
+
+    /// Deletes the condition: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every later use by any handle.
+    ///
+    /// # Errors
+    /// It was deleted before, or belongs to another executive.
+    pub fn delete(&self, site: &(impl CallSite + ?Sized)) -> Result<(), ObjectError> {
+        delete(site, &self.state, |news| [Some(news.delete()), None, None])
     }
 
     /// Lets all tasks look again that wait for this condition.

@@ -6,7 +6,7 @@ use hairspring_exec_core::{Bits, Call, CallStatus, EventsId, Reply, SemaphoreId,
 
 use super::guarded::{Calls, ExclusiveStep, Guarded};
 use crate::calls::{CallSite, Caller, Create, TaskCtx};
-use crate::errors::{CreateError, Refusal, refusal};
+use crate::errors::{CreateError, ObjectError, Refusal, accept, refusal};
 
 /// A line of waiting tasks: a semaphore without room for a unit, so that a signal that finds nobody waiting leaves nothing behind.
 #[derive(Clone, Copy)]
@@ -21,6 +21,11 @@ impl Line {
     #[inline(always)]
     pub(crate) fn let_go(self) -> Call {
         Call::SignalSemaphore { semaphore: self.0 }
+    }
+
+    /// The call that deletes the line: all that wait in it go on without what they waited for.
+    pub(crate) fn delete(self) -> Call {
+        Call::DeleteSemaphore { semaphore: self.0 }
     }
 
     /// Tries until it succeeds; each time that it does not, waits for the line to move. What `attempt` returns is the result and the calls
@@ -95,6 +100,11 @@ impl News {
         [Some(clear), Some(Call::SignalEvents { events: self.events, bits: bit(self.number) })]
     }
 
+    /// The call that ends the news: all that wait for the next change go on without it.
+    pub(crate) fn delete(&self) -> Call {
+        Call::DeleteEvents { events: self.events }
+    }
+
     /// The call that waits for the next change.
     pub(crate) fn wait(&self, until: Until) -> Calls {
         let bits = Bits::Any(bit(self.number + 1));
@@ -162,11 +172,25 @@ pub trait SelectionMember {
 /// ```
 pub struct Selector {
     events: EventsId,
+    home: u32,
 }
 
 impl Selector {
     pub(crate) fn new(site: &(impl Create + ?Sized)) -> Result<Self, CreateError> {
-        site.events(0).map(|events| Self { events })
+        let home = site.caller().back_end.home();
+        site.events(0).map(|events| Self { events, home })
+    }
+
+    /// Deletes the selector's part of the executive; every later wait is refused.
+    ///
+    /// # Errors
+    /// It was deleted before, or belongs to another executive.
+    pub fn delete(&mut self, site: &(impl CallSite + ?Sized)) -> Result<(), ObjectError> {
+        let Caller { back_end, by } = site.caller();
+        if back_end.home() != self.home {
+            return Err(ObjectError::NoSuchObject);
+        }
+        accept(back_end.cold().call(by, Call::DeleteEvents { events: self.events })).map(drop)
     }
 
     /// Waits until one of the objects has something to take; returns its place in `objects`, the first if there are several. Nothing is
@@ -244,6 +268,23 @@ pub(crate) fn step_of(
 ) -> Option<Reply> {
     let Caller { back_end, by } = site.caller();
     back_end.cold().step(by, decide)
+}
+
+/// Deletes an object: closes its state, and makes the calls that end the waits for it in the same step.
+pub(crate) fn delete<T>(
+    site: &(impl CallSite + ?Sized),
+    state: &Guarded<T>,
+    calls: impl Fn(&T) -> Calls,
+) -> Result<(), ObjectError> {
+    let mut gone = None;
+    step_of(site, &mut |step| {
+        let value = state.close(step)?;
+        let calls = calls(&value);
+        gone = Some(value);
+        Some(calls)
+    });
+    // Its contents are dropped here, after the step.
+    gone.map(drop).ok_or(ObjectError::NoSuchObject)
 }
 
 /// What handles of one object share.

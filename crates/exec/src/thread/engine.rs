@@ -141,6 +141,10 @@ impl Engine for Threads {
         monotonic()
     }
 
+    fn time_of_day(&self) -> Nanos {
+        Host.read(Clock::Realtime)
+    }
+
     fn work(&self, me: TaskId, span: Nanos) {
         let used = || Host.read(Clock::ThreadCpu);
         let begun = used();

@@ -170,6 +170,11 @@ impl Trace {
             Call::StartTimer { timer, .. } => format!("start {}", self.timer_name(timer.index())),
             Call::StopTimer { timer } => format!("stop {}", self.timer_name(timer.index())),
             Call::DeleteTimer { timer } => format!("delete {}", self.timer_name(timer.index())),
+            Call::DeleteSemaphore { semaphore } => format!("delete {semaphore:?}"),
+            Call::DeleteResource { resource } => format!("delete {resource:?}"),
+            Call::DeleteEvents { events } => format!("delete {events:?}"),
+            Call::DeleteExchange { exchange } => format!("delete {exchange:?}"),
+            Call::DeletePool { pool } => format!("delete {pool:?}"),
             // The name of the variant says it.
             other => {
                 let debug = format!("{other:?}");

@@ -2,6 +2,8 @@
 
 mod backends;
 mod backends_random;
+mod day_timers;
+mod deletions;
 mod fast_paths;
 mod futures;
 mod hooks;

@@ -70,6 +70,8 @@ pub enum Disturbance {
     LateWake(Nanos),
     /// The kernel's clocks jump, the monotonic ones included: a fault that a watchdog must see.
     ClockStep(Nanos),
+    /// The time of day is set forward, or back, by this much: the real-time and the atomic clock, and no other.
+    DayStep(Nanos),
     /// The machine is suspended: true time, boot time and time of day pass, monotonic time and the counter do not.
     Suspend(Nanos),
     /// From now on the kernel's disciplined clocks run fast by this much, in parts per 10⁹.

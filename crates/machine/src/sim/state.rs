@@ -34,6 +34,7 @@ pub(super) struct State {
     raw_ps: i128,
     suspended_ns: i64,
     stepped_ns: i64,
+    day_stepped_ns: i64,
     cpu: Cpu,
     sentinel: Sentinel,
     late_wake: Nanos,
@@ -80,6 +81,7 @@ impl State {
             raw_ps: 0,
             suspended_ns: 0,
             stepped_ns: 0,
+            day_stepped_ns: 0,
             cpu: Cpu(0),
             sentinel: Sentinel::Absent,
             late_wake: Nanos::ZERO,
@@ -278,6 +280,7 @@ impl State {
             }
             Disturbance::LateWake(span) => self.late_wake += span,
             Disturbance::ClockStep(span) => self.stepped_ns += span.count(),
+            Disturbance::DayStep(span) => self.day_stepped_ns += span.count(),
             Disturbance::Suspend(span) => {
                 self.suspended_ns += span.count();
                 self.elapsed_ps += u128::from(span.count().cast_unsigned()) * u128::from(PICOS);
@@ -334,8 +337,8 @@ impl State {
             Clock::MonotonicRaw => since_start(self.raw_ps),
             Clock::MonotonicCoarse => monotonic - monotonic % COARSE_STEP_NS,
             Clock::Boottime => monotonic + self.suspended_ns,
-            Clock::Realtime => REALTIME_START_NS + monotonic + self.suspended_ns,
-            Clock::Tai => REALTIME_START_NS + TAI_LEAP_NS + monotonic + self.suspended_ns,
+            Clock::Realtime => REALTIME_START_NS + monotonic + self.suspended_ns + self.day_stepped_ns,
+            Clock::Tai => REALTIME_START_NS + TAI_LEAP_NS + monotonic + self.suspended_ns + self.day_stepped_ns,
             Clock::ThreadCpu | Clock::ProcessCpu => self.usage.cpu.count(),
         })
     }

@@ -52,7 +52,18 @@ fn every_cell_has_a_figure_or_a_reason_that_is_no_defect() {
     for id in ["waitwake.sum.hot.idle", "waitwake.roundtrip.hot.idle", "task_switch.hot.idle"] {
         assert!(median(&format!("executive.fiber.{id}")).is_some(), "{id}");
     }
-    for service in ["mutex", "condition", "selector", "byte_pipe", "broadcast", "latest_value", "ticker", "join"] {
+    for service in [
+        "mutex",
+        "condition",
+        "selector",
+        "byte_pipe",
+        "broadcast",
+        "latest_value",
+        "ticker",
+        "queue_deletion",
+        "day_timer",
+        "join",
+    ] {
         assert!(median(&format!("executive.service.fiber.{service}")).is_some(), "{service}");
     }
 }

@@ -7,7 +7,7 @@ use std::ffi::c_int;
 
 use hairspring_exec::{Broadcast, CallStatus, Create, Heard, Subscriber};
 
-use super::{Part, alone_in_task, in_executive, make_part};
+use super::{Part, alone_in_task, anywhere, in_executive, make_part};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE};
 use crate::exec::context::limit;
 use crate::exec::executive::{hs_exec, hs_exec_message};
@@ -39,7 +39,7 @@ impl Kind for hs_exec_subscriber {
 }
 
 /// Creates a broadcast that keeps the newest 1 to 16,777,216 messages for slow subscribers. With 1 it is the latest value of something. From outside
-/// before or between runs. Allocates. The broadcast is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// before or between runs, and from a task of the executive. Allocates. The broadcast is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_broadcast_new(
     exec: *mut hs_exec,
@@ -76,7 +76,14 @@ pub extern "C" fn hs_exec_broadcast_latest(broadcast: *mut hs_exec_broadcast, me
     })
 }
 
-/// Creates a subscriber that hears what is sent from now on. From outside before or between runs. Allocates. The subscriber is freed with its
+/// Deletes a broadcast. Its subscribers that wait get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_broadcast_delete(broadcast: *mut hs_exec_broadcast) -> c_int {
+    anywhere(broadcast, |site, broadcast| Ok(broadcast.delete(&site)?))
+}
+
+/// Creates a subscriber that hears what is sent from now on. From outside before or between runs, and from a task of the executive. Allocates. The subscriber is freed with its
 /// executive. HS_E_HANDLE (also of a broadcast of another executive), HS_E_FREED, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_subscriber_new(
@@ -84,9 +91,9 @@ pub extern "C" fn hs_exec_subscriber_new(
     broadcast: *mut hs_exec_broadcast,
     subscriber: *mut *mut hs_exec_subscriber,
 ) -> c_int {
-    make_part(exec, subscriber, |site, home| {
+    make_part(exec, subscriber, |site, here| {
         let broadcast = peek(broadcast)?;
-        if !broadcast.is_of(home) {
+        if !broadcast.is_of(here.home) {
             return Err(Failure::told(foreign()));
         }
         broadcast.object.subscribe(&site).map_err(|error| failure(error.into()))

@@ -9,9 +9,9 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hairspring_exec::{CallStatus, Condition, Create, Limit, ResourceId, TaskCtx};
+use hairspring_exec::{CallStatus, Condition, Create, Limit, ResourceId, Services, TaskCtx};
 
-use super::{Part, in_executive, in_task_of, make_part};
+use super::{Part, anywhere, in_executive, in_task_of, make_part};
 use crate::error::HS_E_NULL;
 use crate::exec::context::{current, limit};
 use crate::exec::executive::hs_exec;
@@ -77,7 +77,7 @@ impl OwnedMutex {
 }
 
 /// Creates a mutex with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or between
-/// runs. Allocates. The mutex is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// runs, and from a task of the executive. Allocates. The mutex is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_mutex_new(
     exec: *mut hs_exec,
@@ -114,7 +114,14 @@ pub extern "C" fn hs_exec_mutex_unlock(mutex: *mut hs_exec_mutex) -> c_int {
     in_task_of(mutex, |task, context, mutex| mutex.unlock(task, context.run()))
 }
 
-/// Creates a condition. From outside before or between runs. Allocates. The condition is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY,
+/// Deletes a mutex that no task has locked. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+/// HS_E_STATE (a task has it locked), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_mutex_delete(mutex: *mut hs_exec_mutex) -> c_int {
+    anywhere(mutex, |site, mutex| Ok(site.delete_resource(mutex.resource)?))
+}
+
+/// Creates a condition. From outside before or between runs, and from a task of the executive. Allocates. The condition is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY,
 /// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_condition_new(exec: *mut hs_exec, condition: *mut *mut hs_exec_condition) -> c_int {
@@ -164,4 +171,11 @@ pub extern "C" fn hs_exec_condition_wait(
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_condition_notify(condition: *mut hs_exec_condition) -> c_int {
     in_executive(condition, |site, condition| Ok(condition.notify_all(&site)?))
+}
+
+/// Deletes a condition. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_condition_delete(condition: *mut hs_exec_condition) -> c_int {
+    anywhere(condition, |site, condition| Ok(condition.delete(&site)?))
 }

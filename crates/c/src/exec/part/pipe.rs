@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use hairspring_exec::{BytePipe, CallStatus, Create, Limit};
 
-use super::{Part, in_executive, in_task_of, make_part};
+use super::{Part, anywhere, in_executive, in_task_of, make_part};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE};
 use crate::exec::context::limit;
 use crate::exec::executive::hs_exec;
@@ -28,7 +28,7 @@ impl Kind for hs_exec_pipe {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs. Allocates. The pipe is freed with its
+/// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs, and from a task of the executive. Allocates. The pipe is freed with its
 /// executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_new(exec: *mut hs_exec, capacity: usize, pipe: *mut *mut hs_exec_pipe) -> c_int {
@@ -125,4 +125,11 @@ pub extern "C" fn hs_exec_pipe_count(pipe: *mut hs_exec_pipe, count: *mut usize)
         place.put(pipe.len(&site));
         Ok(())
     })
+}
+
+/// Deletes a pipe and its bytes. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_pipe_delete(pipe: *mut hs_exec_pipe) -> c_int {
+    anywhere(pipe, |site, pipe| Ok(pipe.delete(&site)?))
 }

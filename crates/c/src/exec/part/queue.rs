@@ -7,7 +7,7 @@ use std::ffi::c_int;
 
 use hairspring_exec::{Create, Limit, MessageQueue};
 
-use super::{Part, in_executive, in_task_of, make_part};
+use super::{Part, anywhere, in_executive, in_task_of, make_part};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE};
 use crate::exec::context::limit;
 use crate::exec::executive::{hs_exec, hs_exec_message};
@@ -28,7 +28,7 @@ impl Kind for hs_exec_queue {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs. Allocates. The queue is freed with its executive.
+/// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs, and from a task of the executive. Allocates. The queue is freed with its executive.
 /// HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_new(exec: *mut hs_exec, messages: u32, queue: *mut *mut hs_exec_queue) -> c_int {
@@ -99,4 +99,11 @@ pub extern "C" fn hs_exec_queue_clear(queue: *mut hs_exec_queue) -> c_int {
         queue.clear(&site);
         Ok(())
     })
+}
+
+/// Deletes a queue and its messages. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_queue_delete(queue: *mut hs_exec_queue) -> c_int {
+    anywhere(queue, |site, queue| Ok(queue.delete(&site)?))
 }

@@ -77,7 +77,7 @@ impl<'a> Selected<'a> {
     }
 }
 
-/// Creates a selector. From outside before or between runs. Allocates. The selector is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
+/// Creates a selector. From outside before or between runs, and from a task of the executive. Allocates. The selector is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
 /// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_selector_new(exec: *mut hs_exec, selector: *mut *mut hs_exec_selector) -> c_int {
@@ -138,4 +138,11 @@ pub extern "C" fn hs_exec_selector_wait(
         return say(HS_E_BUSY, c"failed to wait for several objects: another selector waits for one of them");
     }
     code
+}
+
+/// Deletes a selector that no task uses. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. For tasks. HS_E_BUSY
+/// (another task uses it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+#[unsafe(no_mangle)]
+pub extern "C" fn hs_exec_selector_delete(selector: *mut hs_exec_selector) -> c_int {
+    alone_in_task(selector, |task, selector| Ok(selector.delete(task)?))
 }

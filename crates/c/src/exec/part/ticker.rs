@@ -48,7 +48,7 @@ unsafe impl Growing for hs_exec_tick {
     const FIRST_BYTES: usize = 40;
 }
 
-/// Creates a ticker, stopped. From outside before or between runs. Allocates. The ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD,
+/// Creates a ticker, stopped. From outside before or between runs, and from a task of the executive. Allocates. The ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD,
 /// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_ticker_new(exec: *mut hs_exec, ticker: *mut *mut hs_exec_ticker) -> c_int {

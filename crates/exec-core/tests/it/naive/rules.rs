@@ -173,7 +173,7 @@ impl Naive {
         let waits_for = |slot: usize| self.men[man].waiting == Waiting::Resource(slot as u16);
         let concerns = |slot: usize| self.things[slot].owner == Some(man) || waits_for(slot);
         let above = |slot: usize| matches!(self.things[slot].protocol, ResourceProtocol::Ceiling(ceiling) if priority < ceiling);
-        if (0..self.things.len()).any(|slot| concerns(slot) && above(slot)) {
+        if self.things.iter().any(|(slot, ..)| concerns(slot) && above(slot)) {
             return Err(CallStatus::AboveCeiling);
         }
         let before = self.men[man].effective;
@@ -204,7 +204,7 @@ impl Naive {
     }
 
     pub(super) fn post(&mut self, slot: usize, urgency: Urgency, chosen: u32) -> Come<Reply> {
-        let at = self.exchanges.get(slot).ok_or(CallStatus::NoSuchObject)?.room(urgency)?;
+        let at = self.exchanges[slot].room(urgency)?;
         let letter = self.draw(0, chosen)?;
         match self.line(|waiting| waiting == Waiting::Exchange(slot as u16)).first() {
             None => self.exchanges[slot].letters[at].push(letter),
@@ -218,7 +218,7 @@ impl Naive {
 
     pub(super) fn draw(&mut self, ticket: u32, envelope: u32) -> Come<Letter> {
         self.free_envelopes = self.free_envelopes.checked_sub(1).ok_or(CallStatus::NoEnvelope)?;
-        let boxes = self.men.iter().map(|man| &man.mail).chain(&self.exchanges);
+        let boxes = self.men.iter().map(|man| &man.mail).chain(self.exchanges.iter().map(|(_, _, boxes)| boxes));
         let hands = self.men.iter().filter_map(|man| man.hand.as_ref());
         let mut letters = boxes.flat_map(|boxes| boxes.letters.iter().flatten()).chain(hands);
         assert!(letters.all(|letter| letter.envelope != envelope), "envelope {envelope} was in use");
@@ -241,7 +241,7 @@ impl Naive {
     }
 
     pub(super) fn reserve(&mut self, me: usize, slot: usize, until: Until, at: Option<Priority>) -> Come<Reply> {
-        let thing = self.things.get_mut(slot).ok_or(CallStatus::NoSuchObject)?;
+        let thing = &mut self.things[slot];
         if self.men[me].killed {
             return Err(CallStatus::Killed);
         }
@@ -345,7 +345,7 @@ impl Naive {
     /// The formula: the most urgent of the own, the threshold, the ceilings owned, and those that wait for what is owned and inherited.
     pub(super) fn formula(&self, man: usize) -> Priority {
         let mut priority = self.men[man].base.min(self.men[man].threshold);
-        for (slot, thing) in self.things.iter().enumerate().filter(|(_, thing)| thing.owner == Some(man)) {
+        for (slot, _, thing) in self.things.iter().filter(|(_, _, thing)| thing.owner == Some(man)) {
             match thing.protocol {
                 ResourceProtocol::None => {}
                 ResourceProtocol::Ceiling(ceiling) => priority = priority.min(ceiling),

@@ -4,8 +4,9 @@
 //! so in its row.
 
 use std::hint::black_box;
+use std::time::Duration;
 
-use hairspring_exec::{Create, Limit, Priority, ResourceProtocol, TaskCtx};
+use hairspring_exec::{Create, Limit, Priority, ResourceProtocol, Services, TaskCtx};
 use hairspring_machine::Nanos;
 use hairspring_sheet::Absent;
 
@@ -23,7 +24,7 @@ const PIPED_BYTES: usize = 16;
 const SPAWNED: u64 = 16;
 
 /// The services: what one use is, and the run.
-pub(crate) fn services<K: BackendKind>() -> [Component; 8] {
+pub(crate) fn services<K: BackendKind>() -> [Component; 10] {
     let service = |segment, label, measures, run| Component { segment, label, measures, how: How::Loop, place: 0, run };
     [
         service(
@@ -65,6 +66,15 @@ pub(crate) fn services<K: BackendKind>() -> [Component; 8] {
             "a task asks a ticker for a tick that has come already: the call without the wait",
             |bench| found(ticker::<K>(bench)),
         ),
+        service(
+            "queue_deletion",
+            "make and delete a queue",
+            "a task makes a queue for one message, and deletes it",
+            |bench| found(queue_deletion::<K>(bench)),
+        ),
+        service("day_timer", "day timer", "a task starts a timer on the time of day, and stops it", |bench| {
+            found(day_timer::<K>(bench))
+        }),
         service(
             "join",
             "spawn and join",
@@ -213,6 +223,19 @@ fn ticker<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
             later
         }))
     })
+}
+
+fn queue_deletion<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    alone!(rig, SPAWNED, (ctx, _number) => ctx.message_queue::<u64>(1).is_ok_and(|queue| queue.delete(ctx).is_ok()))
+}
+
+fn day_timer<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let executive = rig.port.executive();
+    let tomorrow = executive.time_of_day() + Duration::from_secs(24 * 3600);
+    let timer = executive.day_timer("T", |_, _| {}).map_err(not_made)?;
+    alone!(rig, QUICK, (ctx, _number) => timer.start(ctx, tomorrow).is_ok() && timer.stop(ctx) == Ok(true))
 }
 
 fn join<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
