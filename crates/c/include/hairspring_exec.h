@@ -239,12 +239,16 @@ typedef struct hs_exec_task_options {
     int32_t priority;
     // Zero.
     uint32_t reserved;
-    // Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384 gets as much.
+    // Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384 gets as much. With memory in
+    // `stack`: the bytes there.
     size_t stack_bytes;
     // 1: each run begins with the threshold in the next field, as after hs_exec_set_threshold(); 0: with none.
     int32_t has_threshold;
     // 0 to 63. Looked at if has_threshold is 1.
     int32_t threshold;
+    // Memory of the program for its stack, readable and writable; NULL: the library's. Its lowest whole page is the guard page, and what was in it is
+    // lost. It is the program's again when hs_exec_task_delete() returns HS_OK, or with the executive.
+    void *stack;
 } hs_exec_task_options;
 
 // A task as it is now.
@@ -404,8 +408,9 @@ int64_t hs_exec_time_of_day_ns(void);
 int hs_exec_free(struct hs_exec *exec);
 
 // Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
-// (also of a size that is not set), HS_E_TOO_MANY (on threads also without memory for the stack; on fibers a stack is allocated at the first
-// start, and one that cannot be is a mishap of the run), HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
+// (also of a size that is not set, and of memory for the stack without 16,384 bytes above its lowest whole page), HS_E_TOO_MANY (on threads also
+// without memory for the stack; on fibers a stack is allocated at the first start, and one that cannot be is a mishap of the run), HS_E_BUSY (it
+// runs), HS_E_THREAD, HS_E_CALLER.
 int hs_exec_task_new(struct hs_exec *exec,
                      const struct hs_exec_task_options *options,
                      struct hs_exec_task *task);

@@ -299,10 +299,48 @@ static void usages(int measured)
     IS(HS_E_CALLER, hs_exec_task_measure(deep, &longer.known));
 }
 
+// ---- stacks of the program ----
+
+static char stack[256 * 1024];
+static int on_stack;
+
+BODY(runs_on_stack)
+{
+    NOTHING;
+    char local;
+    IS(HS_OK, hs_exec_delay_ns(1000));
+    on_stack += &local >= stack && &local < stack + sizeof stack;
+}
+
+static void on_own_stacks(void)
+{
+    hs_exec_task made;
+    hs_exec_task_options options = { .size = sizeof options, .entry = runs_on_stack, .priority = 30, .stack = stack, .stack_bytes = 16384 };
+    exec = fresh(backend);
+    on_stack = 0;
+    // Too small above the lowest whole page.
+    IS(HS_E_RANGE, hs_exec_task_new(exec, &options, &made));
+    CHECK(strstr(hs_last_error(), "6 pages"));
+    memset(stack, 1, sizeof stack);
+    options.stack_bytes = sizeof stack;
+    IS(HS_OK, hs_exec_task_new(exec, &options, &made));
+    IS(HS_OK, hs_exec_task_start(made));
+    IS(HS_OK, hs_exec_task_start(made));
+    hs_exec_finish finish = run(exec);
+    CHECK(finish.stopped == HS_EXEC_FINISHED && finish.mishaps == 0 && on_stack == 2);
+    IS(HS_OK, hs_exec_free(exec));
+    memset(stack, 2, sizeof stack);
+    // Another task on it, which never runs.
+    exec = fresh(backend);
+    IS(HS_OK, hs_exec_task_new(exec, &options, &made));
+    IS(HS_OK, hs_exec_free(exec));
+    memset(stack, 3, sizeof stack);
+}
+
 int main(void)
 {
     CHECK(sizeof(hs_exec_options) == 64 && offsetof(hs_exec_options, slice_ns) == 48 && offsetof(hs_exec_options, measure_usage) == 56);
-    CHECK(sizeof(hs_exec_task_options) == 64 && offsetof(hs_exec_task_options, stack_bytes) == 48);
+    CHECK(sizeof(hs_exec_task_options) == 72 && offsetof(hs_exec_task_options, stack) == 64 && offsetof(hs_exec_task_options, stack_bytes) == 48);
     CHECK(offsetof(hs_exec_task_options, has_threshold) == 56 && offsetof(hs_exec_task_options, threshold) == 60);
     CHECK(sizeof(hs_exec_task_usage) == 40 && offsetof(hs_exec_task_usage, cpu_ns) == 8 && offsetof(hs_exec_task_usage, switches) == 16);
     CHECK(offsetof(hs_exec_task_usage, stack_bytes) == 24 && offsetof(hs_exec_task_usage, stack_used_bytes) == 32);
@@ -314,6 +352,7 @@ int main(void)
             in_options();
         }
         slices();
+        on_own_stacks();
         usages(0);
         usages(1);
     }

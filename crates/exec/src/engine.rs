@@ -19,11 +19,22 @@ use crate::objects::guarded::{Calls, ExclusiveStep};
 use crate::report::{Finish, RunLimit};
 use crate::status::Sampled;
 use crate::stopper::Halt;
+use crate::system::given_stack::StackMemory;
 use crate::system::stack::StackUse;
 use crate::trace::Trace;
 
 /// How a run of a task ended: usually its procedure returned. In one word, because a fiber keeps it across its end.
 pub(crate) type Ended = Result<(), Box<Unusual>>;
+
+/// The stack of a task.
+pub(crate) enum TaskStack {
+    /// Of the executive's usual size.
+    Usual,
+    /// Of this size.
+    Bytes(usize),
+    /// In memory of the program.
+    Memory(StackMemory),
+}
 
 /// Another end of a run, and the message if it panicked.
 pub(crate) struct Unusual {
@@ -118,14 +129,14 @@ pub(crate) trait Engine {
     }
     /// Lets more urgent tasks run now, if the back-end does not do that automatically.
     fn preempt_point(&self, me: TaskId);
-    /// Makes a task, on a stack of this size or the executive's usual one.
+    /// Makes a task, on this stack.
     fn create_task(
         &self,
         by: By,
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
-        stack_bytes: Option<usize>,
+        stack: TaskStack,
         procedure: TaskProcedure,
     ) -> Result<TaskId, CallStatus>;
     /// Removes a task and what it captured.

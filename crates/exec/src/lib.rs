@@ -160,4 +160,5 @@ pub use objects::{
 };
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};
 pub use stopper::Stopper;
+pub use system::given_stack::StackMemory;
 pub use system::stack::StackUse;

@@ -2,6 +2,7 @@
 
 pub(crate) mod clock;
 pub(crate) mod futex;
+pub(crate) mod given_stack;
 pub(crate) mod scheduling;
 pub(crate) mod stack;
 pub(crate) mod sync;

@@ -42,6 +42,7 @@ mod engine;
 mod entry;
 mod futures;
 mod gate;
+mod given;
 mod interrupts;
 mod kernel;
 mod lock;

@@ -50,9 +50,11 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("objects of the executive", objects, &[]);
         let scheduling = site.compiled("scheduling.c", "crates/c/tests/scheduling.c", &[]);
         site.client("scheduling of the executive", scheduling, &[]);
+        let deletion = site.compiled("deletion.c", "crates/c/tests/deletion.c", &[]);
+        site.client("deletion of objects of the executive", deletion, &[]);
         let misfortune = site.compiled("misfortune.c", "crates/c/tests/misfortune.c", &[]);
         site.client("misfortunes of the executive", misfortune, &[]);
-        for source in ["client", "exec", "objects", "scheduling", "misfortune"] {
+        for source in ["client", "exec", "objects", "scheduling", "deletion", "misfortune"] {
             let whole = site.compile_instrumented(source);
             site.client(&format!("{source} and library under AddressSanitizer"), whole, &[]);
         }

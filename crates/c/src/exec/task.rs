@@ -1,12 +1,12 @@
 //! Tasks: created, started, and what they do to themselves and each other.
 
-#![expect(unsafe_code, reason = "functions of C; names of exported functions")]
+#![expect(unsafe_code, reason = "functions and stacks of C; names of exported functions")]
 
 use std::ffi::{c_char, c_int, c_void};
 
 use hairspring_exec::{
-    Bits, CallSite, CallStatus, Create, Ending, Inspect, Instant, Nanos, Priority, Services, TaskCtx, TaskId,
-    TaskOptions, TaskState,
+    Bits, CallSite, CallStatus, Create, Ending, Inspect, Instant, Nanos, Priority, Services, StackMemory, TaskCtx,
+    TaskId, TaskOptions, TaskState,
 };
 
 use super::context::{Argument, Context, Home, Who, create, current, in_task, in_task_with, limit, serve, within};
@@ -35,12 +35,16 @@ pub struct hs_exec_task_options {
     pub priority: i32,
     /// Zero.
     pub reserved: u32,
-    /// Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384 gets as much.
+    /// Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384 gets as much. With memory in
+    /// `stack`: the bytes there.
     pub stack_bytes: usize,
     /// 1: each run begins with the threshold in the next field, as after hs_exec_set_threshold(); 0: with none.
     pub has_threshold: i32,
     /// 0 to 63. Looked at if has_threshold is 1.
     pub threshold: i32,
+    /// Memory of the program for its stack, readable and writable; NULL: the library's. Its lowest whole page is the guard page, and what was in it is
+    /// lost. It is the program's again when hs_exec_task_delete() returns HS_OK, or with the executive.
+    pub stack: *mut c_void,
 }
 
 // SAFETY: numbers and pointers; a pointer to a function is not called before it is looked at for NULL.
@@ -53,8 +57,9 @@ unsafe impl Growing for hs_exec_task_options {
 }
 
 /// Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
-/// (also of a size that is not set), HS_E_TOO_MANY (on threads also without memory for the stack; on fibers a stack is allocated at the first
-/// start, and one that cannot be is a mishap of the run), HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
+/// (also of a size that is not set, and of memory for the stack without 16,384 bytes above its lowest whole page), HS_E_TOO_MANY (on threads also
+/// without memory for the stack; on fibers a stack is allocated at the first start, and one that cannot be is a mishap of the run), HS_E_BUSY (it
+/// runs), HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_new(
     exec: *mut hs_exec,
@@ -71,8 +76,9 @@ pub extern "C" fn hs_exec_task_new(
             return Err(Failure::new(HS_E_RANGE, format!("create a task of priority {}: 0 to 63", options.priority)));
         };
         let (argument, wishes) = (Argument::new(options.argument), wishes(&options)?);
+        let stack_bytes = Some(options.stack_bytes).filter(|&bytes| bytes != 0);
         create(exec, |site, here| {
-            let here = here.with_stack(wishes.stack_bytes);
+            let here = here.with_stack(stack_bytes);
             let created = if options.mailboxes == [0; 4] {
                 site.task_with(name, priority, wishes, move |ctx| {
                     run(here, ctx, |context| within(context, || entry(argument.pointer(), std::ptr::null())));
@@ -99,7 +105,11 @@ pub extern "C" fn hs_exec_task_new(
 fn wishes(options: &hs_exec_task_options) -> Result<TaskOptions, Failure> {
     let refused = |text: String| Err(Failure::new(HS_E_RANGE, text));
     let mut wishes = TaskOptions::default();
-    if options.stack_bytes != 0 {
+    if !options.stack.is_null() {
+        // SAFETY: the header asks the program for memory that is the task's alone until it is deleted.
+        let memory = unsafe { StackMemory::from_raw(options.stack.cast(), options.stack_bytes) };
+        wishes = wishes.with_stack(memory.map_err(|error| Failure::new(HS_E_RANGE, error.to_string()))?);
+    } else if options.stack_bytes != 0 {
         wishes = wishes.with_stack_bytes(options.stack_bytes);
     }
     match (options.has_threshold, u8::try_from(options.threshold).ok().and_then(Priority::new)) {

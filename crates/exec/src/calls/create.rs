@@ -249,7 +249,7 @@ fn create_task(
     name: &str,
     priority: Priority,
     mailboxes: [u16; 4],
-    options: TaskOptions,
+    mut options: TaskOptions,
     mut procedure: impl FnMut(&TaskCtx<'_>) + Send + 'static,
 ) -> Result<TaskId, CreateError> {
     if let Some(threshold) = options.threshold {
@@ -263,13 +263,13 @@ fn create_task(
     let made = match back_end {
         BackEnd::Fiber(fibers, _) => {
             let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, fibers, me));
-            fibers.make_task(by, name, priority, mailboxes, options.stack(), life)
+            fibers.make_task(by, name, priority, mailboxes, options.take_stack(), life)
         }
         BackEnd::Other(engine) => {
             let run = Box::new(move |engine: &dyn Engine, me| {
                 body::live_once(&mut procedure, &TaskCtx::new(BackEnd::Other(engine), me))
             });
-            engine.create_task(by, name, priority, mailboxes, options.stack(), run)
+            engine.create_task(by, name, priority, mailboxes, options.take_stack(), run)
         }
     };
     made.map_err(refusal)

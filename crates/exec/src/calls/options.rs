@@ -2,6 +2,9 @@
 
 use hairspring_exec_core::Priority;
 
+use crate::engine::TaskStack;
+use crate::system::given_stack::StackMemory;
+
 /// The smallest stack. A smaller wish gets this much.
 pub const LEAST_STACK_BYTES: usize = 16 * 1024;
 
@@ -23,12 +26,14 @@ pub const LEAST_STACK_BYTES: usize = 16 * 1024;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct TaskOptions {
     /// The stack in bytes, rounded up to pages; none: [`ExecConfig::stack_bytes`](crate::ExecConfig). What is said there about procedures on
     /// the stacks of tasks holds. At least [`LEAST_STACK_BYTES`].
     pub stack_bytes: Option<usize>,
+    /// Memory of the program for the stack, in place of a size; none: the executive's own memory.
+    pub stack: Option<StackMemory>,
     /// A [threshold](super::Threshold) that each run begins with; none: any more urgent task preempts it.
     pub threshold: Option<Priority>,
 }
@@ -40,15 +45,26 @@ impl TaskOptions {
         Self { stack_bytes: Some(bytes), ..self }
     }
 
+    /// A task whose stack is in memory of the program. It is the program's again when the task is deleted, or with the executive. With threads a task that
+    /// never ends (see [`ExecConfig::watchdog`](crate::ExecConfig::watchdog)) keeps it for ever.
+    #[must_use]
+    pub fn with_stack(self, memory: StackMemory) -> Self {
+        Self { stack: Some(memory), ..self }
+    }
+
     /// A task that only tasks more urgent than this preempt.
     #[must_use]
     pub fn with_threshold(self, priority: Priority) -> Self {
         Self { threshold: Some(priority), ..self }
     }
 
-    /// The size of the stack, if it is not the executive's.
-    pub(super) fn stack(&self) -> Option<usize> {
-        // More than any address space has is refused by the system; more than a number holds would be a panic there.
-        self.stack_bytes.map(|bytes| bytes.clamp(LEAST_STACK_BYTES, 1 << 46))
+    /// The stack, which is taken out.
+    pub(super) fn take_stack(&mut self) -> TaskStack {
+        match (self.stack.take(), self.stack_bytes) {
+            (Some(memory), _) => TaskStack::Memory(memory),
+            // More than any address space has is refused by the system; more than a number holds would be a panic there.
+            (None, Some(bytes)) => TaskStack::Bytes(bytes.clamp(LEAST_STACK_BYTES, 1 << 46)),
+            (None, None) => TaskStack::Usual,
+        }
     }
 }

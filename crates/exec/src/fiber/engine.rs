@@ -10,7 +10,7 @@ use super::carrier::Carrier;
 use super::fibers::{Arrivals, Fibers};
 use super::overflow;
 use crate::calls::Rouse;
-use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
+use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TaskStack, TimerProcedure};
 use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
@@ -162,10 +162,10 @@ impl<M: Carrier> Engine for Fibers<M> {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
-        stack_bytes: Option<usize>,
+        stack: TaskStack,
         procedure: TaskProcedure,
     ) -> Result<TaskId, CallStatus> {
-        self.make_task(by, name, priority, mailboxes, stack_bytes, Self::life_of(procedure))
+        self.make_task(by, name, priority, mailboxes, stack, Self::life_of(procedure))
     }
 
     fn delete_task(&self, by: By, task: TaskId) -> Reply {

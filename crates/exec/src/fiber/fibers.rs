@@ -29,6 +29,7 @@ use crate::report::{Finish, StopReason};
 use crate::roused::Roused;
 use crate::status::{Answers, SAMPLE_PERIOD, Sample, Sampled, WRITE_PERIOD};
 use crate::stopper::Halt;
+use crate::system::given_stack::StackMemory;
 use crate::trace::{Log, Trace};
 
 pub(super) type Stackful = Coroutine<(), (), (), Stack>;
@@ -45,6 +46,8 @@ pub(super) struct Fiber<M: Carrier> {
     pub(super) usage: Cell<TaskUsage>,
     pub(super) life: CarrierCell<Option<FiberLife<M>>>,
     pub(super) coroutine: CarrierCell<Option<Stackful>>,
+    /// The program's memory, if the stack is in it. After the coroutine, which lies there.
+    pub(super) memory: CarrierCell<Option<StackMemory>>,
     /// The switch back to its resumer, valid while it is resumed.
     pub(super) yielder: Cell<*const Yielder<(), ()>>,
     /// Whether the fiber is on the chain of resumes.

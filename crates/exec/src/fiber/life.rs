@@ -7,6 +7,7 @@ use hairspring_exec_core::{By, Call, CallStatus, Ending, TaskId};
 use super::carrier::Carrier;
 use super::fibers::{Fiber, FiberLife, Fibers, Stackful};
 use super::overflow;
+use super::stacks::Stack;
 use super::switch::SwitchBack;
 use crate::engine::{Ended, TaskProcedure, Unusual, in_full};
 use crate::report::{Misfortune, Mishap};
@@ -17,7 +18,8 @@ impl<M: Carrier> Fibers<M> {
     #[inline(never)]
     pub(super) fn equip(&self, fiber: &Fiber<M>, coroutine: &mut Option<Stackful>) {
         let task = fiber.task.get();
-        let taken = self.stacks.borrow().take(fiber.stack_bytes.get());
+        let given = fiber.memory.borrow().as_ref().map(Stack::on_memory);
+        let taken = given.map_or_else(|| self.stacks.borrow().take(fiber.stack_bytes.get()), Ok);
         let stack = match taken {
             Ok(stack) => stack,
             Err(error) => {

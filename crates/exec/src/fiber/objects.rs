@@ -10,7 +10,7 @@ use super::cell::CarrierCell;
 use super::fibers::{Fiber, FiberLife, Fibers, Line, Procedure};
 use super::overflow;
 use super::placement::{SOURCES, above};
-use crate::engine::{InterruptProcedure, TimerProcedure};
+use crate::engine::{InterruptProcedure, TaskStack, TimerProcedure};
 use crate::inspect::TaskUsage;
 use crate::interrupt::{Health, InterruptSource, Isp, SourceThread};
 
@@ -21,17 +21,22 @@ impl<M: Carrier> Fibers<M> {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
-        stack_bytes: Option<usize>,
+        stack: TaskStack,
         life: FiberLife<M>,
     ) -> Result<TaskId, CallStatus> {
         let task = TaskId::from_number(self.apply(by, Call::CreateTask { priority, mailboxes }).result()?);
-        let stack_bytes = stack_bytes.unwrap_or(self.config.stack_bytes);
+        let (stack_bytes, memory) = match stack {
+            TaskStack::Usual => (self.config.stack_bytes, None),
+            TaskStack::Bytes(bytes) => (bytes, None),
+            TaskStack::Memory(memory) => (memory.extent().bytes, Some(memory)),
+        };
         let mut fibers = self.fibers.borrow();
         if let Some(slot) = fibers.get_mut(task.index()) {
             // The slot of a deleted task. Its fiber, if it had one, waits at the end of its last run.
             name.clone_into(&mut slot.name);
             slot.task.set(task);
             slot.stack_bytes.set(stack_bytes);
+            *slot.memory.get_mut() = memory;
             slot.usage.set(TaskUsage::default());
             *slot.life.get_mut() = Some(life);
         } else {
@@ -42,6 +47,7 @@ impl<M: Carrier> Fibers<M> {
                 usage: Cell::new(TaskUsage::default()),
                 life: CarrierCell::new(Some(life)),
                 coroutine: CarrierCell::new(None),
+                memory: CarrierCell::new(memory),
                 yielder: Cell::new(std::ptr::null()),
                 on_chain: Cell::new(false),
                 unwinding: Cell::new(false),
@@ -61,6 +67,9 @@ impl<M: Carrier> Fibers<M> {
             overflow::forget(&mut self.extents.borrow(), task.index() as u32);
             drop(coroutine);
             drop(life);
+            // Nothing runs on it any more.
+            let memory = fiber.memory.borrow().take();
+            drop(memory);
         }
         reply
     }

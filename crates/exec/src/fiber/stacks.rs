@@ -1,24 +1,40 @@
-//! Stacks of fibers: mapped once, with a guard page below, and reused by later fibers.
+//! Stacks of fibers: mapped once, with a guard page below, and reused by later fibers; or in memory of the program.
 
 use corosensei::stack::{DefaultStack, Stack as _, StackPointer};
 
+use crate::system::given_stack::StackMemory;
 use crate::system::stack::{StackExtent, page};
 
 /// A stack whose extent is registered for the report of an overflow.
-pub(crate) struct Stack {
-    memory: DefaultStack,
+pub(crate) enum Stack {
+    Mapped(DefaultStack),
+    /// In memory of the program, which its task keeps.
+    OnMemory(StackExtent),
 }
 
 #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
-// SAFETY: everything is passed on to a stack that fulfils the contract.
+// SAFETY: passed on to a stack that fulfils the contract; or memory that the program handed over, writable from the lowest address to the highest,
+// with a guard page below, and kept until the coroutine is gone.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
-        self.memory.base()
+        match self {
+            Self::Mapped(stack) => stack.base(),
+            Self::OnMemory(extent) => pointer(extent.low + extent.bytes),
+        }
     }
 
     fn limit(&self) -> StackPointer {
-        self.memory.limit()
+        match self {
+            Self::Mapped(stack) => stack.limit(),
+            // With the guard page, as that of the other.
+            Self::OnMemory(extent) => pointer(extent.low - page()),
+        }
     }
+}
+
+/// An address that is not zero, for memory is never there.
+fn pointer(address: usize) -> StackPointer {
+    StackPointer::new(address).unwrap_or(StackPointer::MAX)
 }
 
 /// Stacks that are free.
@@ -27,6 +43,11 @@ pub(crate) struct Stacks {
 }
 
 impl Stack {
+    /// A stack in memory of the program.
+    pub(super) fn on_memory(memory: &StackMemory) -> Self {
+        Self::OnMemory(memory.extent())
+    }
+
     /// Where it lies, without the guard page.
     pub(super) fn extent(&self) -> StackExtent {
         StackExtent::above_guard(self.limit().get(), self.base().get())
@@ -48,11 +69,13 @@ impl Stacks {
                 stack.extent().release_pages();
                 Ok(stack)
             }
-            None => Ok(Stack { memory: DefaultStack::new(bytes)? }),
+            None => Ok(Stack::Mapped(DefaultStack::new(bytes)?)),
         }
     }
 
     pub(crate) fn give_back(&mut self, stack: Stack) {
-        self.free.push(stack);
+        if matches!(stack, Stack::Mapped(_)) {
+            self.free.push(stack);
+        }
     }
 }

@@ -46,12 +46,16 @@ impl StackExtent {
         Self { low: low + page(), bytes: (high - low).saturating_sub(page()) }
     }
 
-    /// Gives the pages of a stack that nobody uses back to the kernel. It is as new then. One system call.
+    /// Gives the whole pages of a stack that nobody uses back to the kernel. It is as new then. One system call.
     pub(crate) fn release_pages(self) {
-        let low = self.low.next_multiple_of(page());
+        // The kernel would round the length up, and what lies behind a stack in memory of the program is not the stack's.
+        let (low, high) = (self.low.next_multiple_of(page()), (self.low + self.bytes) & !(page() - 1));
+        if low >= high {
+            return;
+        }
         // SAFETY: the pages belong to a stack without a fiber, on which nothing lies; they read as zeros from now on. If the kernel refuses,
         // they stay as they were.
-        unsafe { libc::madvise(low as *mut libc::c_void, self.low + self.bytes - low, libc::MADV_DONTNEED) };
+        unsafe { libc::madvise(low as *mut libc::c_void, high - low, libc::MADV_DONTNEED) };
     }
 
     /// How much of it was used, by the pages that the kernel has given it. Reads nothing of the stack itself. Some system calls; none if

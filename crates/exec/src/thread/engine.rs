@@ -10,7 +10,7 @@ use super::parking::ParkingSpot;
 use super::state::{Phase, TimerSeat};
 use super::threads::{Shared, Threads};
 use crate::calls::Rouse;
-use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TimerProcedure};
+use crate::engine::{Engine, InterruptProcedure, TaskProcedure, TaskStack, TimerProcedure};
 use crate::inspect::{CoreView, TaskUsage};
 use crate::interrupt::{InterruptSource, Isp};
 use crate::message::Bytes;
@@ -177,10 +177,10 @@ impl Engine for Threads {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
-        stack_bytes: Option<usize>,
+        stack: TaskStack,
         procedure: TaskProcedure,
     ) -> Result<TaskId, CallStatus> {
-        self.make_task(by, name, priority, mailboxes, stack_bytes, procedure)
+        self.make_task(by, name, priority, mailboxes, stack, procedure)
     }
 
     fn delete_task(&self, by: By, task: TaskId) -> Reply {

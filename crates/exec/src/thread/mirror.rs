@@ -6,11 +6,11 @@
 //! the place of its thread. The next thread that looks removes it from the list.
 
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use hairspring_exec_core::{Ending, Observer, Priority, ResourceId, TaskId, TimerId, Waiting};
 use hairspring_machine::Nanos;
 
+use super::given::TaskThread;
 use super::parking::{LAST_NUMBER, ParkingSpots};
 use crate::engine::TaskProcedure;
 use crate::hooks::HookObserver;
@@ -35,7 +35,7 @@ pub(super) struct Seat {
     pub(super) name: String,
     pub(super) place: u32,
     pub(super) body: Arc<Body>,
-    pub(super) thread: Option<JoinHandle<()>>,
+    pub(super) thread: Option<TaskThread>,
     /// The stack of the thread, if the C library knows it.
     pub(super) stack: Option<StackExtent>,
     /// In the middle of a run.

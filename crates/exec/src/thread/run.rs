@@ -4,6 +4,7 @@ use std::panic::resume_unwind;
 
 use hairspring_machine::Nanos;
 
+use super::given::TaskThread;
 use super::mirror::{KERNEL_PLACE, RUNNER_PLACE, WATCHDOG_PLACE};
 use super::state::Phase;
 use super::threads::Threads;
@@ -97,7 +98,9 @@ impl Threads {
             let (place, thread) = (seat.place, seat.thread.take());
             let Some(thread) = thread else { continue };
             shared.places.at(place).dismiss();
-            if !seat.abandoned {
+            if seat.abandoned {
+                thread.abandon();
+            } else {
                 threads.push(thread);
             }
             state.core.observer.owe(place, u8::MAX);
@@ -106,10 +109,7 @@ impl Threads {
         state.ring(KERNEL_PLACE);
         state.ring(WATCHDOG_PLACE);
         shared.release(state);
-        for thread in threads {
-            // A thread of a task does not panic: its body's panics are caught.
-            let _ = thread.join();
-        }
+        threads.into_iter().for_each(TaskThread::join);
         self.end_own_threads();
     }
 

@@ -3,13 +3,13 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use hairspring_exec_core::{By, Call, CallStatus, Core, Expired, Moment, Reply, SemaphoreId, TaskId, TimerId};
 use hairspring_machine::{Host, Machine, Policy};
 
 use super::bands::policy_of;
 use super::gate::Gate;
+use super::given::TaskThread;
 use super::mirror::{FIRST_TASK_PLACE, KERNEL_PLACE, Mirror, Nudges, RUNNER_PLACE};
 use super::parking::ParkingSpots;
 use crate::engine::{Engine, TimerProcedure};
@@ -85,7 +85,7 @@ pub(super) struct State {
     pub(super) leaving: bool,
     pub(super) kernel_gone: bool,
     /// Threads of deleted tasks, to be joined.
-    pub(super) ended_threads: Vec<JoinHandle<()>>,
+    pub(super) ended_threads: Vec<TaskThread>,
 }
 
 impl State {

@@ -6,10 +6,11 @@ use hairspring_exec_core::{By, Call, CallStatus, Ending, Priority, Reply, TaskId
 use hairspring_machine::Nanos;
 
 use super::bands::policy_of;
+use super::given::TaskThread;
 use super::mirror::{Body, Seat};
 use super::state::Phase;
 use super::threads::Threads;
-use crate::engine::{Ended, TaskProcedure, Unusual, in_full};
+use crate::engine::{Ended, TaskProcedure, TaskStack, Unusual, in_full};
 use crate::report::Misfortune;
 use crate::system::scheduling::{own_number, set_policy_of, thread_name};
 use crate::system::stack::own_stack;
@@ -25,7 +26,7 @@ impl Threads {
         name: &str,
         priority: Priority,
         mailboxes: [u16; 4],
-        stack_bytes: Option<usize>,
+        stack: TaskStack,
         body: TaskProcedure,
     ) -> Result<TaskId, CallStatus> {
         self.reap();
@@ -54,10 +55,9 @@ impl Threads {
         let started = Arc::new(AtomicU32::new(0));
         let threads = Threads { shared: Arc::clone(&self.shared), own: Some(place), owner: false };
         let tell = Arc::clone(&started);
-        let spawned = std::thread::Builder::new()
-            .name(thread_name(name))
-            .stack_size(stack_bytes.unwrap_or(self.shared.stack_bytes).saturating_add(STACK_OVERHEAD_BYTES))
-            .spawn(move || threads.live(task, &body, &tell));
+        let code = Box::new(move || threads.live(task, &body, &tell));
+        let usual = self.shared.stack_bytes;
+        let spawned = TaskThread::start(thread_name(name), stack, usual, STACK_OVERHEAD_BYTES, code);
         let Ok(thread) = spawned else {
             let mut state = self.shared.lock.hold();
             state.apply(by, Call::DeleteTask { task });
@@ -142,7 +142,7 @@ impl Threads {
         let mut state = self.enter(by);
         let call = Call::DeleteTask { task };
         let reply = state.apply(by, call);
-        let mut body = None;
+        let (mut body, mut on_memory) = (None, None);
         if reply.status == CallStatus::Ok
             && let Some(seat) = state.core.observer.seat_of(task)
         {
@@ -150,7 +150,11 @@ impl Threads {
             let (place, thread) = (seat.place, seat.thread.take());
             self.shared.places.at(place).dismiss();
             state.core.observer.owe(place, u8::MAX);
-            state.ended_threads.extend(thread);
+            match thread {
+                // Its memory is the program's again when this returns.
+                Some(thread) if thread.is_on_memory() => on_memory = Some(thread),
+                thread => state.ended_threads.extend(thread),
+            }
         }
         let reply = self.leave(state, by, &call, reply);
         if let Some(body) = body {
@@ -158,19 +162,18 @@ impl Threads {
             let captured = whole(&body).take();
             drop(captured);
         }
+        if let Some(thread) = on_memory {
+            thread.join();
+        }
         reply
     }
 
     /// Joins threads of deleted tasks that have ended.
     fn reap(&self) {
         let mut state = self.shared.lock.hold();
-        let (ended, rest): (Vec<_>, Vec<_>) =
-            state.ended_threads.drain(..).partition(std::thread::JoinHandle::is_finished);
+        let (ended, rest): (Vec<_>, Vec<_>) = state.ended_threads.drain(..).partition(TaskThread::is_over);
         state.ended_threads = rest;
         drop(state);
-        for thread in ended {
-            // A thread of a task does not panic: its body's panics are caught.
-            let _ = thread.join();
-        }
+        ended.into_iter().for_each(TaskThread::join);
     }
 }

@@ -16,7 +16,6 @@ macro_rules! waiter_is_told {
         check("waiter:gone deleter:gone again:Err(NoSuchObject) = Finished", |bench| {
             let $object = ($make)(bench);
             bench.start("waiter", 10, {
-                #[expect(clippy::clone_on_copy, reason = "some are handles and some are ids")]
                 let $object = $object.clone();
                 move |ctx, log| {
                     let told = ($wait)(ctx, &$object);

@@ -26,6 +26,7 @@ mod services_resources;
 mod shared;
 mod slices;
 mod sources;
+mod stacks;
 mod stopped;
 mod timers;
 mod trace;

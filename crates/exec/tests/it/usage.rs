@@ -20,12 +20,12 @@ fn a_task_has_a_stack_of_its_own_size_and_its_high_water_mark_is_known() {
         let _alone = alone();
         let shown = backend.name();
         let mut executive = Executive::new(backend, &ExecConfig::default()).expect("it can be made");
-        let large = TaskOptions::default().with_stack_bytes(1 << 20);
-        let deep = executive.task_with("deep", priority(10), large, |_| assert_eq!(dig::<600_000>(), 600_000));
+        let large = || TaskOptions::default().with_stack_bytes(1 << 20);
+        let deep = executive.task_with("deep", priority(10), large(), |_| assert_eq!(dig::<600_000>(), 600_000));
         let small = TaskOptions::default().with_stack_bytes(1);
         let flat = executive.task_with("flat", priority(20), small, |_| {});
         let usual = executive.task("usual", priority(30), |_| assert_eq!(dig::<20_000>(), 20_000));
-        let mail = executive.mail_task_with("mail", priority(40), [1, 0, 0, 0], large, |_, _, number: u32| {
+        let mail = executive.mail_task_with("mail", priority(40), [1, 0, 0, 0], large(), |_, _, number: u32| {
             assert_eq!(dig::<300_000>(), number as usize);
         });
         let [deep, flat, usual] = [deep, flat, usual].map(|task| task.expect("few objects"));

@@ -64,7 +64,7 @@ pub extern "C" fn hs_exec_day_timer_new(
             procedure.ok_or_else(|| Failure::new(HS_E_NULL, "create a day timer: it has no procedure"))?;
         let body = move |ctx: &TimerCtx<'_>, expiry: DayExpiry| {
             let own = std::ptr::from_ref(ctx).cast::<TimerCtx<'static>>();
-            // SAFETY: `ctx` and its executive outlive this function.
+            // SAFETY: the executive lends `ctx` to this procedure until it returns, and does not end before.
             let context = unsafe { Context::new(here, Who::Timer(own), ctx.caller()) };
             let DayExpiry { due, late, stepped, missed, overruns } = expiry;
             let expiry = hs_exec_day_expiry {
