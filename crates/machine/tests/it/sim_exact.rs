@@ -3,7 +3,7 @@
 //! Every promise of a delay is tested against these clocks, so they are themselves held against plain arithmetic here.
 
 use hairspring_machine::sim::{Costs, Disturbance, Script};
-use hairspring_machine::{Clock, ClockCall, Cpu, Machine, Nanos, Policy, Sim, Woken};
+use hairspring_machine::{Clock, ClockCall, Cpu, Machine, Nanos, Policy, Sim, SleepCall, Woken};
 
 const COSTS: Costs = Costs { ticks: 8_123, ticks_ordered: 13_007, clock: 18_211, system_call: 170_003, relax: 10_331 };
 /// Calls that take no time.
@@ -188,6 +188,31 @@ fn wake_ups_are_late_by_any_time_between_the_two_of_the_script() {
     let sleeps = sim.usage().voluntary_switches;
     assert_eq!(sim.sleep_until(sim.monotonic()), Woken::Expired);
     assert_eq!(sim.usage().voluntary_switches, sleeps);
+}
+
+#[test]
+fn the_shortest_and_the_longest_lateness_of_the_script_both_come() {
+    let sim = free(Script { wake_late: (Nanos::new(5), Nanos::new(6)), ..Script::default() });
+    sim.set_policy(Policy::Fifo(1)).expect("permitted");
+    let mut times = [0; 2];
+    for _ in 0..100 {
+        let before = sim.monotonic();
+        assert_eq!(sim.sleep(SleepCall::Nanosleep, micros(9)), Woken::Expired);
+        times[usize::try_from((sim.monotonic() - before - micros(9)).count() - 5).expect("not earlier")] += 1;
+    }
+    assert!(times.iter().all(|times| *times > 20), "{times:?}");
+}
+
+#[test]
+fn events_come_in_the_order_of_their_times_in_whatever_order_they_are_added() {
+    for order in [[20, 5, 7], [5, 7, 20], [7, 20, 5]] {
+        let sim = free(Script::default());
+        for at in order {
+            sim.disturb(micros(at), Disturbance::Interrupt(micros(1)));
+        }
+        sim.work(micros(10));
+        assert_eq!(sim.true_time(), micros(12), "{order:?}");
+    }
 }
 
 #[test]
