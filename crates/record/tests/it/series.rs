@@ -41,8 +41,8 @@ const SERIES: RecordingId = RecordingId([8; 16]);
 const BLOCK: u64 = 24 * 1024;
 /// Some dozen times in 60,000 frames.
 const TRIGGER: Option<(&str, u64, u64)> = Some(("level:ch0>0.999", 100, 900));
-/// Steps after which a recording that does not end has hung.
-const MOST_STEPS: u32 = 400_000;
+/// Steps after which a recording that does not end has hung; of longer ones, a step for each hundred frames.
+const MOST_STEPS: u64 = 400_000;
 
 #[derive(Clone, Debug)]
 struct Case {
@@ -173,7 +173,7 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
     card.start(now);
     recorder.begins(opened());
     let (mut ended, mut stopping, mut durable, mut crashed) = (false, false, 0, false);
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MOST_STEPS.max(case.frames / 100) {
         if !ended {
             ended = serve(&mut card, &mut producer, now, stopping);
         }

@@ -95,8 +95,9 @@ pub(super) struct State {
     /// By id; closed ones are given again.
     open: Vec<Option<OpenFile>>,
     flights: Vec<Flight>,
-    /// Completions by store.
+    /// Completions by store; the numbers of stores that were dropped are given again.
     done: Vec<Vec<Completion>>,
+    dropped_stores: Vec<usize>,
     operations: u64,
     /// For each fault the operations and bytes that matched it so far.
     seen: Vec<(u64, u64)>,
@@ -119,6 +120,7 @@ impl State {
             open: Vec::new(),
             flights: Vec::new(),
             done: Vec::new(),
+            dropped_stores: Vec::new(),
             operations: 0,
             seen: vec![(0, 0); script.faults.len()],
             is_crashed: false,
@@ -127,8 +129,9 @@ impl State {
     }
 
     pub(super) fn add_store(&mut self) -> usize {
-        self.done.push(Vec::new());
-        self.done.len() - 1
+        let store = self.dropped_stores.pop().unwrap_or(self.done.len());
+        self.done.resize_with(self.done.len().max(store + 1), Vec::new);
+        store
     }
 
     pub(super) fn pace(&self) -> Pace {
@@ -499,11 +502,10 @@ impl State {
 
     /// A store was dropped: closes its files, unless operations on them are under way.
     pub(super) fn leave(&mut self, store: usize, opened: &[FileId]) {
-        if self.flights.iter().any(|flight| flight.store == store) {
-            return;
-        }
-        for file in opened {
-            self.open[file.0 as usize] = None;
+        if !self.flights.iter().any(|flight| flight.store == store) {
+            opened.iter().for_each(|file| self.open[file.0 as usize] = None);
+            self.done[store].clear();
+            self.dropped_stores.push(store);
         }
     }
 
@@ -558,9 +560,8 @@ impl State {
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> Result<Nanos, StoreError> {
         let (stall, done) = self.act(OpKind::Rename, "rename", from)?;
         if done != Done::Nothing {
-            let Some(inode) = self.names.remove(from) else {
-                return Err(StoreError::new("rename", from, &io::Error::from_raw_os_error(libc::ENOENT)));
-            };
+            let missing = || StoreError::new("rename", from, &io::Error::from_raw_os_error(libc::ENOENT));
+            let inode = self.names.remove(from).ok_or_else(missing)?;
             self.names.insert(to.to_owned(), inode);
         }
         self.acted(stall, "rename", from)
