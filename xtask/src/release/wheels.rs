@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::{Making, tools};
 use crate::reproducible;
 use crate::{library, wheel};
@@ -13,8 +15,8 @@ struct Wheel {
     platform: &'static str,
 }
 
-/// The words before auditwheel's verdict.
-const VERDICT: &str = "is consistent with the following platform tag:";
+/// What zig calls musl's C library. The loader of musl takes itself for it, under whatever name it is installed.
+const MUSL: &str = "libc.so";
 
 /// The first is the one for the Debian package, too.
 const WHEELS: [Wheel; 4] = [
@@ -73,10 +75,14 @@ fn maturin(making: &Making, arguments: &[&str]) -> Result<Command, String> {
 fn check(making: &Making, files: &[PathBuf]) -> Result<(), String> {
     let python = tools::python(making.workspace)?;
     library::run(Command::new(&python).args(["-m", "twine", "check", "--strict"]).args(files))?;
+    // Without libraries of this system, which are not those of the wheel's platform.
+    let no_libraries = making.workspace.scratch("release-no-libraries");
+    std::fs::create_dir_all(&no_libraries).map_err(|error| format!("create {}: {error}", no_libraries.display()))?;
     for file in files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "whl")) {
         library::run(Command::new(&python).args(["-m", "abi3audit", "--strict"]).arg(file))?;
-        let said = library::run(Command::new(&python).args(["-m", "auditwheel", "show"]).arg(file))?;
-        suits(file, &said)?;
+        let mut audit = Command::new(&python);
+        audit.args(["-m", "auditwheel", "show", "--json", "--ldpaths"]).arg(&no_libraries).arg(file);
+        suits(file, &library::run(&mut audit)?)?;
     }
     Ok(())
 }
@@ -86,10 +92,19 @@ fn suits(file: &Path, said: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let platform = WHEELS.iter().map(|wheel| wheel.platform).find(|platform| name.contains(*platform));
     let platform = platform.ok_or_else(|| format!("read the platform of {name}"))?;
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    // auditwheel also names older platforms, and what is in the way of each: only its verdict counts.
-    let verdict = said.split_once(VERDICT).and_then(|(_, rest)| rest.split('"').nth(1));
-    let verdict = verdict.ok_or_else(|| format!("find the platform of {name} in what auditwheel says: {said}"))?;
+    let said: Value =
+        serde_json::from_str(said).map_err(|error| format!("read what auditwheel says of {name}: {error}"))?;
+    // The platform by the versions of the symbols; what else it needs must be nothing, or the C library.
+    let verdict = said["sym_tag"].as_str().unwrap_or_default();
+    let foreign: Vec<&String> = said["external_libs"]
+        .as_object()
+        .ok_or_else(|| format!("find the libraries that {name} needs in what auditwheel says"))?
+        .keys()
+        .filter(|library| !(platform.starts_with("musl") && *library == MUSL))
+        .collect();
+    if !foreign.is_empty() {
+        return Err(format!("make {name} for {platform}: auditwheel says that it needs {foreign:?}"));
+    }
     let (family, newest) = platform.rsplit_once('_').unwrap_or((platform, "0"));
     let minor = verdict.strip_prefix(family).and_then(|rest| rest.strip_prefix('_')?.split('_').next());
     let number = |text: &str| text.parse::<u32>().ok();
@@ -106,17 +121,17 @@ mod tests {
     #[test]
     fn a_wheel_suits_its_platform_only_if_it_needs_nothing_newer() {
         let wheel = Path::new("hairspring-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl");
-        let said = |tag: &str| format!("the wheel is consistent\nwith the following platform tag:\n\"{tag}\".\n");
-        assert_eq!(suits(wheel, &said("manylinux_2_17_x86_64")), Ok(()));
-        assert_eq!(suits(wheel, &said("manylinux_2_28_x86_64")), Ok(()));
-        assert!(suits(wheel, &said("linux_x86_64")).is_err() && suits(wheel, "nothing").is_err());
-        let musl = Path::new("hairspring-0.1.0-cp310-abi3-musllinux_1_2_x86_64.whl");
-        assert_eq!(suits(musl, &said("musllinux_1_2_x86_64")), Ok(()));
-        assert!(suits(musl, &said("manylinux_2_17_x86_64")).is_err());
-        // Symptom: a wheel that needs a newer glibc passed. Cause: an older platform, named in an advice, was taken for the verdict.
-        let advice =
-            "In order to achieve the tag platform tag\n\"manylinux_2_17_x86_64\" these dependencies must go: libx.so";
-        let refused = suits(wheel, &(said("manylinux_2_36_x86_64") + advice));
+        let said = |tag: &str, libraries: &str| format!(r#"{{"sym_tag": "{tag}", "external_libs": {libraries}}}"#);
+        assert_eq!(suits(wheel, &said("manylinux_2_17_x86_64", "{}")), Ok(()));
+        assert_eq!(suits(wheel, &said("manylinux_2_28_x86_64", "{}")), Ok(()));
+        let refused = suits(wheel, &said("manylinux_2_36_x86_64", "{}"));
         assert!(refused.is_err_and(|why| why.contains("needs manylinux_2_36_x86_64")));
+        assert!(suits(wheel, &said("linux_x86_64", "{}")).is_err() && suits(wheel, "nothing").is_err());
+        assert!(suits(wheel, &said("manylinux_2_28_x86_64", r#"{"libc.so": null}"#)).is_err());
+        let musl = Path::new("hairspring-0.1.0-cp310-abi3-musllinux_1_2_x86_64.whl");
+        // Symptom: no wheel for musl passed. Cause: auditwheel found a text of that name for the linker among the libraries of this system.
+        assert_eq!(suits(musl, &said("musllinux_1_2_x86_64", r#"{"libc.so": null}"#)), Ok(()));
+        assert!(suits(musl, &said("musllinux_1_2_x86_64", r#"{"libc.so": null, "libx.so": null}"#)).is_err());
+        assert!(suits(musl, &said("manylinux_2_17_x86_64", "{}")).is_err());
     }
 }

@@ -27,6 +27,9 @@ pub(super) struct ThreadOnMemory {
     memory: StackMemory,
 }
 
+// SAFETY: any thread may join another. The number of a thread is a pointer in some C libraries (musl), which nobody follows but they.
+unsafe impl Send for ThreadOnMemory {}
+
 impl TaskThread {
     /// Starts a thread with this name. `overhead_bytes` are added to a size, and must be in memory of the program.
     pub(super) fn start(
