@@ -16,7 +16,7 @@
 use std::path::Path;
 
 use crate::compress::data_files;
-use crate::journal::{RECORD_BYTES, Record, RecordingId};
+use crate::journal::{Journal, RECORD_BYTES, Record, RecordingId};
 use crate::recording::blocking::BlockingStore;
 use crate::recording::{Files, RecordingError};
 use crate::sigmf;
@@ -61,6 +61,31 @@ pub(super) fn owner(disk: &mut BlockingStore<'_>, base: &Path, id: RecordingId) 
         }),
         Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => Ok(Owner::Nobody),
         Err(error) => Err(error),
+    }
+}
+
+/// Whether the files at a base path are those of a segment that was being made: an empty data file, or any beside a journal without a block, and
+/// no metadata.
+pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, RecordingError> {
+    let files = Files::of(base);
+    let mut size_of = |path: &Path| match store.open(path, Open::Mend) {
+        Ok(file) => {
+            let size = store.facts(file).size;
+            store.close(file);
+            Ok(Some(size))
+        }
+        Err(error) if error.errno.0 == libc::ENOENT => Ok(None),
+        Err(error) => Err(error),
+    };
+    if size_of(&files.meta)?.is_some() {
+        return Ok(false);
+    }
+    match (size_of(&files.journal)?, size_of(&files.data)?) {
+        (Some(_), _) => {
+            let bytes = BlockingStore::small(store)?.read_whole(&files.journal, MOST_META)?;
+            Ok(Journal::read(&bytes).records.iter().all(|record| !matches!(record, Record::Block { .. })))
+        }
+        (None, size) => Ok(size == Some(0)),
     }
 }
 

@@ -25,6 +25,9 @@ use crate::recover::{RecoverOptions, Recovered, recover};
 use crate::verify::{ReadProgress, disagreements};
 use hairspring_ring::units::{Bytes, Frames};
 
+/// Numbers behind the last segment at which a crash can leave files: the segment that was being made, and one before it that was removed above.
+const MOST_UNMADE: u32 = 2;
+
 /// The result of [`recover_series`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesRecovered {
@@ -92,6 +95,7 @@ pub(crate) fn put_in_order(
             deletion::remove(&mut *stores(), &segment_base(base, *number))?;
         }
     }
+    remove_unmade(&mut stores, &found, &bases, &all, options.dry_run, &mut changed)?;
     let mut recovered = Vec::new();
     let mut verdict = RecordingVerdict::Complete;
     let mut entries = Vec::new();
@@ -162,6 +166,31 @@ fn bases_of(found: &FoundSeries, all: &[(u32, Recording)]) -> Vec<PathBuf> {
     let members = all.iter().map(|(_, recording)| &recording.about().members).max_by_key(|members| members.len());
     let bases = members.map(|members| members.iter().filter_map(|base| Some(segment_of(base)?.0)).collect());
     bases.filter(|bases: &Vec<_>| !bases.is_empty()).unwrap_or_else(|| vec![found.base.clone()])
+}
+
+/// Removes what is there of segments behind the last one that were being made: they have no metadata yet, and no block. Otherwise a series could
+/// never be resumed, because files are not overwritten.
+fn remove_unmade(
+    stores: &mut StoreMaker,
+    found: &FoundSeries,
+    bases: &[PathBuf],
+    all: &[(u32, Recording)],
+    dry_run: bool,
+    changed: &mut Vec<String>,
+) -> Result<(), RecordingError> {
+    let next = all.last().map_or(0, |(number, _)| number + 1).max(found.index.next);
+    for (number, base) in
+        (next..next.saturating_add(MOST_UNMADE)).flat_map(|one| bases.iter().map(move |base| (one, base)))
+    {
+        let segment = segment_base(base, number);
+        if deletion::is_unmade(&mut *stores(), &segment)? {
+            changed.push(format!("segment {number} was being made: what there is of it is removed"));
+            if !dry_run {
+                deletion::remove(&mut *stores(), &segment)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Finishes what retention began to delete.

@@ -485,6 +485,28 @@ fn recovered(image: &Image, least: u64) -> Option<SeriesRecovered> {
     Some(first)
 }
 
+#[test]
+fn what_there_is_of_a_segment_that_was_being_made_is_removed_and_nothing_of_others() {
+    let Run { disk, .. } = run(&Case::default(), Image::default(), |_, _| {});
+    let whole = disk.image_after_kill(1);
+    let [ours, mine] = [4, 5].map(|number| Files::of(&segment_base(Path::new("a/x"), number)));
+    // Killed after the first file was made, after the second one, and with space reserved.
+    for (data, journal) in [(&b""[..], None), (b"", Some(&b""[..])), (&[0; 4096], Some(&[0; 128]))] {
+        let mut image = whole.clone();
+        image.put(&ours.data, data);
+        journal.iter().for_each(|journal| image.put(&ours.journal, journal));
+        image.put(&mine.data, b"mine");
+        let disk = disk_of(&image);
+        let recover = || recover_series(stores(&disk), Path::new("a/x"), RecoverOptions::default(), &mut |_| {});
+        let first = recover().expect("recovered").expect("a series");
+        assert_eq!(first.changed, ["segment 4 was being made: what there is of it is removed"]);
+        let left = disk.image_after_kill(1);
+        assert!(left.read(&ours.data).is_none() && left.read(&ours.journal).is_none());
+        assert_eq!(left.read(&mine.data).as_deref(), Some(&b"mine"[..]), "a file that no recorder makes");
+        assert_eq!(recover().expect("again").expect("a series").changed, Vec::<String>::new());
+    }
+}
+
 /// Whether a segment was cut and not closed, and its blocks state that more was produced than belongs to it.
 fn states_more_than_it_has(image: &Image, number: u32) -> bool {
     let records = |number| {
