@@ -426,7 +426,7 @@ int main(int count, char **arguments)
     CHECK(HS_VERSION_MAJOR >= 0 && !strncmp(hs_version(), "0.1.", 4));
     CHECK(sizeof(hs_exec_options) == 64 && offsetof(hs_exec_options, stack_bytes) == 32 && offsetof(hs_exec_options, watchdog_ns) == 40);
     CHECK(sizeof(hs_exec_finish) == 48 && offsetof(hs_exec_finish, mishaps) == 16);
-    CHECK(sizeof(hs_exec_task_options) == 64 && offsetof(hs_exec_task_options, mailboxes) == 32 && offsetof(hs_exec_task_options, priority) == 40);
+    CHECK(sizeof(hs_exec_task_options) == 72 && offsetof(hs_exec_task_options, mailboxes) == 32 && offsetof(hs_exec_task_options, priority) == 40);
     CHECK(sizeof(hs_exec_message) == 32 && sizeof(hs_exec_task) == 8 && sizeof(hs_exec_expiry) == 24 && sizeof(hs_exec_arrival) == 16);
     CHECK(sizeof(hs_exec_task_info) == 48 && offsetof(hs_exec_task_info, messages) == 32 && offsetof(hs_exec_task_info, wait_ends_ns) == 40);
     for (size_t number = 0; number < sizeof BACKENDS / sizeof *BACKENDS; number++) {

@@ -77,7 +77,7 @@ pub(crate) enum Command {
     Join(join::Arguments),
     /// Keep segments of a series from being deleted, or release them
     Keep(keep::Arguments),
-    /// Compress the data of a closed recording or series without loss, or restore them
+    /// Compress closed recordings without loss, or restore them
     ///
     /// The data file is removed only when every byte of the compressed one was read back and compared. Every command and Python read
     /// the recording as before; other programs need `--undo` first.

@@ -332,6 +332,6 @@ mod tests {
         let probes = probes::<hairspring_machine::Host>();
         let declared: std::collections::BTreeSet<&str> =
             probes.declaration().tables.iter().flat_map(|table| &table.rows).map(|row| row.id.as_str()).collect();
-        assert_eq!(declared.len(), 4 * (24 + 8 + 12 + 8 + 16 + 4 + 1 + 6 + 8) + 1 + 3 * 8);
+        assert_eq!(declared.len(), 4 * (24 + 8 + 12 + 8 + 16 + 4 + 1 + 6 + 8) + 1 + 3 * 10);
     }
 }
