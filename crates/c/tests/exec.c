@@ -119,7 +119,6 @@ static void services(void *argument, const hs_exec_message *message)
     IS(HS_OK, hs_exec_timer_start_ns(timer, hs_exec_now_ns() + 3600 * 1000 * MS));
     IS(HS_OK, hs_exec_timer_stop(timer));
     IS(HS_E_RANGE, hs_exec_timer_start_periodic_ns(timer, 1, 0));
-    IS(HS_E_CALLER, hs_exec_timer_delete(timer));
 
     // Interrupt.
     if (backend != HS_EXEC_SIM) {
