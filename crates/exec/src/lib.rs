@@ -60,7 +60,7 @@
 //! 9. **Timers** expire at `t0 + n·p`, never before, without drift. Missed periods are not made up for: the procedure runs once and gets
 //!    their number ([`Expiry::missed`]). A period of zero is refused. A timer may
 //!    delete itself in its own procedure. Procedures run in the kernel task, above all tasks.
-//!    A [`DayTimer`] goes off at a time of day: never early by that clock, whoever sets it, and within a second if it is set forward past
+//!    A [`DayTimer`] goes off at a time of day: never early by that clock, however it is set, and within a second if it is set forward past
 //!    the time. Its procedure is told how far the clock was set ([`DayExpiry::stepped`]).
 //! 10. **Time-out against signal.** The core processes one of them first, and that one decides. There is exactly one outcome: a task that
 //!     gets `TimedOut` never gets a unit, message or resource as well.

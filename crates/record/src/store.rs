@@ -192,6 +192,17 @@ pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
     Box::new(CompressedReads::above(plain::PlainStore::below(vec![refused], depth, ways)))
 }
 
+/// Removes a file that may be gone already, because somebody else removed it. Blocks.
+///
+/// # Errors
+/// What the system said.
+pub(crate) fn remove_if_there(store: &mut (impl Store + ?Sized), path: &Path) -> Result<(), StoreError> {
+    match store.remove(path) {
+        Err(error) if error.errno.0 != libc::ENOENT => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Free bytes in the file system of a folder on this machine that this process may use; `None` if it does not state them. May
 /// block.
 pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {

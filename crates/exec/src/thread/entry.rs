@@ -101,7 +101,11 @@ impl Threads {
         if lower_later {
             let mut state = self.shared.lock.hold();
             state.settle(None, Some(call));
+            let late = me.and_then(|me| state.late_before(me));
             self.shared.release(state);
+            if let Some(first) = late {
+                self.shared.places.at(first).wait_for_answer();
+            }
         }
         if behind {
             give_way();

@@ -27,7 +27,7 @@ pub(super) struct ThreadOnMemory {
     memory: StackMemory,
 }
 
-// SAFETY: any thread may join another. The number of a thread is a pointer in some C libraries (musl), which nobody follows but they.
+// SAFETY: any thread may join another. In some C libraries (musl) the number of a thread is a pointer, which only they follow.
 unsafe impl Send for ThreadOnMemory {}
 
 impl TaskThread {

@@ -32,7 +32,7 @@ pub(super) const ISSUED: u32 = 1 << 31;
 pub(super) const LAST_NUMBER: u32 = ISSUED - 1;
 
 /// How long a task waits for a more urgent one to answer a nudge. Another CPU takes microseconds to deliver it; a hypervisor can stop that CPU
-/// for milliseconds. Who takes longer sleeps in the system for a reason of its own.
+/// for milliseconds. A thread that takes longer sleeps in the system for a reason of its own.
 const LONGEST_ANSWER: Nanos = Nanos::from_millis(10);
 
 /// One cache line of a thread's own, so that stopping one does not slow another.

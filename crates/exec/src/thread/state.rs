@@ -368,19 +368,25 @@ impl State {
 
     #[cold]
     fn judge_by(&mut self, first: TaskId, me: TaskId) -> Option<u32> {
-        // Among equals a thread that was preempted on its way to sleep can be ahead of its turn.
-        let seats = &self.core.observer.seats;
-        let place = seats[first.index()].place;
-        if seats[first.index()].wanted >= seats[me.index()].wanted || !self.is_strict() {
-            return None;
-        }
-        if self.places.at(place).is_on_its_way() {
-            return Some(place);
-        }
-        if !self.core.observer.owes_any() && self.core.observer.unsettled.is_empty() {
+        let late = self.late_before(me);
+        let under_way = self.core.observer.owes_any() || !self.core.observer.unsettled.is_empty();
+        if late.is_none() && !under_way && self.is_ahead(first, me) {
             self.violations += 1;
         }
-        None
+        late
+    }
+
+    /// The place of the most urgent task that is ready, if it is to run before this one and its wake is still on its way.
+    pub(super) fn late_before(&self, me: TaskId) -> Option<u32> {
+        let first = self.core.first().filter(|&first| self.is_ahead(first, me))?;
+        let place = self.core.observer.seats[first.index()].place;
+        self.places.at(place).is_on_its_way().then_some(place)
+    }
+
+    /// Whether a task must run before another. Among equals a thread that was preempted on its way to sleep can be ahead of its turn.
+    fn is_ahead(&self, first: TaskId, me: TaskId) -> bool {
+        let seats = &self.core.observer.seats;
+        self.is_strict() && seats[first.index()].wanted < seats[me.index()].wanted
     }
 
     /// Whether a run is under way in which the most urgent task that is ready runs, and no other.

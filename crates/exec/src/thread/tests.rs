@@ -78,6 +78,16 @@ fn conforming(mut body: impl FnMut(&IspCtx<'_>, Arrival) + Send + 'static) -> In
     }))
 }
 
+/// A more urgent task that counts its wakes.
+fn start_counting(threads: &Threads, wakes: &Count) -> TaskId {
+    let ran = wakes.clone();
+    start(threads, "high", 10, move |ctx| {
+        while ctx.wait(crate::calls::Limit::Forever).is_ok() {
+            ran.add();
+        }
+    })
+}
+
 /// Makes a task and starts it.
 fn start(threads: &Threads, name: &str, number: u8, body: impl FnMut(&TaskCtx<'_>) + Send + 'static) -> TaskId {
     let task = make(threads, name, number, body);

@@ -11,6 +11,9 @@ use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
 
+/// Largest metadata that are read or changed: some ten million captures.
+pub(crate) const MOST_META: Bytes = Bytes::gib(1);
+
 /// Bytes moved at once; a multiple of every alignment that disks require.
 pub(crate) const PIECE: Bytes = Bytes::mib(1);
 

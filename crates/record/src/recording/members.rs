@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::account::{Account, account};
-use super::blocking::BlockingStore;
+use super::blocking::{BlockingStore, MOST_META};
 use super::{Block, Files, Hole, MOST_BLOCK, Member, Recording, RecordingError};
 use crate::clock::ClockRecord;
 use crate::journal::{Journal, Record, RecordingId};
@@ -13,9 +13,6 @@ use crate::store::{Open, Store};
 use crate::timeline::Timeline;
 use hairspring_ring::OnOverrun;
 use hairspring_ring::units::{Bytes, Frames};
-
-/// Largest metadata that are read: some ten million captures.
-const MOST_META: Bytes = Bytes::gib(1);
 
 /// Largest journal that is read: 64 million records, half a petabyte in blocks of 8 MiB.
 const MOST_JOURNAL: Bytes = Bytes::gib(4);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::collection_of;
 use crate::journal::RecordingId;
-use crate::recording::blocking::BlockingStore;
+use crate::recording::blocking::{BlockingStore, MOST_META};
 use crate::recording::{Files, RecordingError};
 use crate::sigmf::EXTENSION_VERSION;
 use crate::store::Store;
@@ -23,9 +23,6 @@ pub const MOST_STREAMS: usize = 10_000;
 
 /// Largest collection that is read.
 pub(super) const MOST_COLLECTION: Bytes = Bytes::mib(64);
-
-/// Largest metadata whose sum is computed.
-pub(super) const MOST_META: Bytes = Bytes::gib(1);
 
 /// A closed segment in one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]

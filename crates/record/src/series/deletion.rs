@@ -17,16 +17,13 @@ use std::path::Path;
 
 use crate::compress::data_files;
 use crate::journal::{Journal, RECORD_BYTES, Record, RecordingId};
-use crate::recording::blocking::BlockingStore;
+use crate::recording::blocking::{BlockingStore, MOST_META};
 use crate::recording::{Files, RecordingError};
 use crate::sigmf;
-use crate::store::{FileId, Open, Store, StoreError};
-use hairspring_ring::units::Bytes;
+use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
 
 /// Bytes that are cut off a data file at once.
 const PIECE: u64 = 1 << 30;
-/// Largest metadata of a segment that are read.
-const MOST_META: Bytes = Bytes::gib(1);
 
 /// Whose files lie at a base path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,15 +111,15 @@ pub(super) fn remove(store: &mut dyn Store, base: &Path) -> Result<(), StoreErro
                     found = true;
                     let cut = cut(store, data);
                     store.close(data);
-                    cut.and_then(|()| gone(store, &path))?;
+                    cut.and_then(|()| remove_if_there(store, &path))?;
                 }
                 Err(error) if error.errno.0 == libc::ENOENT => {}
                 Err(error) => return Err(error),
             }
         }
     }
-    gone(store, &files.journal)?;
-    gone(store, &files.meta)?;
+    remove_if_there(store, &files.journal)?;
+    remove_if_there(store, &files.meta)?;
     store.sync_folder(hairspring_file::folder_of(base))
 }
 
@@ -134,14 +131,6 @@ fn cut(store: &mut dyn Store, data: FileId) -> Result<(), StoreError> {
         store.truncate(data, length)?;
     }
     Ok(())
-}
-
-/// Removes a file that somebody else may have removed.
-fn gone(store: &mut dyn Store, path: &Path) -> Result<(), StoreError> {
-    match store.remove(path) {
-        Err(error) if error.errno.0 != libc::ENOENT => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

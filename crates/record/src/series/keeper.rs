@@ -12,14 +12,14 @@ use std::path::PathBuf;
 use hairspring_machine::Nanos;
 use hairspring_ring::units::{Bytes, Frames};
 
-use super::collection::{self, CollectionEntry, MOST_META, MOST_STREAMS};
+use super::collection::{self, CollectionEntry, MOST_STREAMS};
 use super::deletion::{self, Owner};
 use super::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
 use super::retention::{Candidate, Due, Retention, RoomLeft};
 use super::{collection_of, index_of, pin_of, segment_base};
 use crate::journal::RecordingId;
 use crate::ledger::RecordingVerdict;
-use crate::recording::blocking::BlockingStore;
+use crate::recording::blocking::{BlockingStore, MOST_META};
 use crate::recording::{Files, RecordingError};
 use crate::store::{Open, Store};
 use crate::verify::sha512;

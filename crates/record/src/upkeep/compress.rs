@@ -23,12 +23,12 @@ use std::path::{Path, PathBuf};
 use hairspring_ring::units::Bytes;
 
 use super::verify::{ReadProgress, VerifyOptions, verify};
-use crate::recording::blocking::{BlockingStore, PIECE};
+use crate::recording::blocking::{BlockingStore, MOST_META, PIECE};
 use crate::recording::{Files, Recording, RecordingError};
 use crate::sigmf::restated;
 use crate::store::compressed::compressed_path;
 use crate::store::frames::{FRAME_BYTES, FrameWriter};
-use crate::store::{FileId, Open, Store, StoreError};
+use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
 
 /// zstd's usual level.
 pub const USUAL_LEVEL: i32 = 3;
@@ -38,9 +38,6 @@ const PART_ENDING: &str = ".part";
 
 /// Why a recording without an end is refused.
 const OPEN: &str = "the recording is still being written, or was cut off: `recover` mends it";
-
-/// Largest metadata that are changed.
-const MOST_META: Bytes = Bytes::gib(1);
 
 /// What [`compress`] or [`restore`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,10 +233,7 @@ impl<'a> Steps<'a> {
     fn clear(&mut self, data: &Path) -> Result<(), RecordingError> {
         let part = part_of(data);
         for left in [compressed_path(&part), part] {
-            match self.disk.store.remove(&left) {
-                Err(error) if error.errno.0 != libc::ENOENT => return Err(error.into()),
-                _ => {}
-            }
+            remove_if_there(self.disk.store, &left)?;
         }
         Ok(())
     }

@@ -235,7 +235,7 @@ fn a_ring_that_cannot_be_is_refused_with_the_reason() {
     assert_eq!(refused(plain, 1), Err("a ring needs a mirrored memory".to_owned()));
 }
 
-/// Whoever looks on judges a copy by where the producer may be writing: too low, and a torn copy is believed; too high, and none is.
+/// A reader of the tap judges a copy by where the producer may be writing. If that is too low, it believes a torn copy; if too high, it believes none.
 #[test]
 fn the_frontier_is_the_end_of_what_is_reserved() {
     let (mut producer, _consumer) = small(OnOverrun::Stop);

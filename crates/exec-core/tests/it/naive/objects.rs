@@ -1,4 +1,4 @@
-//! Making and deleting the objects that tasks share. Who waits for one that is deleted goes on without it.
+//! Making and deleting the objects that tasks share. Tasks that wait for an object go on when it is deleted.
 
 use hairspring_exec_core::{Call, CallStatus, Reply, Waiting};
 

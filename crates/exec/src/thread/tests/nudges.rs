@@ -19,12 +19,7 @@ fn comes(mut so: impl FnMut() -> bool) -> bool {
 fn a_nudge_whose_owner_was_preempted_is_issued_by_the_next_who_leaves() {
     let threads = up();
     let (woken, other) = (Count::default(), Count::default());
-    let ran = woken.clone();
-    let high = start(&threads, "high", 10, move |ctx| {
-        while ctx.wait(Limit::Forever).is_ok() {
-            ran.add();
-        }
-    });
+    let high = start_counting(&threads, &woken);
     let ran = other.clone();
     let low = make(&threads, "other", 30, move |_| {
         ran.add();
@@ -100,12 +95,7 @@ fn the_most_urgent_is_nudged_first_and_none_is_forgotten() {
 fn one_who_only_looks_issues_no_nudge_of_others() {
     let threads = up();
     let woken = Count::default();
-    let ran = woken.clone();
-    let high = start(&threads, "high", 10, move |ctx| {
-        while ctx.wait(Limit::Forever).is_ok() {
-            ran.add();
-        }
-    });
+    let high = start_counting(&threads, &woken);
     // Something that could still happen keeps the run alive.
     threads.shared.lock.hold().attached = 1;
     std::thread::scope(|scope| {
