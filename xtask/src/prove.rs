@@ -168,7 +168,7 @@ const FUZZING: &[Proof] = &[Proof {
     name: FUZZ,
     claim: "No input of a hundred million makes a parser of foreign files, packets or answers panic, hang or contradict itself: cards, devices \
             and triggers, channels, stations and requests to them, pages of stations, taps, datagrams, sound cards, browsers, metadata, journals with \
-            the recovery that rests on them, indexes of series, topologies, sheets and their archive.",
+            the recovery that rests on them, compressed samples, indexes of series, topologies, sheets and their archive.",
     command: &["fuzz", "--inputs", "100000000"],
     limit_s: 4 * 3600,
 }];

@@ -8,6 +8,7 @@ mod archive;
 mod card;
 mod channels;
 mod command;
+mod compressed;
 mod datagrams;
 mod description;
 mod http;
@@ -30,6 +31,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("card", card::check),
     ("channels", channels::check),
     ("command", command::check),
+    ("compressed", compressed::check),
     ("datagrams", datagrams::check),
     ("description", description::check),
     ("http", http::check),

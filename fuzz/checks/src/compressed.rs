@@ -1,0 +1,39 @@
+//! Compressed data: any bytes stand in place of the compressed file of a closed recording. It is opened, verified and restored. What can be restored
+//! is afterwards as sound as it was compressed.
+
+use std::path::Path;
+
+use hairspring_record::compress::restore;
+use hairspring_record::recording::testing::Spec;
+use hairspring_record::recording::{Files, Recording};
+use hairspring_record::store::compressed::{CompressedReads, compressed_path};
+use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
+use hairspring_record::verify::{VerifyOptions, verify};
+
+/// The recording with these bytes as its compressed data: two blocks and a half, so that inputs are short.
+fn image(bytes: &[u8], data: &Path) -> Image {
+    let whole = Spec { block: 1024, stored: 2560, ..Spec::plain() }.make();
+    let mut image = Image::default();
+    for path in whole.paths().filter(|path| *path != data) {
+        image.put(path, &whole.read(path).unwrap_or_default());
+    }
+    image.put(compressed_path(data), bytes);
+    image
+}
+
+pub(crate) fn check(bytes: &[u8]) {
+    let base = Spec::base(0);
+    let script = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };
+    let disk = ScriptedDisk::with(script, image(bytes, &Files::of(&base).data));
+    let mut store = CompressedReads::above(disk.store(4));
+    let paths = [base];
+    let Ok(recording) = Recording::open_in(&mut store, &paths) else { return };
+    let before = verify(&mut store, &recording, VerifyOptions::default(), &mut |_| ());
+    if restore(&mut store, &recording, &mut |_| {}).is_err() {
+        return;
+    }
+    let before = before.expect("what is restored was read before");
+    let recording = Recording::open_in(&mut store, &paths).expect("what was restored is opened");
+    let after = verify(&mut store, &recording, VerifyOptions::default(), &mut |_| ()).expect("and read");
+    assert_eq!((after.damaged, after.missing, &after.faults), (before.damaged, before.missing, &before.faults));
+}
