@@ -4,16 +4,13 @@
 //! that takes 20 ms for an answer; the third time it is silent, and the shutter is closed on time all the same.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
-#[path = "instrument_simulator/simulator.rs"]
-mod simulator;
-
 use std::net::TcpListener;
 use std::time::Duration;
 
 use hairspring_device::instrument::Address;
+use hairspring_device::instrument::simulator::Simulator;
 use hairspring_device::{AccessTimes, Device, Exposure, Instrument, Lines, Protocol, VirtualBoard};
 use hairspring_time::{Host, LongDelay, Nanos, Timebase};
-use simulator::Simulator;
 
 /// What is kept free for the end of the exposure if the instrument does not answer.
 const SPARE: Nanos = Nanos::from_millis(5);

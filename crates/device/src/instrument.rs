@@ -21,6 +21,7 @@
 
 pub mod address;
 mod link;
+pub mod simulator;
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::atomic::AtomicBool;

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use hairspring_device::exposure::ExposureEnd;
 use hairspring_device::instrument::Address;
+use hairspring_device::instrument::simulator::Simulator;
 use hairspring_device::{
     AccessTimes, Device, DeviceError, Exposure, ExposureReport, Instrument, Lines, Protocol, VirtualBoard,
 };
@@ -22,7 +23,6 @@ use hairspring_time::{Cause, GAP_LEAST, LongDelay, Policy, RealTime, Timebase};
 use serde_json::{Map, Value, json};
 
 use super::placement::take;
-use super::simulator::Simulator;
 use super::{Verdict, order_statistics};
 
 /// An exposure is good when its length differs from the requested one by at most this.

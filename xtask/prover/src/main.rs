@@ -19,6 +19,7 @@ mod crashes;
 mod cross_check;
 mod distribution;
 mod executive;
+mod executive_mutants;
 mod exposures;
 mod fingerprint;
 mod formats;
@@ -38,8 +39,6 @@ mod rows;
 mod run_settings;
 mod sentinel;
 mod series;
-#[path = "../../../crates/device/examples/instrument_simulator/simulator.rs"]
-mod simulator;
 mod steps;
 mod undo;
 mod variance;
@@ -364,7 +363,7 @@ fn main() -> ExitCode {
             &["-p", "hairspring-exec-core", "--test", "it", "--", "--nocapture"],
             &[("HAIRSPRING_PROOF", &times)],
         ),
-        Proof::ExecutiveMutants => cargo_test::prove(&["-p", "hairspring-exec-core", "--test", "mutants"], &[]),
+        Proof::ExecutiveMutants => executive_mutants::prove(),
         Proof::Preemption { count } => executive::preemption(count),
         Proof::PeriodicTimer { seconds } => executive::periodic_timer(seconds),
         Proof::Inversion => executive::inversion(),

@@ -5,8 +5,9 @@ use std::process::{Command, Output};
 use hairspring_sheet::render::{from_json, to_json};
 use hairspring_sheet::{FactValue, Figure, Method, SheetFact, Unit, Value};
 use tempfile::TempDir;
+use testing::skip;
 
-use crate::{HAIRSPRING, ROW, code, folder, hairspring, is_root, json, may_unshare, names, skip, stderr, stdout};
+use crate::{HAIRSPRING, ROW, code, folder, hairspring, is_root, json, may_unshare, names, stderr, stdout};
 
 const ID: &str = "clocks.read.now.later";
 

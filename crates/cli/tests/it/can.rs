@@ -2,7 +2,9 @@
 
 use std::process::Command;
 
-use crate::{HAIRSPRING, code, folder, json, may_unshare, names, run, skip, stderr, stdout};
+use testing::skip;
+
+use crate::{HAIRSPRING, code, folder, json, may_unshare, names, run, stderr, stdout};
 
 const SHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest/sheet.json");
 

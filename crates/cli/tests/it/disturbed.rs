@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use hairspring_machine::{Cpu, CpuSet, Host, Machine, Policy};
 use serde_json::Value;
+use testing::skip;
 
-use crate::{json, skip, succeed};
+use crate::{json, succeed};
 
 /// The competitor runs for so long in each [`PERIOD`], and in all for no longer than [`BOUND`].
 const BURST: Duration = Duration::from_millis(2);

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use hairspring_device::instrument::simulator::{Manner, Simulator};
 use serde_json::Value;
 
-use crate::simulator::{Manner, Simulator};
 use crate::{code, folder, hairspring, json, stderr, stdout};
 
 /// A simulator at a socket of its own, as long as the tests run; as `--instrument` takes it.

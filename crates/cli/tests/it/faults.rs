@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use testing::skip;
 
-use crate::{code, folder, hairspring, is_root, items, json, skip, stderr, stdout, works};
+use crate::{code, folder, hairspring, is_root, items, json, stderr, stdout, works};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -67,7 +68,7 @@ fn a_disk_that_the_kernel_slows_down_makes_gaps_and_every_byte_is_accounted_for(
     // A card of 40 MB/s, a disk of 4: whatever else this machine does, that cannot go well.
     let slow = match Slow::new(folder.path(), 4_000_000) {
         Ok(slow) => slow,
-        Err(why) => return skip(TEST, &format!("no control group for block devices: {why}")),
+        Err(why) => return skip(TEST, format!("no control group for block devices: {why}")),
     };
     let script = "echo $$ > \"$1\"/cgroup.procs && shift && exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::{code, folder, items, json, names, run, skip, stderr, stdout, succeed, works};
+use testing::skip;
+
+use crate::{code, folder, items, json, names, run, stderr, stdout, succeed, works};
 
 #[test]
 fn every_probe_says_what_it_measures_its_unit_and_its_method() {

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use testing::skip;
 
-use crate::{HAIRSPRING, ROW, code, folder, is_root, items, json, row, rows, run, skip, stderr, works};
+use crate::{HAIRSPRING, ROW, code, folder, is_root, items, json, row, rows, run, stderr, works};
 
 /// The user nobody.
 const NOBODY: u32 = 65_534;

@@ -7,8 +7,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use testing::skip;
 
-use crate::{code, folder, hairspring, json, skip, stderr, stdout, works};
+use crate::{code, folder, hairspring, json, stderr, stdout, works};
 
 /// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -28,15 +28,12 @@ mod redacted;
 mod refused;
 mod serve;
 mod sheet;
-#[path = "../../../device/examples/instrument_simulator/simulator.rs"]
-mod simulator;
 mod soak;
 mod top;
 mod trace;
 mod tune;
 mod watch;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -51,12 +48,6 @@ const ROW: &str = "clocks.read.now";
 
 /// A whole quick sheet of this machine as JSON, taken once for all tests.
 static WHOLE: LazyLock<String> = LazyLock::new(|| succeed(&["sheet", "--quick", "--format", "json"]));
-
-/// Says that a test cannot run here, in the form that `cargo xtask test` counts.
-fn skip(test: &str, reason: &str) {
-    // Not through `eprintln!`, which the test harness captures.
-    let _ = writeln!(std::io::stderr(), "test-skip: {test}: {reason}");
-}
 
 fn hairspring(arguments: &[&str]) -> Command {
     let mut command = Command::new(HAIRSPRING);

@@ -3,7 +3,9 @@
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::Command;
 
-use crate::{HAIRSPRING, ROW, code, folder, is_root, json, json_file, may_unshare, names, run, skip, stderr, works};
+use testing::skip;
+
+use crate::{HAIRSPRING, ROW, code, folder, is_root, json, json_file, may_unshare, names, run, stderr, works};
 
 #[track_caller]
 fn write_to(file: &std::path::Path) {

@@ -2,8 +2,9 @@
 
 use hairspring_machine::{Host, Machine, Policy};
 use serde_json::Value;
+use testing::skip;
 
-use crate::{code, hairspring, json, row, skip, stderr, stdout};
+use crate::{code, hairspring, json, row, stderr, stdout};
 
 /// The median of a row that has a figure.
 fn median(sheet: &Value, id: &str) -> f64 {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{code, folder, hairspring, is_root, items, json, may_unshare, names, skip, stderr, stdout, works};
+use crate::{code, folder, hairspring, is_root, items, json, may_unshare, names, stderr, stdout, works};
 
 /// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -561,7 +561,7 @@ fn may_mount(test: &str) -> bool {
         && may_unshare()
         && works(Command::new("unshare").args(["--mount", "sh", "-c", "mount -t tmpfs none /mnt"]));
     if !may {
-        skip(test, "only root, in a name space of its own, can mount a small disk");
+        testing::skip(test, "only root, in a name space of its own, can mount a small disk");
     }
     may
 }

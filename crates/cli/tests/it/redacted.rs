@@ -6,7 +6,9 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::{HAIRSPRING, ROW, code, folder, is_root, items, json, may_unshare, run, skip, stderr};
+use testing::skip;
+
+use crate::{HAIRSPRING, ROW, code, folder, is_root, items, json, may_unshare, run, stderr};
 
 /// What is private, by a word that occurs nowhere else.
 const PRIVATE: [&str; 6] = ["zzhost", "zzoption", "zzprocess", "zzhome", "zzplace", "zzargument"];

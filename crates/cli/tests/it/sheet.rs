@@ -180,7 +180,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 #[test]
 fn a_standard_output_that_is_full_is_a_failure_that_is_told() {
     let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
-        return crate::skip("a_standard_output_that_is_full_is_a_failure_that_is_told", "there is no /dev/full");
+        return testing::skip("a_standard_output_that_is_full_is_a_failure_that_is_told", "there is no /dev/full");
     };
     for arguments in [vec!["sheet", "--quick", "--only", ROW], vec!["probes"], vec!["schema"], vec!["delay", "1us"]] {
         let output = hairspring(&arguments).stdout(full.try_clone().expect("a copy")).output().expect("it starts");

@@ -6,7 +6,9 @@ use std::process::{Child, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{HAIRSPRING, code, hairspring, items, json, run, skip, stderr, stdout, succeed};
+use testing::skip;
+
+use crate::{HAIRSPRING, code, hairspring, items, json, run, stderr, stdout, succeed};
 
 /// What a program sees of its settings: CPUs, slack, policy and nice value of a shell's child.
 const SHOW: &str = "grep Cpus_allowed_list /proc/self/status; cat /proc/self/timerslack_ns; chrt -p $$; nice";

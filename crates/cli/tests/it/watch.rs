@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
+use testing::skip;
 
-use crate::{HAIRSPRING, code, folder, hairspring, is_root, json, json_file, run, skip, stderr, stdout, works};
+use crate::{HAIRSPRING, code, folder, hairspring, is_root, json, json_file, run, stderr, stdout, works};
 
 /// Whether programs can be watched here.
 fn may_watch(test: &str) -> bool {
@@ -18,7 +19,7 @@ fn may_watch(test: &str) -> bool {
     }
     let output = run(&["watch", "--quiet", "--", "true"]);
     if code(&output) == 125 {
-        skip(test, &stderr(&output));
+        skip(test, stderr(&output));
         return false;
     }
     true

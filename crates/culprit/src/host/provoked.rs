@@ -14,8 +14,9 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hairspring_machine::{Cpu, CpuSet, Host, Instant, Machine, Nanos, Policy};
+use testing::skip;
 
-use super::tests::{now, skip};
+use super::tests::now;
 use super::{Tracer, TracerSettings, own_thread};
 use crate::{CpuHistory, Culprit, LostTime, Tally, Terms, Wanted, blame};
 
@@ -67,7 +68,7 @@ impl Watched {
                 Some(Self { tracer, _alone: alone })
             }
             Err(why) => {
-                skip(test, &why);
+                skip(test, why);
                 None
             }
         }
@@ -254,7 +255,7 @@ where
 {
     let provoked = explained(history, certain(provocations, gaps));
     if provoked.len() < provocations.len() / 4 {
-        return skip(test, &busy(provoked.len(), provocations.len()));
+        return skip(test, busy(provoked.len(), provocations.len()));
     }
     judge(test, history, &terms(gaps, history), &provoked, provocations.len(), right);
 }

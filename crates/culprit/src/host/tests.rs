@@ -1,16 +1,12 @@
 //! The records of the machine on which the tests run.
 
-use std::io::Write as _;
 use std::time::Duration;
 
 use hairspring_machine::{Cpu, Host, Instant, Machine, Nanos};
+use testing::skip;
 
 use super::{Tracer, TracerSettings, Untraced, own_thread};
 use crate::{CpuHistory, KernelEvent, LostTime, Terms, Wanted, blame};
-
-pub(super) fn skip(test: &str, reason: &str) {
-    let _ = writeln!(std::io::stderr(), "test-skip: {test}: {reason}");
-}
 
 pub(super) fn now() -> Instant {
     Host.monotonic()
@@ -25,7 +21,7 @@ fn tracer(test: &str) -> Option<(Tracer, u32)> {
     match Tracer::open(&TracerSettings::of_cpus([Cpu(u32::try_from(cpu).expect("a small number"))])) {
         Ok(tracer) => Some((tracer, own_thread())),
         Err(Untraced { reason, remedy: Some(_) }) => {
-            skip(test, &reason);
+            skip(test, reason);
             None
         }
         Err(untraced) => panic!("{untraced}"),
@@ -64,7 +60,7 @@ fn an_own_sleep_is_blamed_on_the_own_call_and_records_come_in_order() {
     if chief.is_named() {
         assert_eq!(chief.to_string(), "the thread's own system call", "{blame:?}");
     } else {
-        skip("an_own_sleep_is_blamed_on_the_own_call_and_records_come_in_order", &chief.to_string());
+        skip("an_own_sleep_is_blamed_on_the_own_call_and_records_come_in_order", chief);
     }
 }
 

@@ -1,13 +1,13 @@
 //! Objects that live long follow their time base when it is refined.
 
 use hairspring_device::instrument::Instrument;
+use hairspring_device::instrument::simulator::{NAME, Simulator};
 use hairspring_device::{AccessTimes, Device, Lines, Protocol, VirtualBoard};
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Machine, Nanos, Sim};
 use hairspring_time::{Host, Timebase};
 
 use crate::instrument::{PATIENT, at_a_socket};
-use crate::simulator::{NAME, Simulator};
 use crate::timebase;
 
 /// The counter runs twice as fast from some moment on. Until the board adopts a successor it takes half of its time for an access.

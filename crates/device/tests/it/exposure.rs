@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_device::exposure::{ExposureEnd, ExposureError};
 use hairspring_device::instrument::Instrument;
+use hairspring_device::instrument::simulator::{Manner, Simulator};
 use hairspring_device::{Device, DeviceError, Exposure, ExposureReport, Lines, Protocol, Pulse};
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Cpu, Nanos, Sim};
 use hairspring_time::{GAP_LEAST, LongDelay, Timebase};
 
 use crate::instrument::{PATIENT, at_a_socket};
-use crate::simulator::{Manner, Simulator};
 use crate::{board, timebase};
 
 /// The shutter's line in these tests, and another that is not to be touched.

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use hairspring_device::{Device, Guarded, Lines, LockFile, Lockable, Protocol, Scope, VirtualBoard};
 use hairspring_machine::{Host, Nanos};
 use hairspring_time::Timebase;
+use testing::process::Other;
+use testing::skip;
 
-use crate::process::Other;
-use crate::{board, skip, timebase};
+use crate::{board, timebase};
 
 fn truncate(path: &Path) {
     File::options().write(true).open(path).and_then(|file| file.set_len(0)).expect("truncated");
@@ -113,7 +114,7 @@ fn a_lock_of_another_pid_namespace_is_refused() {
     match allowed {
         Ok(output) if output.status.success() => {}
         Ok(output) => return skip(TEST, String::from_utf8_lossy(&output.stderr).trim()),
-        Err(error) => return skip(TEST, &format!("unshare: {error}")),
+        Err(error) => return skip(TEST, format!("unshare: {error}")),
     }
     for protocol in Protocol::ALL {
         let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());

@@ -1,14 +1,14 @@
-//! Instruments at a socket and at a serial line, played by the simulator of the examples.
+//! Instruments at a socket and at a serial line, played by the simulator.
 
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::PathBuf;
 
+use hairspring_device::instrument::simulator::{Manner, NAME, Simulator};
 use hairspring_device::instrument::{ANSWER_MOST, Address, Instrument};
 use hairspring_machine::Nanos;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::simulator::{Manner, NAME, Simulator};
 use crate::timebase;
 
 /// Enough for anything that comes at all.

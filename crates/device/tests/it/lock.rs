@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use hairspring_device::{Device, DeviceError, Guarded, Lines, Lockable, Protocol, VirtualBoard};
 use hairspring_machine::{Host, Machine, Policy};
+use testing::process::Other;
+use testing::skip;
 
-use crate::process::Other;
-use crate::{board, skip, timebase};
+use crate::{board, timebase};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -172,7 +173,7 @@ fn the_owner_runs_at_the_priority_of_the_most_urgent_waiter_only_where_it_inheri
             refused
         });
         if let Some(refused) = refused {
-            return skip(TEST, &format!("{}: {}", refused.attempted, refused.said));
+            return skip(TEST, format!("{}: {}", refused.attempted, refused.said));
         }
     }
 }

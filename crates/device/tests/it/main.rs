@@ -5,23 +5,13 @@ mod exposure;
 mod gone;
 mod instrument;
 mod lock;
-mod process;
 mod pulse;
-#[path = "../../examples/instrument_simulator/simulator.rs"]
-mod simulator;
 mod stopped;
 
-use std::io::Write;
 use std::path::Path;
 
 use hairspring_device::{AccessTimes, Device as _, Lines, Protocol, VirtualBoard};
 use hairspring_time::{Host, Timebase};
-
-/// Says that a test cannot run here, in the form that `cargo xtask test` counts.
-fn skip(test: &str, reason: &str) {
-    // Not through `eprintln!`, which the test harness captures.
-    let _ = writeln!(std::io::stderr(), "test-skip: {test}: {reason}");
-}
 
 fn timebase() -> Timebase<Host> {
     Timebase::calibrate(Host).expect("a time base")
@@ -33,8 +23,15 @@ fn board<'t>(folder: &Path, protocol: Protocol, timebase: &'t Timebase<Host>) ->
     opened.expect("a board")
 }
 
+/// To the test harness this is a test like the others; it does something only in a child.
+#[test]
+fn a_job() {
+    testing::process::do_job(do_job);
+}
+
 /// What a child process does, by the name of its job.
-fn do_job(name: &str, folder: &Path, protocol: Protocol, ready: &dyn Fn()) {
+fn do_job(name: &str, folder: &Path, protocol: &str, ready: &dyn Fn()) {
+    let protocol = protocol.parse().expect("a protocol");
     let timebase = timebase();
     let mut board = board(folder, protocol, &timebase);
     match name {

@@ -9,8 +9,9 @@ use hairspring_device::{
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Sim};
 use hairspring_time::{LongDelay, Timebase};
+use testing::skip;
 
-use crate::{board, skip, timebase};
+use crate::{board, timebase};
 
 #[test]
 fn no_pulse_is_shorter_than_asked() {

@@ -2,11 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_device::{Lines, Pulse, VirtualBoard};
+use hairspring_device::{Lines, Protocol, Pulse, VirtualBoard};
 use hairspring_machine::{Host, Nanos};
 use hairspring_time::{LongDelay, Timebase};
-
-use crate::process::{stop_now_and_then, until_told};
+use testing::process::{stop_now_and_then, until_told};
 
 /// What a stop of that length is seen as at least: a signal may take its time.
 const SEEN: Nanos = Nanos::from_millis(30);
@@ -14,7 +13,7 @@ const SEEN: Nanos = Nanos::from_millis(30);
 #[test]
 fn a_pulse_that_was_stopped_is_no_shorter_and_says_that_it_was_disturbed() {
     let folder = tempfile::tempdir().expect("a folder");
-    stop_now_and_then("pulses", folder.path());
+    stop_now_and_then("pulses", folder.path(), Protocol::Inherit);
 }
 
 /// The process of the test above.

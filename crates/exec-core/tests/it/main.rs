@@ -12,7 +12,6 @@ mod explore;
 mod fast_paths;
 mod joins;
 mod mail;
-mod mutants;
 mod naive;
 mod pools;
 mod refinement;

@@ -9,7 +9,6 @@ mod runaway;
 mod tasks;
 mod timers;
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,8 +48,7 @@ fn both(check: impl Fn(Threads)) {
 /// Whether strict priority can be had; says so if not.
 fn strict(threads: &Threads, test: &str) -> bool {
     if let Some(refused) = threads.shared.refused.first() {
-        // Not through `eprintln!`, which the test harness captures.
-        let _ = writeln!(std::io::stderr(), "test-skip: {test}: {refused}");
+        testing::skip(test, refused);
         return false;
     }
     true

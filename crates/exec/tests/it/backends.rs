@@ -1,7 +1,6 @@
 //! What the tests are made of: the list of back-ends, a program that notes what it does, and one check for all of them.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use hairspring_exec::{
@@ -48,9 +47,7 @@ pub(crate) fn sim_and_fiber() -> [Backend; 2] {
 
 /// Says that the test (or a part of it) cannot run here, in the form that `cargo xtask test` counts.
 pub(crate) fn skip(reason: &str) {
-    let thread = std::thread::current();
-    // Not through `eprintln!`, which the test harness captures.
-    let _ = writeln!(std::io::stderr(), "test-skip: {}: {reason}", thread.name().unwrap_or("a test"));
+    testing::skip(std::thread::current().name().unwrap_or("a test"), reason);
 }
 
 /// How many cases a test with random ones tries: few in the ordinary tests, many in the proofs.

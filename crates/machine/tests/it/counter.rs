@@ -18,14 +18,14 @@ fn the_evidence_agrees_with_the_flags_of_the_cpu() {
     let Some(flags) = read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         text.lines().find(|line| line.starts_with("flags")).map(|line| format!("{line} ").replace('\t', " "))
     }) else {
-        return super::skip(
+        return testing::skip(
             "counter::the_evidence_agrees_with_the_flags_of_the_cpu",
             "/proc/cpuinfo lists no x86 flags",
         );
     };
     let has = |flag: &str| flags.contains(&format!(" {flag} "));
     if evidence.name != "tsc" {
-        return super::skip(
+        return testing::skip(
             "counter::the_evidence_agrees_with_the_flags_of_the_cpu",
             "the flags are of the host of an emulator",
         );
@@ -54,7 +54,7 @@ fn a_readable_counter_has_a_cost_that_is_plausible() {
 fn the_published_rates_are_near_the_rate_that_is_measured() {
     let rates = Host.published_rates();
     if rates.is_empty() {
-        return super::skip(
+        return testing::skip(
             "counter::the_published_rates_are_near_the_rate_that_is_measured",
             "neither CPUID nor the kernel's log states a rate",
         );

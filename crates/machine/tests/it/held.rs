@@ -8,8 +8,9 @@ use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Cpu, CpuSet, Held, Host, Machine, Nanos, Policy, Setting, Sim, Wish};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use testing::skip;
 
-use super::{on_own_thread, skip};
+use super::on_own_thread;
 
 /// How many programs an ordinary run tries on each machine; `HAIRSPRING_PROOF` says how many times as many.
 const PROGRAMS: u32 = 200;
@@ -312,7 +313,7 @@ fn whatever_is_held_and_released_in_any_order_the_most_recent_wish_is_in_force_o
     if let Some(refused) = refused.take() {
         skip(
             "held::whatever_is_held_and_released_in_any_order_the_most_recent_wish_is_in_force_on_this_machine",
-            &refused,
+            refused,
         );
     }
 }
@@ -344,7 +345,7 @@ fn a_thread_whose_children_do_not_inherit_its_policy_keeps_that() {
             })
         };
         if let Err(refused) = chrt(&["--reset-on-fork", "--rr", "--pid", "7"]) {
-            return skip(test, &refused);
+            return skip(test, refused);
         }
         let before = chrt(&["--pid"]).expect("it could be set");
         assert!(before.contains("SCHED_RESET_ON_FORK"), "{before}");

@@ -1,6 +1,6 @@
 //! The promises of the machine seam, for `Host` and for `Sim`, in one binary.
 //!
-//! What cannot be tried on this machine calls [`skip`] and returns; `cargo xtask test` counts it as skipped. Whatever
+//! What cannot be tried on this machine calls `testing::skip` and returns; `cargo xtask test` counts it as skipped. Whatever
 //! changes a thread's settings runs on a thread of its own.
 
 mod counter;
@@ -12,16 +12,9 @@ mod sim;
 mod sim_exact;
 mod values;
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use hairspring_machine::{Cpu, CpuSet, Host, Machine};
-
-/// Says that a test cannot run here, in the form that `cargo xtask test` counts.
-fn skip(test: &str, reason: &str) {
-    // Not through `eprintln!`, which the test harness captures.
-    let _ = std::io::stderr().write_all(format!("test-skip: {test}: {reason}\n").as_bytes());
-}
 
 /// Runs a test on a thread of its own, whose settings end with it.
 fn on_own_thread(test: impl FnOnce() + Send) {

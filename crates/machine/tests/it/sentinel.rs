@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use hairspring_machine::{CpuSet, Host, Machine, Nanos};
+use testing::skip;
 
-use super::{on_own_thread, skip, with_competitor};
+use super::{on_own_thread, with_competitor};
 
 /// Sets the sentinel, lets something happen, and tells whether it stands.
 fn stands_after(event: impl FnOnce()) -> bool {

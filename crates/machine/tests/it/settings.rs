@@ -1,9 +1,10 @@
 //! What `Host` promises of policy, affinity, timer slack and locked memory: granted, restored, or refused with a remedy.
 
 use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Policy, Refused};
+use testing::skip;
 
 use super::held::{alone_with_the_memory, is_locked};
-use super::{on_own_thread, skip};
+use super::on_own_thread;
 
 #[track_caller]
 fn check_refusal(result: Result<(), Refused>, attempted: &str) {
@@ -31,10 +32,7 @@ fn a_policy_that_was_set_is_read_back_and_can_be_given_back() {
     on_own_thread(|| {
         for policy in [Policy::Fifo(1), Policy::Fifo(50), Policy::RoundRobin(7), Policy::Other] {
             if let Err(refused) = check_policy(policy) {
-                return skip(
-                    "settings::a_policy_that_was_set_is_read_back_and_can_be_given_back",
-                    &refused.to_string(),
-                );
+                return skip("settings::a_policy_that_was_set_is_read_back_and_can_be_given_back", refused);
             }
         }
     });
@@ -116,7 +114,7 @@ fn memory_stays_locked_until_the_last_who_asked_for_it_unlocks() {
     let _alone = alone_with_the_memory();
     for _ in 0..2 {
         if let Err(refused) = Host.lock_memory() {
-            return skip("settings::memory_stays_locked_until_the_last_who_asked_for_it_unlocks", &refused.to_string());
+            return skip("settings::memory_stays_locked_until_the_last_who_asked_for_it_unlocks", refused);
         }
     }
     Host.unlock_memory();

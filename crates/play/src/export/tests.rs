@@ -154,8 +154,7 @@ fn other_programs_read_recordings_and_views() {
     let python = match python("sigmf, numpy, h5py") {
         Ok(python) => python,
         Err(reason) => {
-            // Past the capture of the test program, to be counted.
-            let _ = writeln!(std::io::stderr(), "test-skip: other_programs_read_recordings_and_views: {reason}");
+            testing::skip("other_programs_read_recordings_and_views", reason);
             return;
         }
     };
@@ -215,10 +214,7 @@ fn other_programs_read_recordings_and_views() {
 /// Reads exports with zarr, soundfile and flac. The script computes what must be in them from the pattern and the gaps.
 #[test]
 fn other_programs_read_arrays() {
-    let skip = |reason: String| {
-        // Past the capture of the test program, to be counted.
-        let _ = writeln!(std::io::stderr(), "test-skip: other_programs_read_arrays: {reason}");
-    };
+    let skip = |reason: String| testing::skip("other_programs_read_arrays", reason);
     let python = match python("numpy, soundfile, zarr") {
         Ok(python) => python,
         Err(reason) => return skip(reason),

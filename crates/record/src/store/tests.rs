@@ -19,6 +19,7 @@ use super::{
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
+use testing::skip;
 
 /// One store with a mirrored memory and a folder.
 struct Bench {
@@ -122,11 +123,6 @@ fn temporary() -> tempfile::TempDir {
     program.parent().map_or_else(tempfile::tempdir, tempfile::tempdir_in).expect("a folder")
 }
 
-fn skip(test: &str, reason: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "test-skip: {test}: {reason}");
-}
-
 /// Runs a promise on all stores, in all ways.
 #[track_caller]
 fn on_all(test: &str, promise: impl Fn(&mut Bench)) {
@@ -135,7 +131,7 @@ fn on_all(test: &str, promise: impl Fn(&mut Bench)) {
         for registered in [false, true] {
             match UringStore::new(8, Ways { direct, registered, uring: true }) {
                 Ok(store) => promise(&mut Bench::new(Box::new(store), temporary())),
-                Err(fallback) => skip(test, &format!("io_uring: {fallback:?}")),
+                Err(fallback) => skip(test, format!("io_uring: {fallback:?}")),
             }
         }
     }

@@ -4,12 +4,11 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use hairspring_device::{DeviceError, Protocol};
+use hairspring_device::DeviceError;
 use hairspring_machine::Host;
 use hairspring_station::{EventSource, Poller, Signal, Sleeper, Stop};
 use hairspring_time::Timebase;
-
-use crate::process::Other;
+use testing::process::Other;
 
 #[track_caller]
 fn is_told<T>(result: Result<T, DeviceError>, of: &str) {
@@ -22,7 +21,7 @@ fn is_told<T>(result: Result<T, DeviceError>, of: &str) {
 #[test]
 fn a_truncated_signal_is_an_error_for_all_its_users_and_ends_none() {
     let folder = tempfile::tempdir().expect("a folder");
-    Other::start("survive", folder.path(), Protocol::Inherit).finish();
+    Other::start("survive", folder.path(), "plain").finish();
 }
 
 /// The process of the test above.

@@ -3,9 +3,6 @@
 mod adopt;
 mod files;
 mod gone;
-#[path = "../../../device/tests/it/process.rs"]
-#[expect(dead_code, reason = "the device crate's tests use more of it")]
-mod process;
 mod property;
 mod publish;
 mod source;
@@ -13,24 +10,22 @@ mod station;
 mod stopped;
 mod unit;
 
-use std::io::Write;
 use std::path::Path;
 
-use hairspring_device::Protocol;
 use hairspring_time::{Host, Timebase};
-
-/// Says that a test cannot run here, in the form that `cargo xtask test` counts.
-fn skip(test: &str, reason: &str) {
-    // Not through `eprintln!`, which the test harness captures.
-    let _ = writeln!(std::io::stderr(), "test-skip: {test}: {reason}");
-}
 
 fn timebase() -> Timebase<Host> {
     Timebase::calibrate(Host).expect("a time base")
 }
 
+/// To the test harness this is a test like the others; it does something only in a child.
+#[test]
+fn a_job() {
+    testing::process::do_job(do_job);
+}
+
 /// What a child process does, by the name of its job.
-fn do_job(name: &str, folder: &Path, _protocol: Protocol, ready: &dyn Fn()) {
+fn do_job(name: &str, folder: &Path, _way: &str, ready: &dyn Fn()) {
     let timebase = timebase();
     ready();
     match name {

@@ -5,11 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hairspring_device::Protocol;
 use hairspring_machine::{Host, Nanos};
 use hairspring_station::publish::{Phase, STATE_FILE, StatePublisher, StateReader, StationState, UnitState, Validity};
-
-use crate::process::Other;
+use testing::process::Other;
 
 /// A state whose parts all say this number.
 fn state(number: u64) -> StationState {
@@ -48,7 +46,7 @@ fn check_whole(state: &StationState) -> u64 {
 #[test]
 fn a_reader_in_another_process_gets_whole_states_until_the_station_is_killed_and_then_the_last_one() {
     let folder = tempfile::tempdir().expect("a folder");
-    let station = Other::start("publish", folder.path(), Protocol::None);
+    let station = Other::start("publish", folder.path(), "plain");
     let begun = Instant::now();
     let mut reader = loop {
         match StateReader::open(folder.path()) {

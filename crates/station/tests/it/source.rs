@@ -13,8 +13,9 @@ use hairspring_station::{
     Activation, Counts, Event, EventSource, Poller, SchedulingUnit, Signal, Sleeper, Stages, Stamped, Stop,
 };
 use hairspring_time::Timebase;
+use testing::skip;
 
-use crate::{skip, timebase};
+use crate::timebase;
 
 /// The next event, which there is.
 #[track_caller]

@@ -6,13 +6,12 @@ use hairspring_machine::{Host, Nanos};
 use hairspring_station::source::PreciseTimer;
 use hairspring_station::{Activation, SchedulingUnit, Stop};
 use hairspring_time::Timebase;
-
-use crate::process::{stop_now_and_then, until_told};
+use testing::process::{stop_now_and_then, until_told};
 
 #[test]
 fn events_of_the_time_in_which_a_process_was_stopped_are_missed_and_counted() {
     let folder = tempfile::tempdir().expect("a folder");
-    stop_now_and_then("events", folder.path());
+    stop_now_and_then("events", folder.path(), "plain");
 }
 
 /// The process of the test above.

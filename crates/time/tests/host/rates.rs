@@ -113,9 +113,7 @@ fn no_delay_is_early_while_the_kernels_rate_steps_by_500_ppm() {
     let rate = match Rate::take() {
         Ok(rate) => rate,
         Err(error) => {
-            // Not through `eprintln!`, which the test harness captures.
-            let reason = format!("change the rate of the kernel's clock: {error}");
-            let _ = std::io::stderr().write_all(format!("test-skip: {NAME}: {reason}\n").as_bytes());
+            testing::skip(NAME, format!("change the rate of the kernel's clock: {error}"));
             return;
         }
     };

@@ -10,8 +10,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use hairspring_machine::CpuSet;
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Cause, Host, LongDelay, Machine, Ordering, Policy, Profile, Sim, Timebase};
+use testing::skip;
 
-use super::{disturb_in, micros, millis, skip};
+use super::{disturb_in, micros, millis};
 
 struct Counting;
 

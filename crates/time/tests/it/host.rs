@@ -2,8 +2,9 @@
 
 use hairspring_machine::CpuSet;
 use hairspring_time::{Host, LongDelay, Machine, Nanos, Timebase};
+use testing::skip;
 
-use super::{micros, millis, skip};
+use super::{micros, millis};
 
 fn calibrated() -> Timebase {
     Timebase::calibrate(Host).expect("this machine has a counter or a clock")

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use hairspring_machine::{CpuSet, ThreadUsage};
 use hairspring_time::{Cause, Cpu, Gaps, Host, Machine, Nanos, Timebase, Watch};
+use testing::skip;
 
-use super::{micros, millis, skip};
+use super::{micros, millis};
 
 /// How long a competitor keeps the CPU busy.
 const SPAN: Duration = Duration::from_millis(300);

@@ -1,7 +1,7 @@
 //! The promises of the time base, its delays and its profiles, on `Sim` and on `Host`, in one binary.
 //!
 //! `Sim` comes first: there true time is known to the picosecond, and every disturbance comes when it is told to. On
-//! `Host` nothing is asserted about how long anything takes. What cannot be tried on this machine calls [`skip`] and
+//! `Host` nothing is asserted about how long anything takes. What cannot be tried on this machine calls `testing::skip` and
 //! returns; `cargo xtask test` counts it as skipped.
 
 mod adopt;
@@ -22,16 +22,8 @@ mod refused;
 mod skew;
 mod watchdog;
 
-use std::io::Write;
-
 use hairspring_machine::sim::{Costs, Disturbance, Script};
 use hairspring_time::{Nanos, Sim, Timebase};
-
-/// Says that a test cannot run here, in the form that `cargo xtask test` counts.
-fn skip(test: &str, reason: &str) {
-    // Not through `eprintln!`, which the test harness captures.
-    let _ = std::io::stderr().write_all(format!("test-skip: {test}: {reason}\n").as_bytes());
-}
 
 fn micros(count: i64) -> Nanos {
     Nanos::from_micros(count)

@@ -3,8 +3,9 @@
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{CpuSet, Machine};
 use hairspring_time::{Cpu, Grant, Host, Nanos, Policy, RealTime, Sim};
+use testing::skip;
 
-use super::{micros, skip};
+use super::micros;
 
 const ALL: RealTime = RealTime {
     policy: Some(Policy::Fifo(40)),

@@ -1,8 +1,7 @@
 //! The skew between two CPUs of this machine: two measurements agree within what they say they can be wrong.
 
 use hairspring_time::{Cpu, Host, Machine, Nanos, Skew, SkewError, Timebase};
-
-use super::skip;
+use testing::skip;
 
 /// Another program of higher priority can keep a CPU from answering; then it is tried again.
 fn measure(timebase: &Timebase, first: Cpu, second: Cpu) -> Option<Skew> {

@@ -35,7 +35,7 @@ fn since_1970() -> i64 {
 fn what_a_connection_brought_before_ctrl_c_is_recorded_and_timed() {
     let folder = folder();
     let Some((mut child, to)) = begin_listening(folder.path(), "tcp-listen", "", &[]) else {
-        return skip("what_a_connection_brought_before_ctrl_c_is_recorded_and_timed", "no prlimit");
+        return testing::skip("what_a_connection_brought_before_ctrl_c_is_recorded_and_timed", "no prlimit");
     };
     let mut stream = TcpStream::connect(to).expect("a listener");
     // The recorder runs, and sees the data later than they come: both times would be taken for that of frame 0.
@@ -88,7 +88,7 @@ fn wait_for_bytes(port: u16, left: u64) {
 fn stray_datagrams_are_counted_and_change_nothing() {
     let folder = folder();
     let Some((mut child, to)) = begin_listening(folder.path(), "udp", ",seq=u32be", &["--frames", "2500"]) else {
-        return skip("stray_datagrams_are_counted_and_change_nothing", "no prlimit");
+        return testing::skip("stray_datagrams_are_counted_and_change_nothing", "no prlimit");
     };
     let [sender, stranger] = [(); 2].map(|()| UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
     let datagram = |number: u32| [&number.to_be_bytes()[..], &[7; 1000]].concat();
@@ -214,7 +214,7 @@ fn a_series_whose_sender_went_on_is_resumed_with_the_gap_that_its_numbers_say() 
 fn a_wait_for_a_sender_has_the_end_that_was_asked_for() {
     let folder = folder();
     let Some((child, _)) = begin_listening(folder.path(), "tcp-listen", "", &["--wait", "300ms", "--for", "1h"]) else {
-        return skip("a_wait_for_a_sender_has_the_end_that_was_asked_for", "no prlimit");
+        return testing::skip("a_wait_for_a_sender_has_the_end_that_was_asked_for", "no prlimit");
     };
     let report = report(&child.output(), 7);
     assert_eq!((number(&report, "stored_bytes"), &report["began"]), (0, &Value::Null));

@@ -15,9 +15,10 @@ use rustix::fs::OFlags;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
 };
+use testing::skip;
 
 use super::{PAUSE, Right, Stretch, Watched, cpu, judge_gaps, other, pin, poll, provoke, times};
-use crate::host::tests::{now, skip};
+use crate::host::tests::now;
 use crate::{Context, Culprit, CulpritKind, Softirq};
 
 /// Before all ordinary tasks, so that these do not disturb it.
@@ -68,7 +69,7 @@ fn interrupts_of_a_disk_are_blamed_on_its_line() {
     const TEST: &str = "interrupts_of_a_disk_are_blamed_on_its_line";
     let disk = match Disk::open() {
         Ok(disk) => disk,
-        Err(error) => return skip(TEST, &format!("failed to read past the page cache in /var/tmp: {error}")),
+        Err(error) => return skip(TEST, format!("failed to read past the page cache in /var/tmp: {error}")),
     };
     let Some((irq, cpu, reader)) = disk.line() else {
         return skip(TEST, "no interrupt line counts reads of /var/tmp on another CPU than the one that reads");
@@ -164,7 +165,7 @@ fn what_comes_from_the_network_is_blamed_on_its_softirq() {
     let mask = format!("{:x}{}", 1_u32 << (cpu.0 % 32), ",00000000".repeat(cpu.0 as usize / 32));
     let _steered = match Steered::set(STEERING, &mask) {
         Ok(steered) => steered,
-        Err(error) => return skip(TEST, &format!("failed to write {STEERING}: {error}")),
+        Err(error) => return skip(TEST, format!("failed to write {STEERING}: {error}")),
     };
     let socket = UdpSocket::bind("127.0.0.1:0").expect("the loopback network is there");
     socket.connect(socket.local_addr().expect("it has an address")).expect("it may send to itself");
@@ -211,7 +212,7 @@ fn a_kernel_worker_is_blamed_by_its_function() {
     let Some(caller) = other(TEST, cpu) else { return };
     let mut file = match OpenOptions::new().write(true).open(STATISTICS) {
         Ok(file) => file,
-        Err(error) => return skip(TEST, &format!("failed to open {STATISTICS}: {error}")),
+        Err(error) => return skip(TEST, format!("failed to open {STATISTICS}: {error}")),
     };
     let Some(mut watched) = Watched::open(TEST, cpu, Policy::Other) else { return };
     // So that the worker does not wait for the end of this thread's turn.

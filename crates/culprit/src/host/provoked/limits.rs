@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::{Cpu, Host, Machine, Nanos, Policy};
 use rustix::thread::Pid;
+use testing::skip;
 
 use super::{
     Right, Stretch, Watched, cpu, explained, judge, judge_gaps, lost, other, pin, poll, provoke, say, terms, times,
 };
 use crate::host::own_thread;
-use crate::host::tests::{now, skip};
+use crate::host::tests::now;
 use crate::{Culprit, CulpritKind, Occupant, blame};
 
 #[test]
@@ -19,7 +20,7 @@ fn a_limit_of_the_group_is_blamed_as_throttling() {
     let Some(mut watched) = Watched::open(TEST, cpu, Policy::Other) else { return };
     let group = match Group::limited() {
         Ok(group) => group,
-        Err(why) => return skip(TEST, &why),
+        Err(why) => return skip(TEST, why),
     };
     let end = now() + Group::PERIOD * times(20) as i64;
     let gaps = poll(|at| at >= end);
@@ -38,7 +39,7 @@ fn a_limit_of_the_group_is_blamed_as_throttling() {
     let found: Nanos = provoked.iter().map(|gap| gap.to - gap.from).sum();
     let told = format!("{throttled} in {count} periods by the kernel's account, {found} in {} gaps", provoked.len());
     if (found - throttled).abs() > throttled / 10 || provoked.is_empty() {
-        return skip(TEST, &format!("the machine was too busy: {told}"));
+        return skip(TEST, format!("the machine was too busy: {told}"));
     }
     say(&format!("{TEST}, throttled"), told);
     let right = |culprit: &Culprit| *culprit == Culprit::Throttling;

@@ -4,10 +4,11 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::{Host, Instant, Machine, Nanos, Policy};
+use testing::skip;
 
 use super::{Right, Stretch, Watched, busy, cpu, explained, judge, pin, times};
 use crate::host::own_thread;
-use crate::host::tests::{now, skip};
+use crate::host::tests::now;
 use crate::{Culprit, CulpritKind, Occupant, Terms};
 
 /// How often a rival runs; bounds the time in which a real-time thread takes a CPU to 200 µs each 10 ms.
@@ -56,7 +57,7 @@ fn rival(test: &str, policy: Policy) {
         }
         let (rival, truths, refused) = rival.join().expect("the rival ends");
         if let Some(refused) = &refused {
-            skip(test, &refused.to_string());
+            skip(test, refused);
         }
         (rival, refused.is_none().then_some(truths))
     });
@@ -64,7 +65,7 @@ fn rival(test: &str, policy: Policy) {
     let history = watched.history();
     let truths = explained(&history, truths);
     if truths.len() < rivalries / 4 {
-        return skip(test, &busy(truths.len(), rivalries));
+        return skip(test, busy(truths.len(), rivalries));
     }
     let is_rival = |culprit: &Culprit| matches!(culprit, Culprit::Task(task) if task.pid == rival);
     judge(test, &history, &Terms::guest(), &truths, rivalries, &Right { all: is_rival, named: is_rival });

@@ -17,11 +17,11 @@ fn inside(test: &str, wrapper: &[&str]) -> bool {
     match Command::new(wrapper[0]).args(&wrapper[1..]).arg("true").output() {
         Ok(output) if output.status.success() => {}
         Ok(output) => {
-            skip(test, &format!("{}: {}", wrapper[0], String::from_utf8_lossy(&output.stderr).trim()));
+            skip(test, format!("{}: {}", wrapper[0], String::from_utf8_lossy(&output.stderr).trim()));
             return false;
         }
         Err(error) => {
-            skip(test, &format!("{}: {error}", wrapper[0]));
+            skip(test, format!("{}: {error}", wrapper[0]));
             return false;
         }
     }

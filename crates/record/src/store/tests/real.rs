@@ -45,17 +45,17 @@ fn what_the_machine_has_is_used() {
     let direct = std::fs::OpenOptions::new().write(true).custom_flags(libc::O_DIRECT).open(&path);
     match direct {
         Ok(_) => assert_eq!(in_use(&fallbacks, "direct"), Some(true), "{fallbacks:?}"),
-        Err(error) => skip(test, &format!("no direct I/O here: {error}")),
+        Err(error) => skip(test, format!("no direct I/O here: {error}")),
     }
     match io_uring::IoUring::new(8) {
         Ok(ring) => {
             assert_eq!(in_use(&fallbacks, "io_uring"), Some(true), "{fallbacks:?}");
             match ring.submitter().register_buffers_sparse(8) {
                 Ok(()) => assert_eq!(in_use(&fallbacks, "registered_buffers"), Some(true), "{fallbacks:?}"),
-                Err(error) => skip(test, &format!("no buffers can be registered here: {error}")),
+                Err(error) => skip(test, format!("no buffers can be registered here: {error}")),
             }
         }
-        Err(error) => skip(test, &format!("no io_uring here: {error}")),
+        Err(error) => skip(test, format!("no io_uring here: {error}")),
     }
 }
 
@@ -205,7 +205,7 @@ fn a_full_disk_is_reported_and_what_was_written_stays() {
     for ways in [Ways::ALL, Ways { uring: false, ..Ways::ALL }] {
         match Mount::new(&["-t", "tmpfs", "-o", "size=4m", "none"]) {
             Ok(mount) => fills(ways, mount.0.path()),
-            Err(why) => skip(test, &format!("tmpfs: {why}")),
+            Err(why) => skip(test, format!("tmpfs: {why}")),
         }
         let folder = temporary();
         let image = folder.path().join("image").display().to_string();
@@ -217,7 +217,7 @@ fn a_full_disk_is_reported_and_what_was_written_stays() {
         }
         match Mount::new(&["-o", "loop", &image]) {
             Ok(mount) => fills(ways, mount.0.path()),
-            Err(why) => skip(test, &format!("loop: {why}")),
+            Err(why) => skip(test, format!("loop: {why}")),
         }
     }
 }

@@ -85,7 +85,7 @@ fn a_named_pipe_waits_for_its_writer_and_ends_with_it() {
     let path = directory.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     if !made.is_ok_and(|status| status.success()) {
-        let _ = writeln!(io::stderr(), "test-skip: a_named_pipe_waits_for_its_writer_and_ends_with_it: no mkfifo");
+        testing::skip("a_named_pipe_waits_for_its_writer_and_ends_with_it", "no mkfifo");
         return;
     }
     let as_file = format!("file:{},3ch,packed", path.display()).parse::<Card>().expect("a card");

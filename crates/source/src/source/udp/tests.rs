@@ -2,7 +2,6 @@
 
 mod pauses;
 
-use std::io::Write as _;
 use std::net::Ipv4Addr;
 
 use proptest::prelude::*;
@@ -460,12 +459,12 @@ fn a_group_is_joined() {
     let mut source = match card.open(None) {
         Ok(source) => source,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "test-skip: {name}: {error}");
+            testing::skip(name, error);
             return;
         }
     };
     if let Err(error) = sender.send_to(&samples(0, FRAMES), ("239.255.77.88", free)) {
-        let _ = writeln!(io::stderr(), "test-skip: {name}: {error}");
+        testing::skip(name, error);
         return;
     }
     let (mut ring, mut listener) = pair(layout(), DATA, Bytes::kib(4), OnOverrun::Stop);

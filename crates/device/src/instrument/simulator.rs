@@ -1,11 +1,14 @@
-//! What the simulator does with a line, and the serving of a stream; the tests use it, too.
+//! [`Simulator`]: a voltmeter that is not there, which can be slow, silent, or talk nonsense.
+//!
+//! It lets you try a program that asks an [`Instrument`](super::Instrument) without one, and what the program does when the
+//! instrument misbehaves. It knows `*IDN?`, `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and `SIM:NEXT manner`.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
 /// What it says it is.
-pub(crate) const NAME: &str = "Hairspring,Instrument simulator,0,1.0";
+pub const NAME: &str = "Hairspring,Instrument simulator,0,1.0";
 /// The longest line that it reads.
 const LINE_MOST: u64 = 65_536;
 /// The longest delay of an answer.
@@ -13,9 +16,9 @@ const DELAY_MOST_S: f64 = 3600.0;
 /// The pause between two bytes of an answer that trickles.
 const TRICKLE: Duration = Duration::from_millis(2);
 
-/// How an answer is given.
+/// How an answer is given. On the wire and on the command line it has the name in [`MANNERS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub enum Manner {
     /// As it should be.
     #[default]
     Plain,
@@ -34,7 +37,7 @@ pub(crate) enum Manner {
 }
 
 /// The names of the manners on the wire and on the command line.
-pub(crate) const MANNERS: [(&str, Manner); 7] = [
+pub const MANNERS: [(&str, Manner); 7] = [
     ("PLAIN", Manner::Plain),
     ("SILENT", Manner::Silent),
     ("TRICKLE", Manner::Trickle),
@@ -46,22 +49,22 @@ pub(crate) const MANNERS: [(&str, Manner); 7] = [
 
 /// A voltmeter that is not there.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Simulator {
+pub struct Simulator {
     /// How long every answer takes.
-    pub(crate) delay: Duration,
+    pub delay: Duration,
     /// How every answer is given …
-    pub(crate) manner: Manner,
+    pub manner: Manner,
     /// … but for the next one.
-    pub(crate) next: Option<Manner>,
+    pub next: Option<Manner>,
     /// How often it was read.
-    pub(crate) readings: u32,
+    pub readings: u32,
     /// Whether it was told something that it does not know.
-    pub(crate) unknown: bool,
+    pub unknown: bool,
 }
 
 impl Simulator {
     /// The answer to a line, if it has one. Unknown lines have none, as with a real one; `SYST:ERR?` tells.
-    pub(crate) fn answer(&mut self, line: &str) -> Option<String> {
+    pub fn answer(&mut self, line: &str) -> Option<String> {
         let (command, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         match command.to_ascii_uppercase().as_str() {
             "" => None,
@@ -93,11 +96,11 @@ impl Simulator {
         }
     }
 
-    /// Serves one client, until the client or the simulator hangs up.
+    /// Serves one client, until the client or the simulator hangs up. Blocks, and sleeps before each answer.
     ///
     /// # Errors
     /// The stream's.
-    pub(crate) fn serve(&mut self, stream: impl Read + Write) -> io::Result<()> {
+    pub fn serve(&mut self, stream: impl Read + Write) -> io::Result<()> {
         let mut stream = BufReader::new(stream);
         let mut line = Vec::new();
         loop {
@@ -132,11 +135,11 @@ impl Simulator {
         }
     }
 
-    /// Serves clients one after the other, for ever.
+    /// Serves clients one after the other, for ever. Bind the listener to the loopback: the simulator obeys every client.
     ///
     /// # Errors
     /// Nobody can be accepted any more.
-    pub(crate) fn serve_all(&mut self, listener: &TcpListener) -> io::Result<()> {
+    pub fn serve_all(&mut self, listener: &TcpListener) -> io::Result<()> {
         loop {
             let (stream, _) = listener.accept()?;
             stream.set_nodelay(true)?;

@@ -6,16 +6,14 @@
 //! `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and `SIM:NEXT manner`.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
-mod simulator;
-
 use std::io::Write;
 use std::net::TcpListener;
 use std::time::Duration;
 
 use hairspring_device::Instrument;
 use hairspring_device::instrument::Address;
+use hairspring_device::instrument::simulator::{MANNERS, NAME, Simulator};
 use hairspring_time::{Host, Nanos, Timebase};
-use simulator::{MANNERS, NAME, Simulator};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

@@ -1,25 +1,24 @@
-//! Other processes: this test binary again, told by its environment what to do. The jobs are in `main.rs`.
+//! Other processes: this test binary again, told by its environment what to do.
 //!
-//! The tests of the station crate use this file too.
+//! The binary has a test named `a_job` at its root, which calls [`do_job`] with what it can do.
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use hairspring_device::Protocol;
-
 /// Where a child finds its job.
-const JOB: &str = "HAIRSPRING_DEVICE_JOB";
+const JOB: &str = "HAIRSPRING_TEST_JOB";
 /// What a child says when it is where it shall be.
 const READY: &str = "ready";
 /// How often a process is stopped, and for how long.
 const STOPS: u32 = 12;
 const STOPPED: Duration = Duration::from_millis(40);
 
-/// A process that does a job with the board of a folder.
-pub(crate) struct Other {
+/// A process that does a job in a folder, in one of several ways.
+pub struct Other {
     child: Child,
     /// Kept, for it may have more to say.
     _said: BufReader<ChildStdout>,
@@ -27,20 +26,26 @@ pub(crate) struct Other {
 
 impl Other {
     /// Starts one, and waits until it is ready.
-    pub(crate) fn start(job: &str, folder: &Path, protocol: Protocol) -> Self {
-        Self::start_by(Command::new(this_binary()), job, folder, protocol)
+    ///
+    /// # Panics
+    /// If it does not start, or ends before it is ready.
+    pub fn start(job: &str, folder: &Path, way: impl Display) -> Self {
+        Self::start_by(Command::new(this_binary()), job, folder, way)
     }
 
     /// The same in a PID namespace of its own, which takes root.
-    pub(crate) fn start_in_another_namespace(job: &str, folder: &Path, protocol: Protocol) -> Self {
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn start_in_another_namespace(job: &str, folder: &Path, way: impl Display) -> Self {
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork", "--kill-child"]).arg(this_binary());
-        Self::start_by(command, job, folder, protocol)
+        Self::start_by(command, job, folder, way)
     }
 
-    fn start_by(mut command: Command, job: &str, folder: &Path, protocol: Protocol) -> Self {
-        let job = format!("{job} {protocol} {}", folder.display());
-        command.args(["--exact", "process::a_job", "--nocapture"]).env(JOB, job);
+    fn start_by(mut command: Command, job: &str, folder: &Path, way: impl Display) -> Self {
+        let job = format!("{job} {way} {}", folder.display());
+        command.args(["--exact", "a_job", "--nocapture"]).env(JOB, job);
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::piped()).spawn().expect("it starts");
         let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
         // What stands before it on its line is the test harness's.
@@ -50,19 +55,29 @@ impl Other {
     }
 
     /// Sends it a signal of this name.
-    pub(crate) fn signal(&self, name: &str) {
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status();
         assert!(sent.expect("kill is there").success(), "{name}");
     }
 
-    pub(crate) fn kill(mut self) {
+    /// Kills it.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn kill(mut self) {
         self.child.kill().expect("it lives");
         self.child.wait().expect("it ends");
     }
 
-    /// Waits until it has ended well.
+    /// Waits until it has ended.
+    ///
+    /// # Panics
+    /// If it has failed.
     #[track_caller]
-    pub(crate) fn finish(mut self) {
+    pub fn finish(mut self) {
         drop(self.child.stdin.take());
         let ended = self.child.wait().expect("it ends");
         assert!(ended.success(), "{ended}");
@@ -73,23 +88,27 @@ fn this_binary() -> std::path::PathBuf {
     std::env::current_exe().expect("this binary")
 }
 
-/// To the test harness this is a test like the others; it does something only in a child.
-#[test]
-fn a_job() {
-    let Ok(job) = std::env::var(JOB) else { return };
-    let mut words = job.splitn(3, ' ');
-    let (name, protocol, folder) = (words.next(), words.next(), words.next().expect("three words"));
-    let protocol = protocol.and_then(|text| text.parse().ok()).expect("a protocol");
+/// In a child, does its job: `job` gets the name of the job, the folder, the way, and what says that the child is ready. In any other
+/// process, does nothing.
+///
+/// # Panics
+/// If the parent has named no job, folder and way.
+pub fn do_job(job: impl FnOnce(&str, &Path, &str, &dyn Fn())) {
+    let Ok(told) = std::env::var(JOB) else { return };
+    let [name, way, folder] = told.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("three words: {told}") };
     let ready = || {
         let _ = writeln!(std::io::stdout(), "{READY}");
         let _ = std::io::stdout().flush();
     };
-    crate::do_job(name.expect("a job"), Path::new(folder), protocol, &ready);
+    job(name, Path::new(folder), way, &ready);
 }
 
-/// Starts a process, and stops it at moments that have nothing to do with what it does.
-pub(crate) fn stop_now_and_then(job: &str, folder: &Path) {
-    let other = Other::start(job, folder, Protocol::Inherit);
+/// Starts a process, and stops it by SIGSTOP at moments that have nothing to do with what it does. Returns when it has ended.
+///
+/// # Panics
+/// If it fails.
+pub fn stop_now_and_then(job: &str, folder: &Path, way: impl Display) {
+    let other = Other::start(job, folder, way);
     for number in 0..STOPS {
         std::thread::sleep(Duration::from_micros(7_300 + 1_700 * u64::from(number)));
         other.signal("STOP");
@@ -99,8 +118,8 @@ pub(crate) fn stop_now_and_then(job: &str, folder: &Path) {
     other.finish();
 }
 
-/// Waits until the other process wants no more, which closes our input then.
-pub(crate) fn until_told(is_over: &AtomicBool) {
+/// In a child: waits until the parent wants no more, which closes the child's input then.
+pub fn until_told(is_over: &AtomicBool) {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     is_over.store(true, Ordering::Release);
 }

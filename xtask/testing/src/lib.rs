@@ -1,0 +1,12 @@
+//! What the tests of several crates share: skips that are counted, and other processes.
+
+pub mod process;
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// Says that a test, or a part of it, cannot run here, in the form that `cargo xtask test` counts.
+pub fn skip(test: &str, reason: impl Display) {
+    // One write, and not through `eprintln!`, which the test harness captures.
+    let _ = std::io::stderr().write_all(format!("test-skip: {test}: {reason}\n").as_bytes());
+}
