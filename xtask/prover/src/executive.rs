@@ -1,6 +1,8 @@
 //! Proofs of the executive on this machine: preemption before the call returns, periodic timers without drift, and priority
 //! inversion with and without its remedy.
 
+pub(crate) mod mutants;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -9,40 +9,19 @@
 //! `xtask/src/prove.rs` with its claim and its time limit.
 #![expect(clippy::print_stdout, reason = "the verdict is the program's output")]
 
-mod agreement;
-mod archive;
-mod blind_spots;
-mod calibration;
-mod cargo_test;
-mod conclusions;
-mod crashes;
-mod cross_check;
-mod distribution;
+mod delays;
 mod executive;
-mod executive_mutants;
-mod exposures;
 mod fingerprint;
-mod formats;
+mod front_end;
 mod fuzz;
-mod installs;
-mod lab;
-mod long_delays;
 mod mutants;
-mod named_gaps;
-mod never_early;
 mod order_statistics;
+mod package;
 mod placement;
-mod pulses;
-mod reactions;
 mod recording;
-mod rows;
-mod run_settings;
-mod sentinel;
-mod series;
-mod steps;
-mod undo;
-mod variance;
-mod way_out;
+mod run;
+mod settings;
+mod sheet;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -56,11 +35,11 @@ enum Proof {
     /// A sheet comes out whole in every format
     Formats,
     /// Comparisons declare nothing where nothing differs, and find a change of known size
-    Agreement(agreement::Terms),
+    Agreement(sheet::agreement::Terms),
     /// Rows of a sheet agree with independent tools
     CrossCheck,
     /// Which part of the variance of figures comes from the process, and which from the time
-    Variance(variance::Terms),
+    Variance(sheet::variance::Terms),
     /// A guaranteed minimum is never early
     NeverEarly {
         /// How many delays, half of them under each policy
@@ -343,32 +322,32 @@ impl Verdict {
 
 fn main() -> ExitCode {
     let verdict = match Proof::parse() {
-        Proof::Formats => formats::prove(),
-        Proof::Agreement(terms) => agreement::prove(&terms),
-        Proof::CrossCheck => cross_check::prove(),
-        Proof::Variance(terms) => variance::prove(&terms),
-        Proof::NeverEarly { count } => never_early::prove(count),
-        Proof::BlindSpots { count } => blind_spots::prove(count),
-        Proof::Calibration { child: true, seconds, .. } => calibration::child(seconds),
-        Proof::Calibration { processes, seconds, .. } => calibration::prove(processes, seconds),
-        Proof::Provoked { times } => cargo_test::prove(
+        Proof::Formats => sheet::formats::prove(),
+        Proof::Agreement(terms) => sheet::agreement::prove(&terms),
+        Proof::CrossCheck => sheet::cross_check::prove(),
+        Proof::Variance(terms) => sheet::variance::prove(&terms),
+        Proof::NeverEarly { count } => delays::never_early::prove(count),
+        Proof::BlindSpots { count } => delays::blind_spots::prove(count),
+        Proof::Calibration { child: true, seconds, .. } => delays::calibration::child(seconds),
+        Proof::Calibration { processes, seconds, .. } => delays::calibration::prove(processes, seconds),
+        Proof::Provoked { times } => run::cargo_test::prove(
             &["--release", "-p", "hairspring-culprit", "--lib", "--", "--nocapture", "--test-threads=1", "provoked"],
             &[("HAIRSPRING_PROOF", &times)],
         ),
-        Proof::NamedGaps => named_gaps::prove(),
-        Proof::Hypervisor => lab::hypervisor(),
-        Proof::Sentinel { rounds, millis } => sentinel::prove(rounds, millis),
-        Proof::LongDelays { part } => long_delays::prove(part),
-        Proof::ExecutiveCore { times } => cargo_test::prove(
+        Proof::NamedGaps => sheet::named_gaps::prove(),
+        Proof::Hypervisor => run::lab::hypervisor(),
+        Proof::Sentinel { rounds, millis } => delays::sentinel::prove(rounds, millis),
+        Proof::LongDelays { part } => delays::long_delays::prove(part),
+        Proof::ExecutiveCore { times } => run::cargo_test::prove(
             &["-p", "hairspring-exec-core", "--test", "it", "--", "--nocapture"],
             &[("HAIRSPRING_PROOF", &times)],
         ),
-        Proof::ExecutiveMutants => executive_mutants::prove(),
+        Proof::ExecutiveMutants => executive::mutants::prove(),
         Proof::Preemption { count } => executive::preemption(count),
         Proof::PeriodicTimer { seconds } => executive::periodic_timer(seconds),
         Proof::Inversion => executive::inversion(),
         Proof::Cyclictest { seconds } => executive::cyclictest(seconds),
-        Proof::Interleavings => cargo_test::prove(
+        Proof::Interleavings => run::cargo_test::prove(
             &[
                 "-p",
                 "hairspring-exec",
@@ -385,42 +364,42 @@ fn main() -> ExitCode {
             ],
             &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ),
-        Proof::Undo { count } => undo::prove(count),
-        Proof::Run { seconds } => run_settings::prove(seconds),
-        Proof::Applied => conclusions::applied(),
-        Proof::Answers => conclusions::answers(),
-        Proof::Doctor => conclusions::doctor(),
+        Proof::Undo { count } => settings::undo::prove(count),
+        Proof::Run { seconds } => settings::run::prove(seconds),
+        Proof::Applied => sheet::conclusions::applied(),
+        Proof::Answers => sheet::conclusions::answers(),
+        Proof::Doctor => sheet::conclusions::doctor(),
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
-        Proof::SeriesKills { count, dir } => series::kills(count, &dir),
-        Proof::SeriesLong { gb, rate, keep, dir } => series::long(gb, &rate, keep, &dir),
+        Proof::SeriesKills { count, dir } => recording::series::kills(count, &dir),
+        Proof::SeriesLong { gb, rate, keep, dir } => recording::series::long(gb, &rate, keep, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),
-        Proof::Pulses { count } => pulses::prove(count),
-        Proof::Reactions { count } => reactions::prove(count),
-        Proof::Lab => lab::prove(),
-        Proof::Exposures { count, time } => exposures::prove(count, time),
-        Proof::Installs => installs::prove(),
-        Proof::Archive { sheets } => archive::prove(sheets),
-        Proof::Crates => distribution::prove_crates(),
-        Proof::Deny => distribution::prove_deny(),
-        Proof::Release { parts } => distribution::prove_release(&parts),
-        Proof::Packages => distribution::prove_packages(),
+        Proof::Pulses { count } => front_end::pulses::prove(count),
+        Proof::Reactions { count } => front_end::reactions::prove(count),
+        Proof::Lab => run::lab::prove(),
+        Proof::Exposures { count, time } => front_end::exposures::prove(count, time),
+        Proof::Installs => package::installs::prove(),
+        Proof::Archive { sheets } => sheet::archive::prove(sheets),
+        Proof::Crates => package::distribution::prove_crates(),
+        Proof::Deny => package::distribution::prove_deny(),
+        Proof::Release { parts } => package::distribution::prove_release(&parts),
+        Proof::Packages => package::distribution::prove_packages(),
         Proof::Tests { times, set, arguments } => {
             let arguments: Vec<&str> = arguments.split_whitespace().chain(["--", "--nocapture"]).collect();
             let set = set.iter().filter_map(|variable| variable.split_once('='));
             let environment: Vec<(&str, &str)> = set.chain([("HAIRSPRING_PROOF", times.as_str())]).collect();
-            cargo_test::prove(&arguments, &environment)
+            run::cargo_test::prove(&arguments, &environment)
         }
-        Proof::Crashes { seeds, from, seconds } => crashes::prove(seeds, from, seconds),
-        Proof::WayOut => way_out::prove(),
-        Proof::Steps { steps } => steps::prove(&steps),
+        Proof::Crashes { seeds, from, seconds } => recording::crashes::prove(seeds, from, seconds),
+        Proof::WayOut => delays::way_out::prove(),
+        Proof::Steps { steps } => run::steps::prove(&steps),
         Proof::Mutants { part, seconds } => mutants::prove(&part, seconds),
         Proof::MutantsSample { mutants, seed, seconds, parts } => {
             mutants::sample::prove(mutants, seed, seconds, &parts)
         }
         Proof::Fuzz(terms) => fuzz::prove(&terms),
-        Proof::StreamSanitizers => cargo_test::sanitize(STREAM_CRATES, STREAM_TESTS),
-        Proof::ExecutiveSanitizers => cargo_test::sanitize(&["hairspring-exec"], EXECUTIVE_TESTS),
+        Proof::StreamSanitizers => run::cargo_test::sanitize(STREAM_CRATES, STREAM_TESTS),
+        Proof::ExecutiveSanitizers => run::cargo_test::sanitize(&["hairspring-exec"], EXECUTIVE_TESTS),
     };
     let mut said = json!({"passed": verdict.passed, "figures": verdict.figures});
     if let Some(reason) = verdict.figures.get(NOT_RUN).filter(|_| !verdict.passed) {

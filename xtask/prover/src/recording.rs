@@ -2,6 +2,9 @@
 //!
 //! The recorder is the command, in its own process; the library in this process reads the recording.
 
+pub(crate) mod crashes;
+pub(crate) mod series;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -17,7 +20,7 @@ use hairspring_record::verify::{Verified, VerifyOptions, verify};
 use serde_json::{Map, Value, json};
 
 use super::Verdict;
-use super::formats::command;
+use crate::sheet::formats::command;
 
 /// Bytes of a pattern that does not repeat.
 const CARD: &str = "virtual:4ch,16bit,25MS/s,data=noise";

@@ -1,0 +1,187 @@
+//! Proofs of series on real disks: a recorder that is killed across cuts, deletions and resumptions, and one that records far more than is kept.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hairspring_record::recording::{Files, Recording};
+use hairspring_record::recover::RecoverOptions;
+use hairspring_record::series::recover::{index_at, recover_series};
+use hairspring_record::series::segment_of;
+use hairspring_record::store::{Ways, best};
+use hairspring_record::verify::{VerifyOptions, verify};
+use serde_json::{Value, json};
+
+use crate::Verdict;
+use crate::recording::{Chance, Figures, bytes_in_journal, journal_of, kill, make_folder, proven};
+use crate::sheet::formats::command;
+
+/// Bytes of a pattern that does not repeat; 80 MB/s.
+const CARD: &str = "virtual:4ch,16bit,10MS/s,data=noise";
+/// The most bytes of a series on the disk, above those of the segments that are kept: those under way.
+const MOST_UNDER_WAY: u64 = 4;
+
+/// Kills the recorder of one series at random moments, and resumes it each time.
+pub(crate) fn kills(count: u32, folder: &Path) -> Verdict {
+    let mut figures = Figures::default();
+    let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+    let folder = folder.join("series");
+    drop(std::fs::remove_dir_all(&folder));
+    let base = folder.join("x");
+    if let Err(why) = make_folder(&folder) {
+        figures.take(0, Err(why));
+    }
+    for round in 0..count {
+        let outcome = killed(&base, Duration::from_millis(60 + chance.below(1200)), &mut figures);
+        figures.take(round, outcome);
+    }
+    let index = index_at(&mut stores(), &base).ok().flatten().unwrap_or_default();
+    let seen =
+        [("cuts", index.next), ("deleted segments", index.dropped_segments), ("resumptions", index.epoch.into())];
+    for (name, seen) in seen {
+        figures.add(name, seen.into());
+        if seen < 2 {
+            figures.take(count, Err(format!("{name}: {seen}, so the proof would show nothing")));
+        }
+    }
+    drop(std::fs::remove_dir_all(&folder));
+    figures.verdict("kills", count)
+}
+
+fn stores() -> hairspring_record::series::keeper::StoreMaker {
+    Box::new(|| best(8, Ways::default()))
+}
+
+/// The segments that are there, and the bytes of the blocks in their journals.
+fn journaled(base: &Path) -> BTreeMap<u32, u64> {
+    let folder = base.parent().unwrap_or(Path::new("."));
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let journals = entries.filter(|path| path.extension().is_some_and(|ending| ending == "hairspring-journal"));
+    let one = |path: PathBuf| {
+        let segment = Files::base_of(&path);
+        Some((segment_of(&segment)?.1, bytes_in_journal(&journal_of(&segment))))
+    };
+    journals.filter_map(one).collect()
+}
+
+fn killed(base: &Path, after: Duration, figures: &mut Figures) -> Result<(), String> {
+    let mut recorder = Command::new(command()?)
+        .args(["record", "--card", CARD, "--to"])
+        .arg(base)
+        .args(["--segment", "50ms", "--keep", "3", "--resume", "--quiet", "--on-overrun", "gap"])
+        .args(["--buffer", "64MiB", "--notify", "256KiB"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("run hairspring: {error}"))?;
+    std::thread::sleep(after);
+    kill(&mut recorder)?;
+    let error = |error: hairspring_record::recording::RecordingError| error.to_string();
+    let before = journaled(base);
+    let dropped = index_at(&mut stores(), base).map_err(error)?.unwrap_or_default().dropped;
+    let options = RecoverOptions::default();
+    let Some(_) = recover_series(stores(), base, options, &mut |_| ()).map_err(error)? else {
+        figures.add("killed before the beginning", 1);
+        return Ok(());
+    };
+    let again = recover_series(stores(), base, options, &mut |_| ()).map_err(error)?;
+    if let Some(changed) = again.and_then(|again| again.changed.into_iter().next()) {
+        return Err(format!("a second recovery found something to do: {changed}"));
+    }
+    let now = journaled(base);
+    for (number, bytes) in before.into_iter().filter(|(number, _)| !dropped.contains_key(number)) {
+        figures.add("blocks' bytes in journals", bytes);
+        let left = now.get(&number).copied().unwrap_or(0);
+        if left != bytes {
+            return Err(format!("{left} bytes of {bytes} were recovered of segment {number}"));
+        }
+    }
+    if now.is_empty() {
+        figures.add("killed before the first block", 1);
+        return Ok(());
+    }
+    for number in now.keys() {
+        let segment = hairspring_record::series::segment_base(base, *number);
+        let recording = Recording::open(&[segment]).map_err(error)?;
+        proven(&recording).map_err(|why| format!("segment {number}: {why}"))?;
+    }
+    whole(base, figures)
+}
+
+/// Verifies the series as one recording.
+fn whole(base: &Path, figures: &mut Figures) -> Result<(), String> {
+    let recording = Recording::open(&[base.to_owned()]).map_err(|error| error.to_string())?;
+    let mut store = best(8, Ways::default());
+    let verified =
+        verify(&mut *store, &recording, VerifyOptions::default(), &mut |_| ()).map_err(|error| error.to_string())?;
+    figures.add("bytes read back and compared", verified.bytes.count());
+    if verified.damaged > 0 || verified.missing.0 > 0 || !verified.faults.is_empty() || !verified.ledger_holds {
+        return Err(format!("{} blocks are damaged, {:?}", verified.damaged, verified.faults));
+    }
+    Ok(())
+}
+
+/// Records far more than is kept, in segments of 1 GiB.
+pub(crate) fn long(gb: u64, rate: &str, keep: u64, folder: &Path) -> Verdict {
+    let mut figures = Figures::default();
+    let folder = folder.join("series-long");
+    drop(std::fs::remove_dir_all(&folder));
+    let outcome = make_folder(&folder).and_then(|()| long_series(gb, rate, keep, &folder.join("x"), &mut figures));
+    drop(std::fs::remove_dir_all(&folder));
+    figures.take(0, outcome);
+    figures.verdict("recordings", 1)
+}
+
+fn long_series(gb: u64, rate: &str, keep: u64, base: &Path, figures: &mut Figures) -> Result<(), String> {
+    let frames = (gb * 1_000_000_000).div_ceil(8);
+    let mut recorder = Command::new(command()?)
+        .args(["record", "--card", &format!("virtual:4ch,16bit,{rate},data=noise"), "--frames", &frames.to_string()])
+        .arg("--to")
+        .arg(base)
+        .args(["--segment", "1GiB", "--keep", &keep.to_string(), "--format", "json", "--quiet", "--on-overrun", "gap"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .map_err(|error| format!("run hairspring: {error}"))?;
+    let most = watched(&mut recorder, base)?;
+    let output = recorder.wait_with_output().map_err(|error| format!("wait for hairspring: {error}"))?;
+    let report: Value = serde_json::from_slice(&output.stdout).map_err(|error| format!("read its report: {error}"))?;
+    let of = |name: &str| report[name].as_u64().unwrap_or(0);
+    for key in ["verdict", "produced_bytes", "stored_bytes", "dropped_bytes", "lost_bytes", "rate_reached_bytes_per_s"]
+    {
+        figures.set(key, report[key].clone());
+    }
+    for key in ["worst_stall_ns", "buffer_high_water", "recorder_cpu_ns", "elapsed_ns"] {
+        figures.set(key, report[key].clone());
+    }
+    figures.set("segments", report["series"]["segments"].clone());
+    figures.set("most bytes on the disk", json!(most));
+    whole(base, figures)?;
+    let bound = (keep + MOST_UNDER_WAY) << 30;
+    if report["verdict"] != "complete" || of("produced_bytes") < gb * 1_000_000_000 {
+        return Err(format!("the verdict is {}: {}", report["verdict"], report["reason"]));
+    }
+    if of("stored_bytes") + of("dropped_bytes") != of("produced_bytes") || of("dropped_bytes") == 0 {
+        return Err("what is stored and what was deleted is not what was produced".to_owned());
+    }
+    if most > bound {
+        return Err(format!("{most} bytes were on the disk, and {bound} would suffice"));
+    }
+    Ok(())
+}
+
+/// The most bytes that the folder took while the recorder ran.
+fn watched(recorder: &mut Child, base: &Path) -> Result<u64, String> {
+    let folder = base.parent().unwrap_or(Path::new("."));
+    let mut most = 0;
+    while recorder.try_wait().map_err(|error| error.to_string())?.is_none() {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let bytes = entries.filter_map(|entry| Some(entry.metadata().ok()?.blocks() * 512));
+        most = most.max(bytes.sum());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    Ok(most)
+}
