@@ -57,8 +57,8 @@ struct Together {
 }
 
 const TOGETHER: [Together; 3] = [
-    // This lane waits for downloads.
-    Together { lane: &["setup"], beside: &["lint", "doc"], share: Share::Equal },
+    // This lane waits for downloads; the other one needs none of them.
+    Together { lane: &["setup"], beside: &["lint", "doc", "build"], share: Share::Equal },
     // A third of the tests' time is sleep. The optimised build and a type check get only idle time, because some tests check the
     // clock.
     Together {
@@ -68,7 +68,7 @@ const TOGETHER: [Together; 3] = [
     },
     Together {
         lane: &["html", "readme", "book", "crates", "lab"],
-        beside: &["examples", "c", "tcl", "install", "python", "shapes", "peers"],
+        beside: &["examples", "c", "tcl", "install", "python", "shapes", "peers", "debian"],
         share: Share::Equal,
     },
 ];

@@ -1,6 +1,6 @@
 //! The table of all checks: name, description, requirements, time limit, and how to run it.
 //!
-//! Cheap checks come first, so that a typo shows within seconds; those that need the release build come after it. The peers have
+//! Cheap checks come first; those that need what setup brings come after it, and those that need the release build after that. The peers have
 //! their own step: their dependencies are heavy, and unified features would change the builds of the other steps.
 
 use super::needs::Need;
@@ -54,6 +54,13 @@ pub(crate) const STEPS: &[Step] = &[
         },
     },
     Step {
+        name: "build",
+        about: "the tests are built",
+        needs: &[],
+        limit_s: 1200,
+        run: Run::Cargo { arguments: &["test", "--workspace", "--exclude", "peers", "--no-run"], environment: &[] },
+    },
+    Step {
         name: "fmt",
         about: "the layout of all Rust files",
         needs: &[Need::Component("rustfmt", "fmt")],
@@ -79,13 +86,6 @@ pub(crate) const STEPS: &[Step] = &[
             ],
             environment: &[],
         },
-    },
-    Step {
-        name: "build",
-        about: "the tests are built",
-        needs: &[],
-        limit_s: 1200,
-        run: Run::Cargo { arguments: &["test", "--workspace", "--exclude", "peers", "--no-run"], environment: &[] },
     },
     Step {
         name: "tests",
