@@ -12,17 +12,24 @@ const SWEEP_BYTES: usize = 4 << 20;
 /// No second-level cache is larger.
 const SWEEP_BYTES_MOST: usize = 32 << 20;
 
+/// A cache line, of which a sweep writes one byte.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line(AtomicU8);
+
+const _: () = assert!(size_of::<Line>() == LINE_BYTES);
+
 /// A buffer that is written through, so that the private caches hold nothing else. Copies share the buffer, since making one present
 /// takes longer than many a measurement.
 #[derive(Clone, Debug)]
 pub struct CacheSweep {
-    memory: Arc<[AtomicU8]>,
+    lines: Arc<[Line]>,
 }
 
 impl CacheSweep {
-    /// A sweep through so many bytes.
+    /// A sweep through so many bytes, in whole lines.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self { memory: (0..bytes).map(|_| AtomicU8::new(1)).collect() }
+        Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line(AtomicU8::new(1))).collect() }
     }
 
     /// A sweep that does nothing.
@@ -31,12 +38,12 @@ impl CacheSweep {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.memory.len()
+        self.lines.len() * LINE_BYTES
     }
 
     #[inline(never)]
     pub(crate) fn sweep(&self) {
-        for line in self.memory.iter().step_by(LINE_BYTES) {
+        for Line(line) in self.lines.iter() {
             // Relaxed: nobody reads a meaning into it.
             line.store(line.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
