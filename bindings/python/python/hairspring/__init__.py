@@ -40,6 +40,7 @@ from ._hairspring import (
     probes,
     timebase,
 )
+from .callbacks import Callback, Readable, ReadableCall, Timer, TimerCall
 from .live import LiveFrames, Tap, tap
 from .profile import Profile
 from .recording import Alignment, Gap, GapError, Recording, RecordingWarning, Section, align, open_recording
@@ -52,6 +53,7 @@ __all__ = [
     "Archive",
     "ArchivedSheet",
     "BlockError",
+    "Callback",
     "Gap",
     "GapError",
     "Gaps",
@@ -60,6 +62,8 @@ __all__ = [
     "LiveFrames",
     "LongDelay",
     "Profile",
+    "Readable",
+    "ReadableCall",
     "RealTime",
     "Recording",
     "RecordingWarning",
@@ -70,6 +74,8 @@ __all__ = [
     "Summary",
     "Tap",
     "Timebase",
+    "Timer",
+    "TimerCall",
     "Trust",
     "Verdict",
     "Window",
