@@ -6,6 +6,7 @@ mod hardship;
 mod lying;
 mod mended;
 mod oracle;
+mod recorder;
 mod recording;
 mod series;
 mod session;
