@@ -3,18 +3,24 @@
 //! Promises: a mutant that lives is either in `mutants.toml` with a reason, or the proof has not passed. An entry of that list
 //! whose mutant is found by now, or is gone, is an error, too. What was not tried is counted, and the proof has not passed.
 //!
-//! A part takes hours, so results are kept in `target/mutants/PART/results.json` and a run goes on where the last one stopped.
+//! First all mutants are compiled into one build, each behind a switch, and tried against the tests that reach it ([`together`]). cargo-mutants
+//! then tries alone what has no place for a switch.
+//!
+//! That can take hours, so results are kept in `target/mutants/PART/results.json` and a run goes on where the last one stopped.
 //! A kill is kept as long as the mutated file stays as it is: tests that are added later only find more. A survivor is kept
 //! as long as the whole crate stays as it is. Delete the folder to start again. [`sample`] tries a random part of all of them.
 
 mod list;
 mod results;
 pub(crate) mod sample;
+mod switches;
+mod together;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
@@ -90,7 +96,7 @@ const PARTS: &[Part] = &[
         folder: RECORD_FOLDER,
         files: &["crates/record/src/recorder.rs", "crates/record/src/recorder/**"],
         binaries: &["--lib", "--test", "it"],
-        tests: &["recorder::", "recording::", "session::", "crashes::"],
+        tests: &["recorder::", "recording::", "session::", "crashes::", "gaps::", "series::", "times::"],
     },
     Part {
         name: "recover",
@@ -112,6 +118,8 @@ pub(crate) struct Mutant {
     what: String,
     /// The line it begins on, without its indentation.
     code: String,
+    /// As cargo-mutants lists it.
+    listed: Value,
 }
 
 /// Tries what has not been tried of this part, for so long at most.
@@ -141,33 +149,53 @@ fn try_part(part: &Part, seconds: u32) -> Result<Verdict, String> {
     }
     let every = mutants(part, &[])?;
     let mutants = mutants(part, &exceptions.arguments())?;
-    let (results, said) = try_some(part, &exceptions, &mutants, &mutants, seconds)?;
-    Ok(judge(&every, &mutants, &results, &exceptions, &said))
+    let (results, run) = try_some(part, &exceptions, &mutants, &mutants, seconds)?;
+    Ok(judge(&every, &mutants, &results, &exceptions, &run))
 }
 
-/// Tries those of the chosen mutants that were not tried yet, for so many seconds at most; none in no time. Returns what is known then,
-/// and what cargo-mutants said last.
+/// What a run tells beside its results.
+#[derive(Debug, Default)]
+struct Run {
+    together: together::Tried,
+    /// What cargo-mutants said.
+    said: String,
+}
+
+/// Tries those of the chosen mutants that were not tried yet, for so many seconds at most; none in no time. Returns what is known then.
 fn try_some(
     part: &Part,
     exceptions: &Exceptions,
     mutants: &[Mutant],
     chosen: &[Mutant],
     seconds: u32,
-) -> Result<(Results, String), String> {
+) -> Result<(Results, Run), String> {
     let folder = PathBuf::from("target/mutants").join(part.name);
     fs::create_dir_all(&folder).map_err(|error| format!("make {}: {error}", folder.display()))?;
     let mut results = Results::load(&folder, part.folder)?;
-    let wanted: BTreeSet<&str> =
-        chosen.iter().filter(|mutant| results.outcome(mutant).is_none()).map(|mutant| mutant.name.as_str()).collect();
-    let mut said = String::new();
+    let until = Instant::now() + Duration::from_secs(seconds.into());
+    let chosen: BTreeSet<&str> = chosen.iter().map(|mutant| mutant.name.as_str()).collect();
+    let untried = |results: &Results| -> Vec<usize> {
+        let is_untried = |mutant: &Mutant| chosen.contains(mutant.name.as_str()) && results.outcome(mutant).is_none();
+        (0..mutants.len()).filter(|number| is_untried(&mutants[*number])).collect()
+    };
+    let mut run = Run::default();
+    let wanted = untried(&results);
     if !wanted.is_empty() && seconds > 0 {
-        let names = mutants.iter().map(|mutant| mutant.name.as_str());
-        results.skip_next_time(names.filter(|name| !wanted.contains(name)))?;
-        said = run(part, exceptions, &folder, seconds)?;
+        run.together = together::try_all(part, mutants, &wanted, until)?;
+        for (number, outcome) in &run.together.outcomes {
+            results.enter(&mutants[*number].name, *outcome);
+        }
+        results.save()?;
+    }
+    let (wanted, left) = (untried(&results), until.saturating_duration_since(Instant::now()).as_secs() as u32);
+    if !wanted.is_empty() && left > 0 {
+        let others = (0..mutants.len()).filter(|number| wanted.binary_search(number).is_err());
+        results.skip_next_time(others.map(|number| mutants[number].name.as_str()))?;
+        run.said = run_alone(part, exceptions, &folder, left)?;
         results.collect()?;
     }
     results.save()?;
-    Ok((results, said))
+    Ok((results, run))
 }
 
 /// The mutants of a part, as cargo-mutants lists them.
@@ -190,7 +218,7 @@ impl Mutant {
         let line = usize::try_from(listed["span"]["start"]["line"].as_u64()?).ok()?;
         let text = fs::read_to_string(&file).ok()?;
         let code = text.lines().nth(line.checked_sub(1)?)?.trim().to_owned();
-        Some(Self { name, file, what, code })
+        Some(Self { name, file, what, code, listed: listed.clone() })
     }
 }
 
@@ -216,7 +244,7 @@ fn works(limit: &[&str]) -> bool {
 }
 
 /// Runs cargo-mutants over what is not skipped, ends it at the limit, and gives back what it said last.
-fn run(part: &Part, exceptions: &Exceptions, folder: &Path, seconds: u32) -> Result<String, String> {
+fn run_alone(part: &Part, exceptions: &Exceptions, folder: &Path, seconds: u32) -> Result<String, String> {
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let mut command = Command::new("timeout");
@@ -249,7 +277,7 @@ fn run(part: &Part, exceptions: &Exceptions, folder: &Path, seconds: u32) -> Res
     }
 }
 
-fn judge(every: &[Mutant], mutants: &[Mutant], results: &Results, exceptions: &Exceptions, said: &str) -> Verdict {
+fn judge(every: &[Mutant], mutants: &[Mutant], results: &Results, exceptions: &Exceptions, run: &Run) -> Verdict {
     let of = |outcome: Outcome| mutants.iter().filter(move |mutant| results.outcome(mutant) == Some(outcome));
     let count = |outcome: Outcome| of(outcome).count();
     let untried = mutants.iter().filter(|mutant| results.outcome(mutant).is_none()).count();
@@ -266,6 +294,12 @@ fn judge(every: &[Mutant], mutants: &[Mutant], results: &Results, exceptions: &E
     figure("live for a reason", json!(excused.len()));
     figure("live", json!(unexcused.len()));
     figure("not tried yet", json!(untried));
+    if run.together.unreached > 0 {
+        figure("of those tried now reached by no test", json!(run.together.unreached));
+    }
+    if !run.together.unusable.is_empty() {
+        figure("tests that failed without a mutant", json!(run.together.unusable));
+    }
     for (number, mutant) in excused.iter().enumerate() {
         let reason = exceptions.reason(mutant).unwrap_or_default();
         figure(&format!("lives for a reason {}", number + 1), json!(format!("{} — {reason}", mutant.name)));
@@ -277,7 +311,7 @@ fn judge(every: &[Mutant], mutants: &[Mutant], results: &Results, exceptions: &E
         figure(&format!("an entry of mutants.toml matches no mutant {}", number + 1), json!(entry));
     }
     if untried > 0 {
-        figure("cargo-mutants said last", json!(said.lines().last().unwrap_or("nothing")));
+        figure("cargo-mutants said last", json!(run.said.lines().last().unwrap_or("nothing")));
     }
     Verdict { passed: unexcused.is_empty() && stale.is_empty() && untried == 0 && !mutants.is_empty(), figures }
 }

@@ -105,6 +105,7 @@ mod tests {
             file: "crates/a/src/lib.rs".to_owned(),
             what: format!("crates/a/src/lib.rs: {what}"),
             code: code.to_owned(),
+            listed: serde_json::Value::Null,
         }
     }
 

@@ -83,9 +83,7 @@ impl Results {
         for (list, outcome) in LISTS {
             let Ok(names) = fs::read_to_string(self.folder.join("mutants.out").join(list)) else { continue };
             for name in names.lines() {
-                let Some(file) = self.kept.files.get(file_of(name)).copied() else { continue };
-                let whole = self.kept.whole;
-                self.kept.found.insert(name.to_owned(), Found { outcome, file, whole });
+                self.enter(name, outcome);
             }
         }
         let _ = fs::remove_dir_all(self.folder.join("mutants.out"));
@@ -100,6 +98,12 @@ impl Results {
 
     pub(crate) fn outcome(&self, mutant: &Mutant) -> Option<Outcome> {
         self.kept.found.get(&mutant.name).map(|found| found.outcome)
+    }
+
+    /// Enters what became of the mutant of this name, in the sources that were last looked at.
+    pub(crate) fn enter(&mut self, name: &str, outcome: Outcome) {
+        let Some(file) = self.kept.files.get(file_of(name)).copied() else { return };
+        self.kept.found.insert(name.to_owned(), Found { outcome, file, whole: self.kept.whole });
     }
 
     /// Has cargo-mutants leave these out in its next run with `--iterate`.
@@ -118,6 +122,8 @@ fn file_of(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     /// A crate of two files and a folder of results.
@@ -146,7 +152,13 @@ mod tests {
 
         fn mutant(&self, what: &str) -> Mutant {
             let file = self.0.path().join("crate/lib.rs").to_str().unwrap().to_owned();
-            Mutant { name: format!("{file}:1:1: {what}"), what: what.to_owned(), file, code: String::new() }
+            Mutant {
+                name: format!("{file}:1:1: {what}"),
+                what: what.to_owned(),
+                file,
+                code: String::new(),
+                listed: Value::Null,
+            }
         }
 
         /// Runs cargo-mutants, which finds one mutant and lets another live.

@@ -168,7 +168,13 @@ mod tests {
 
     fn mutant(line: usize, what: &str) -> Mutant {
         let (file, code) = ("a.rs".to_owned(), String::new());
-        Mutant { name: format!("a.rs:{line}:1: {what}"), file, what: format!("a.rs: {what}"), code }
+        Mutant {
+            name: format!("a.rs:{line}:1: {what}"),
+            file,
+            what: format!("a.rs: {what}"),
+            code,
+            listed: Value::Null,
+        }
     }
 
     fn names(mutants: &[Mutant]) -> Vec<&str> {
