@@ -170,7 +170,7 @@ impl Recorder {
 
     /// Enters a piece of the stored stream as lost. What follows it keeps its place.
     fn lose_stored(&mut self, piece: Option<(u64, u64)>, now: Instant) {
-        let Some((begin, end)) = piece.filter(|(begin, end)| begin < end) else { return };
+        let Some((begin, end)) = piece else { return };
         self.lost_bytes += end - begin;
         let runs: Vec<_> = self.timeline.runs_in(begin, Bytes(end - begin)).collect();
         for run in runs {

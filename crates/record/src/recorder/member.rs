@@ -97,8 +97,6 @@ pub(super) struct Member {
     allocated: u64,
     allocating: bool,
     allocation_refused: bool,
-    /// Bytes of blocks whose write is under way.
-    pub(super) in_flight_bytes: u64,
     /// Whether blocks may be given to it.
     pub(super) is_alive: bool,
     scratch: Scratch,
@@ -163,7 +161,6 @@ impl Member {
             allocated: 0,
             allocating: false,
             allocation_refused: false,
-            in_flight_bytes: 0,
             is_alive: true,
             scratch,
             memory,
@@ -212,7 +209,7 @@ impl Member {
     /// Reserves more when half of the bytes reserved ahead are used. Does nothing if the volume is known.
     pub(super) fn allocate_ahead(&mut self, number: usize, store: &mut dyn Store) {
         let low = self.data_end + AHEAD_BYTES / 2 > self.allocated;
-        if low && !self.allocating && !self.allocation_refused && self.data_end > 0 {
+        if low && !self.allocating && !self.allocation_refused {
             self.allocating = true;
             store.submit(Purpose::AllocateData(number).token(), Op::Allocate(self.data, self.allocated, AHEAD_BYTES));
         }

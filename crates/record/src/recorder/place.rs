@@ -185,7 +185,7 @@ impl Recorder {
         }
         self.record_all(&Record::Cut { frame: first });
         self.phase = Phase::Draining;
-        let place = Place { first, source_lost_bytes: lost_bytes, ignored: counters.ignored, ..self.place };
+        let place = Place { source_lost_bytes: lost_bytes, ignored: counters.ignored, ..self.place };
         next.inlet.join(handed);
         next.position = next.inlet.next();
         next.place = place;

@@ -132,6 +132,8 @@ fn unsure(clock: &ClockRecord) -> Nanos {
 
 #[cfg(test)]
 mod tests {
+    use hairspring_ring::layout::Container;
+
     use super::*;
     use crate::clock::{BootId, ClockPair, Mark, MarkSource};
 
@@ -181,9 +183,37 @@ mod tests {
         let bounds = from().bounds(beginning, &clock(2, Nanos::from_secs(111)), None);
         // From second 101 to second 111, each a second off at most.
         assert!((7990..=7999).contains(&bounds.least.0) && (12_000..=12_010).contains(&bounds.most.0), "{bounds:?}");
+        // The first frame may have been taken earlier than stated, and the old pair may be off as far as its bracket was wide.
+        let mut wide = from();
+        let none = Nanos::ZERO;
+        let pair = |within| ClockPair {
+            monotonic: Instant::BOOT,
+            realtime: Nanos::from_secs(100),
+            raw: none,
+            suspended: none,
+            within,
+        };
+        wide.clock = ClockRecord::default();
+        wide.clock.boot_id = Some(BootId([1; 16]));
+        wide.clock.pair(pair(Nanos::from_secs(2)));
+        let late = Beginning { within: Nanos::from_secs(3), ..beginning };
+        let bounds = wide.bounds(late, &clock(2, Nanos::from_secs(111)), None);
+        assert!((2990..=2999).contains(&bounds.least.0) && (14_000..=14_010).contains(&bounds.most.0), "{bounds:?}");
         // A clock that was set back: nothing need be missing.
         let earlier = Beginning { realtime: Nanos::from_secs(50), ..beginning };
         assert_eq!(from().bounds(earlier, &clock(2, SECOND), None).least, Frames(0));
+    }
+
+    #[test]
+    fn what_is_missing_is_whole_grains() {
+        let layout = Layout::stored_as(3, 12, Container::Packed12).expect("exists");
+        let grain = layout.grain().frames;
+        let beginning =
+            Beginning { monotonic: at(11_000_000_000), realtime: Nanos::ZERO, within: Nanos::from_millis(2) };
+        let bounds = ResumeFrom { layout, ..from() }.bounds(beginning, &clock(1, SECOND), None);
+        let expected = [9995 / grain * grain, 10_003_u64.next_multiple_of(grain)].map(Frames);
+        assert!(grain > 1);
+        assert_eq!([bounds.least, bounds.most], expected);
     }
 
     #[test]
@@ -229,6 +259,42 @@ mod tests {
         resumed_with(32, 0, 500, Some(5));
         // 512 numbers, which went on behind their highest.
         resumed_with(9, 2, 690 - 512, Some(6900 - 4995));
+    }
+
+    /// The sender's numbers do not begin with 0, nor does the frame from which it is told; and the computer was started anew between.
+    #[test]
+    fn numbers_count_from_where_each_was_told_also_on_another_boot() {
+        let count = |frame, number| SenderCount { frame: Frames(frame), number, frames_each: 10, bits: 32 };
+        let at = at(1_000_000_000);
+        let mut before = ResumeFrom { end: Frames(4995), ..from() };
+        before.clock.mark(Mark { frame: Frames(4900), earliest: at, latest: at, how: MarkSource::Kernel });
+        before.clock.count = Some(count(300, 7030));
+        // Frame 300 has number 7030, so frame 14,900 of the series has 8490. The run counts it as its frame 40.
+        let told = Some(count(40, 8490));
+        let realtime = before.clock.realtime_at(at).expect("known").0 + Nanos::from_secs(10);
+        let same = Beginning { monotonic: at + Nanos::from_secs(10), realtime: Nanos::ZERO, within: Nanos::ZERO };
+        let other = Beginning { monotonic: Instant::BOOT, realtime, within: Nanos::ZERO };
+        for (beginning, boot) in [(same, 1), (other, 2)] {
+            let bounds = before.bounds(beginning, &clock(boot, SECOND), told);
+            assert_eq!((bounds.least, bounds.most), (Frames(14_860 - 4995), Frames(14_860 - 4995)), "boot {boot}");
+        }
+    }
+
+    /// 10 s at 1000 frames per second after frame 4900: half to twice as many, give or take 64 numbers of 10 frames.
+    #[test]
+    fn numbers_are_believed_within_twice_the_time_and_some_and_no_further() {
+        let least = 4900 + 5000 - 640;
+        let most = 4900 + 20_000 + 640;
+        resumed_with(32, 10, least / 10, Some(least - 4995));
+        resumed_with(32, 10, least / 10 - 1, None);
+        resumed_with(32, 10, most / 10, Some(most - 4995));
+        resumed_with(32, 10, most / 10 + 1, None);
+        // 2048 numbers turn once in 20,480 frames: what is believed is 16,290 wide, so two turns never fit. Of 1024 they may.
+        resumed_with(11, 10, least / 10, Some(least - 4995));
+        resumed_with(10, 10, (least / 10) % 1024, None);
+        // The second turn is the last number that is believed, and the one behind it.
+        resumed_with(10, 10, 506, None);
+        resumed_with(10, 10, 507, Some(15_310 - 4995));
     }
 
     #[test]

@@ -292,6 +292,7 @@ mod tests {
         settled.entered(2, 1);
         assert_eq!(settled.journal_died(0), [0]);
         sums(&settled, 10, 10, 0);
+        assert_eq!(settled.unsynced_bytes(0), 10, "only the block that the journal names can become durable");
         // Completions that were under way come later and change nothing for it.
         settled.journaled(0, 9);
         settled.journaled(1, 2);

@@ -84,7 +84,6 @@ impl Recorder {
     fn start_write(&mut self, slot: usize, write: Write) {
         let member = &mut self.members[write.member];
         member.data_end = write.file_offset + write.length;
-        member.in_flight_bytes += write.length;
         let op = Op::Write(member.data, write.file_offset, write.piece);
         member.allocate_ahead(write.member, &mut *self.store);
         self.store.submit(Purpose::Write(slot).token(), op);
@@ -94,11 +93,15 @@ impl Recorder {
     /// The target for a block; `None` if all have failed.
     fn choose_member(&self, index: u64) -> Option<usize> {
         let alive: Vec<usize> = (0..self.members.len()).filter(|number| self.members[*number].is_alive).collect();
+        let under_way = |number: usize| -> u64 {
+            let its_own = self.writes.iter().flatten().filter(|write| write.member == number);
+            its_own.map(|write| write.length).sum()
+        };
         match self.setup.placement {
             BlockPlacement::Static => alive.get((index % alive.len().max(1) as u64) as usize).copied(),
-            BlockPlacement::LeastLoaded => alive
-                .into_iter()
-                .min_by_key(|number| (self.members[*number].in_flight_bytes, self.members[*number].data_end)),
+            BlockPlacement::LeastLoaded => {
+                alive.into_iter().min_by_key(|number| (under_way(*number), self.members[*number].data_end))
+            }
         }
     }
 
@@ -170,7 +173,6 @@ impl Recorder {
         self.worst_stall = self.worst_stall.max(now - write.submitted);
         let origin_bytes = self.timeline.layout().bytes_of(self.place.origin).0;
         let member = &mut self.members[write.member];
-        member.in_flight_bytes -= write.length;
         let sequence = member.append(&Record::Block {
             index: write.index,
             file_offset: write.file_offset,
@@ -235,7 +237,6 @@ impl Recorder {
     /// Gives a block to another target.
     fn write_elsewhere(&mut self, slot: usize) {
         let Some(write) = self.writes[slot] else { return };
-        self.members[write.member].in_flight_bytes -= write.length;
         if let Some(other) = self.choose_member(write.index) {
             let file_offset = self.members[other].data_end;
             self.settled.moves(write.index, other, file_offset);
@@ -285,7 +286,7 @@ impl Recorder {
         };
         let text = format!("{what} {} failed: {errno}", self.members[number].base().display());
         // One sentence for each kind of error and target, because a dying disk has thousands of errors.
-        if self.troubles.len() < 16 && !self.troubles.contains(&text) {
+        if !self.troubles.contains(&text) {
             self.troubles.push(text);
         }
     }

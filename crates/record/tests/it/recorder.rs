@@ -2,6 +2,7 @@
 //! bytes here, and a disk without a script does everything at once.
 
 mod handed_on;
+mod targets;
 mod verdicts;
 
 use std::cell::Cell;
@@ -14,6 +15,7 @@ use hairspring_record::clock::ClockRecord;
 use hairspring_record::journal::{Journal, Record, RecordingId};
 use hairspring_record::ledger::Ledger;
 use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step};
+use hairspring_record::recording::MOST_BLOCK;
 use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
 use hairspring_record::store::{Direct, Errno};
 use hairspring_ring::gap::{Gap, GapCause};
@@ -215,10 +217,15 @@ fn blocks_are_whole_frames_and_sectors_and_as_large_as_asked_where_that_is_possi
         let consumer = ring_of(1 << 20, OnOverrun::Gap).1;
         let recorder = Recorder::open(Box::new(disk.store(8)), consumer, description(layout), setup).expect("opens");
         let (block, grain) = (recorder.block().0, layout.grain().bytes);
-        let fits = |size: u64| size > 0 && size % grain == 0 && size % alignment.max(4096) == 0;
+        let fits = |size: u64| size > 0 && size.is_multiple_of(grain) && size.is_multiple_of(alignment.max(4096));
         let largest = (1..=asked).rev().find(|size| fits(*size)).or_else(|| (1..).find(|size| fits(*size)));
         assert_eq!(Some(block), largest, "{layout:?}, sectors of {alignment}, asked for {asked}");
     }
+    let asked = Setup { block: Bytes(2 * MOST_BLOCK.0), ..setup() };
+    let consumer = ring_of(2 * MOST_BLOCK.0, OnOverrun::Gap).1;
+    let disk = ScriptedDisk::new(at_once());
+    let recorder = Recorder::open(Box::new(disk.store(8)), consumer, description(bytes()), asked).expect("opens");
+    assert_eq!(recorder.block(), MOST_BLOCK, "the largest that readers take");
 }
 
 #[test]
@@ -240,7 +247,18 @@ fn a_recording_that_cannot_begin_leaves_no_files() {
         let made = Recorder::open(Box::new(disk.store(8)), consumer, description(bytes()), setup);
         assert_eq!(made.is_ok(), begins, "{what}: {:?}", made.err());
         assert!(begins || disk.names() == 0, "{what}: files are left");
+        if let Err(RecorderError::SmallRing(block, least)) = made {
+            let held = if what == "no room for a shot" { held().map_or(0, |gate| gate.must_hold().0) } else { 0 };
+            assert_eq!(least.0, 2 * block.0 + held, "{what}");
+        }
     }
+    // What lies under the name of the metadata cannot be looked at: that is no reason to write there.
+    let script = failing(OpKind::Open, ".sigmf-meta", When::Nth(1), libc::EACCES);
+    let disk = ScriptedDisk::new(script);
+    let made = Recorder::open(Box::new(disk.store(8)), ring_of(RING, OnOverrun::Gap).1, description(bytes()), setup());
+    let said = made.err().expect("refused").to_string();
+    assert!(said.contains("Permission denied") && !said.contains("exists"), "{said}");
+    assert_eq!(disk.names(), 0, "files are left");
     // The first target is there, the second is another recording.
     let mut image = hairspring_record::store::scripted::Image::default();
     image.put("b/x.sigmf-meta", b"theirs");
@@ -272,6 +290,11 @@ fn what_is_reserved_is_the_expected_volume_in_whole_blocks_and_an_eighth_more_wh
             Some((all + 7) % AHEAD)
         });
     }
+    // Nothing is reserved beyond an expected volume.
+    let mut rig = Rig::new(at_once(), Setup { volume: Some(Bytes(10 * BLOCK)), ..setup() });
+    rig.put(3 * BLOCK);
+    rig.settle();
+    assert_eq!(length(&rig.disk, "a/x.sigmf-data"), Some(10 * BLOCK));
     // The journal of a volume that just fits finds no room, which is no reason to refuse.
     let fits = DiskScript { capacity: Some(Bytes(245 * BLOCK + 100_000)), ..at_once() };
     let volume = Some(Bytes(1_000_000));

@@ -1,6 +1,8 @@
 //! One recorder hands the ring on to the next, step by step: nothing is lost, and the ring gets its room back in order.
 
+use hairspring_record::clock::BootId;
 use hairspring_record::ledger::RecordingVerdict;
+use hairspring_record::recorder::ResumeFrom;
 use hairspring_record::sigmf::SegmentOf;
 
 use super::*;
@@ -125,6 +127,15 @@ fn the_ring_gets_its_room_back_in_order_when_its_recorder_changes() {
         (6 * BLOCK, 2 * BLOCK, 2 * BLOCK)
     );
     assert_eq!(first.high_water, Bytes(3 * BLOCK), "as it was at the cut");
+    // The first segment of all has nothing before it, and its source has counted from its first frame.
+    assert_eq!((first.skips.len(), next.skips.len()), (0, 1));
+    let journals = [
+        slow.image_after_kill(0).read("0/x.hairspring-journal"),
+        fast.image_after_kill(0).read("1/x.hairspring-journal"),
+    ];
+    for journal in journals.into_iter().flatten() {
+        assert!(!Journal::read(&journal).records.iter().any(|record| matches!(record, Record::Epoch { .. })));
+    }
     oracle::check(&slow.image_after_kill(0), &["0/x"], bytes(), PATTERN, true);
     oracle::check(&fast.image_after_kill(0), &["1/x"], bytes(), PATTERN, true);
 }
@@ -164,10 +175,14 @@ fn a_gap_at_the_cut_is_in_one_of_the_segments_and_counts_once() {
     two.first.step();
     assert!(!two.first.recorder.is_at_cut(), "nothing follows");
     two.first.counters.ignored.foreign = 3;
+    // What lies in the card's FIFO will be the next segment's.
+    two.first.counters.fifo_bytes = 9;
     two.first.lose(4, GapCause::ServedLate);
     assert!(two.first.recorder.is_at_cut(), "a gap follows");
     assert!(two.cut());
     assert_eq!(two.next.first_frame(), Frames(BLOCK + 12));
+    assert_eq!(two.first.recorder.ledger(two.first.counters).in_fifo_bytes, 0);
+    two.first.counters.fifo_bytes = 0;
     two.first.put(50);
     two.first.counters.ignored.foreign = 5;
     let [(first, slow), (next, fast)] = two.end(End::Finished);
@@ -181,6 +196,59 @@ fn a_gap_at_the_cut_is_in_one_of_the_segments_and_counts_once() {
         assert_eq!(outcome.verdict, RecordingVerdict::Incomplete, "{}", outcome.reason);
         oracle::check(&disk.image_after_kill(0), &[base], bytes(), PATTERN, true);
     }
+}
+
+#[test]
+fn a_source_that_has_ended_behind_the_cut_does_not_end_there() {
+    for gap in [false, true] {
+        let mut two = Two::new(OnOverrun::Gap, |setup| setup);
+        two.first.put(BLOCK);
+        two.first.recorder.cut_after(1);
+        two.first.step();
+        if gap {
+            two.first.lose(3, GapCause::Source);
+        } else {
+            two.first.put(10);
+        }
+        two.first.producer.close(End::Finished);
+        assert!(two.first.recorder.is_at_cut() && !two.first.recorder.ends_at_cut(), "gap: {gap}");
+        assert!(two.cut());
+    }
+}
+
+#[test]
+fn a_segment_that_was_resumed_hands_its_epoch_on() {
+    let at = Instant::BOOT + Nanos::from_secs(1);
+    let mut clock = ClockRecord::default();
+    clock.boot_id = Some(BootId([4; 16]));
+    let from = |clock: &ClockRecord| ResumeFrom {
+        end: Frames(5000),
+        taken: Some((at, at)),
+        clock: clock.clone(),
+        rate: SampleRate::hz(1_000_000),
+        average_hz: None,
+        layout: bytes(),
+    };
+    let mut two = Two::new(OnOverrun::Gap, |mut setup| {
+        let is_first = setup.id == RecordingId([0; 16]);
+        setup.resumed = is_first.then(|| from(&clock));
+        setup.series.iter_mut().for_each(|of| of.first = of.first.map(|_| Frames(5000)));
+        Setup { clock: clock.clone(), ..setup }
+    });
+    two.first.recorder.begins(Beginning { realtime: Nanos::ZERO, monotonic: at + MILLISECOND, within: Nanos::ZERO });
+    let (epoch, bounds) = two.first.recorder.resumed().expect("known");
+    let origin = 5000 + bounds.least.0;
+    two.first.put(BLOCK);
+    two.first.recorder.cut_after(1);
+    two.first.step();
+    two.first.put(30);
+    assert!(two.cut());
+    assert_eq!((epoch, two.next.first_frame(), two.next.resumed()), (0, Frames(origin + BLOCK), None));
+    let [(first, _), (next, fast)] = two.end(End::Finished);
+    assert!(first.ledger.holds() && next.ledger.holds(), "{:?} {:?}", first.ledger, next.ledger);
+    assert_eq!((first.ledger.produced_bytes, next.ledger.produced_bytes), (origin + BLOCK, origin + BLOCK + 30));
+    let records = Journal::read(&fast.image_after_kill(0).read("1/x.hairspring-journal").expect("a journal")).records;
+    assert!(records.contains(&Record::Epoch { first: Frames(origin) }), "its source counts from there");
 }
 
 #[test]
@@ -215,16 +283,19 @@ fn a_cut_beside_a_gate_comes_between_two_shots_and_the_gate_goes_on() {
         Two::new(OnOverrun::Gap, |setup| Setup { gate: Some(gate("level:ch0>0.99", 10, 50)), gated: true, ..setup });
     two.first.recorder.begins(Beginning { realtime: Nanos::ZERO, monotonic: two.first.now, within: Nanos::ZERO });
     two.first.recorder.cut_after(1);
-    let mut cuts = 0;
+    let mut is_cut = false;
     for _ in 0..40 {
         two.first.put(500);
         two.first.settle();
-        cuts += u64::from(cuts == 0 && two.cut());
-        if cuts > 0 {
+        if !is_cut && two.first.recorder.is_at_cut() {
+            assert!(two.cut(), "what the last shot left in a block is written with the cut");
+            is_cut = true;
+        }
+        if is_cut {
             two.settle_next();
         }
     }
-    assert_eq!(cuts, 1, "no shot ended");
+    assert!(is_cut, "no shot ended");
     let [(first, slow), (next, fast)] = two.end(End::Finished);
     let shots: Vec<u64> = first.triggers.iter().chain(&next.triggers).map(|(shot, _)| *shot).collect();
     assert_eq!(shots, (0..shots.len() as u64).collect::<Vec<_>>(), "shots are counted through");
@@ -238,6 +309,10 @@ fn a_cut_beside_a_gate_comes_between_two_shots_and_the_gate_goes_on() {
     );
     for (outcome, disk, base) in [(first, slow, "0/x"), (next, fast, "1/x")] {
         assert!(outcome.ledger.holds() && outcome.ledger.is_settled(), "{:?}", outcome.ledger);
+        // The first may be the frames before the segment.
+        let mut pairs = outcome.skips.windows(2).skip(1);
+        let apart = pairs.all(|pair| pair[0].first.0 + pair[0].frames.0 < pair[1].first.0);
+        assert!(apart, "what is left out at a stretch is one skip: {:?}", outcome.skips);
         let contents = oracle::check(&disk.image_after_kill(0), &[base], bytes(), PATTERN, true);
         assert_eq!((contents.stored, contents.left_out), (outcome.ledger.stored_bytes, outcome.ledger.left_out_bytes));
     }

@@ -25,6 +25,7 @@ fn ends(rig: Rig, end: End, expected: (RecordingVerdict, &str)) -> Outcome {
     assert_eq!((closing.verdict, closing.reason.as_str()), expected);
     assert_eq!((&closing.gaps, &closing.skips, &closing.triggers), (&outcome.gaps, &outcome.skips, &outcome.triggers));
     assert_eq!((closing.ledger, closing.ignored, closing.missed), (outcome.ledger, outcome.ignored, outcome.missed));
+    assert_eq!(closing.direct_io_proven, outcome.direct == Direct::Proven);
     assert_eq!(
         (closing.worst_stall, closing.buffer, closing.buffer_high_water),
         (outcome.worst_stall, outcome.buffer, outcome.high_water)
@@ -67,6 +68,8 @@ fn a_recording_that_ended_once_its_shots_were_made_is_complete() {
         assert_eq!(rig.step() == Step::StopSource, shots == 1, "nothing more is needed");
         let (outcome, _) = rig.end(End::Stopped);
         assert_eq!((outcome.verdict, outcome.triggers.len() == 1), (expected, shots == 1), "{}", outcome.reason);
+        // The first trigger came less than ten frames after the beginning.
+        assert!(outcome.missed.short_shots > 0 && outcome.reason.contains("without all frames"), "{}", outcome.reason);
     }
 }
 
@@ -217,17 +220,15 @@ fn a_series_that_is_resumed_takes_nothing_before_it_is_known_where_and_names_the
     rig.put(10);
     let (outcome, disk) = rig.end(End::Finished);
     let origin = 5000 + 9995;
-    let reason = format!(
-        "10000 frames are missing in 2 gaps, the first at frame 5000: between two parts of the recording; it was resumed: 9995 to 10003 frames are \
-         missing from frame 5000 on; up to 1 frames more may be missing there, because only the clock says how many passed"
-    );
-    assert_eq!((outcome.verdict, outcome.reason), (Incomplete, reason));
+    let reason = "10000 frames are missing in 2 gaps, the first at frame 5000: between two parts of the recording; it was resumed: 9995 to 10003 frames are \
+         missing from frame 5000 on; up to 1 frames more may be missing there, because only the clock says how many passed";
+    assert_eq!((outcome.verdict, outcome.reason.as_str()), (Incomplete, reason));
     let ledger = outcome.ledger;
     assert_eq!(
         (ledger.produced_bytes, ledger.stored_bytes, ledger.lost_bytes),
         (origin + BLOCK + 15, BLOCK + 10, 10_000)
     );
-    assert_eq!((ledger.left_out_bytes, ledger.earlier_bytes), (5000, 5000));
+    assert_eq!((ledger.left_out_bytes, ledger.earlier_bytes, outcome.skips.len()), (5000, 5000, 1));
     assert_eq!(
         outcome.gaps.iter().map(|gap| (gap.first.0, gap.frames.0)).collect::<Vec<_>>(),
         [(5000, 9995), (origin + BLOCK, 5)]
@@ -239,6 +240,7 @@ fn a_series_that_is_resumed_takes_nothing_before_it_is_known_where_and_names_the
     assert_eq!(about.clock.marks().iter().map(|mark| mark.frame.0).collect::<Vec<_>>(), [origin + 2000]);
     assert_eq!(about.series.expect("a segment").epoch_first, Frames(origin));
     let records = Journal::read(&image.read("a/x.hairspring-journal").expect("a journal")).records;
+    assert_eq!(records.iter().filter(|record| matches!(record, Record::Series(_))).count(), 1);
     assert!(records.contains(&Record::Epoch { first: Frames(origin) }) && records.contains(&Record::Bounds(bounds)));
 }
 
@@ -281,6 +283,57 @@ fn a_resumption_that_the_sender_has_counted_is_exact() {
         sigmf::parse(&disk.image_after_kill(0).read("a/x.sigmf-meta").expect("metadata")).expect("read");
     assert_eq!(closing.expect("ended").bounds, [], "an exact length is no interval");
     assert_eq!(about.clock.count, Some(count(14_900, 1490)), "the series counts on");
+    let journal = disk.image_after_kill(0).read("a/x.hairspring-journal").expect("a journal");
+    assert!(!Journal::read(&journal).records.iter().any(|record| matches!(record, Record::Bounds(_))));
+    // The sender went on with the very next frame.
+    let mut setup = resumed();
+    let from = setup.resumed.as_mut().expect("resumed");
+    from.clock.mark(Mark { frame: Frames(5000), earliest: at, latest: at, how: MarkSource::Kernel });
+    from.clock.count = Some(count(0, 0));
+    let mut rig = Rig::new(at_once(), setup);
+    rig.recorder.note(ClockNote::Count(count(0, 500)));
+    rig.recorder.begins(Beginning { realtime: EPOCH, monotonic: at, within: Nanos::ZERO });
+    rig.put(10);
+    let text = "everything is there, though it was resumed: 0 frames are missing from frame 5000 on, by the numbers of their sender";
+    ends(rig, End::Finished, (Complete, text));
+}
+
+#[test]
+fn a_trigger_from_outside_is_the_frame_of_its_time_also_in_a_series_that_was_resumed() {
+    let gate = Gate::new("external".parse().expect("a trigger"), bytes(), Frames(10), Frames(50), Shots::Single)
+        .expect("a gate");
+    let calls = gate.external().expect("from outside");
+    let mut rig = Rig::new(at_once(), Setup { gate: Some(gate), ..resumed() });
+    let began = Instant::BOOT + Nanos::from_millis(1010);
+    rig.recorder.begins(Beginning { realtime: EPOCH, monotonic: began, within: Nanos::ZERO });
+    let (_, bounds) = rig.recorder.resumed().expect("known");
+    assert!(calls.fire(began + Nanos::from_millis(2)));
+    rig.put(BLOCK);
+    rig.settle();
+    let (outcome, _) = rig.end(End::Stopped);
+    // A million frames per second since the source began again.
+    assert_eq!(outcome.triggers, [(0, Frames(5000 + bounds.least.0 + 2000))]);
+}
+
+#[test]
+fn only_a_card_with_a_clock_that_stamps_its_own_frames_can_disagree_with_itself() {
+    for (clocked, how, expected) in
+        [(true, MarkSource::Card, true), (true, MarkSource::Arrival, false), (false, MarkSource::Card, false)]
+    {
+        let disk = ScriptedDisk::new(at_once());
+        let (producer, consumer) = ring_of(RING, OnOverrun::Gap);
+        let description = SourceDescription { clocked, ..description(bytes()) };
+        let recorder = Recorder::open(Box::new(disk.store(8)), consumer, description, setup()).expect("opens");
+        let now = disk.now();
+        let mut rig = Rig { disk, recorder, producer, counters: SourceCounters::default(), now };
+        began(&mut rig);
+        for (frame, us) in [(0, 0), (1000, 1000), (1999, 2000), (2999, 3000)] {
+            let taken = Instant::BOOT + Nanos::from_micros(us);
+            rig.recorder.note(ClockNote::Mark(Mark { frame: Frames(frame), earliest: taken, latest: taken, how }));
+        }
+        let reason = rig.end(End::Finished).0.reason;
+        assert_eq!(reason.contains("lost without notice"), expected, "clocked: {clocked}, {how:?}: {reason}");
+    }
 }
 
 #[test]
