@@ -239,14 +239,15 @@ impl Copy<'_> {
     /// Whether a test finds a mutant, and how; an error once the time is over.
     fn finds(&self, test: &Test, mutant: usize, until: Instant) -> Result<Option<Outcome>, ()> {
         let number = mutant.to_string();
-        let limit = test.time * TIMES + MORE;
         let once = || {
-            if Instant::now() >= until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return Err(());
             }
-            Ok(self
-                .run(&test.binary, &test.name, limit, ("MUTANT", number.as_ref()))
-                .filter(|one| *one != Outcome::Lives))
+            let found =
+                self.run(&test.binary, &test.name, left.min(test.time * TIMES + MORE), ("MUTANT", number.as_ref()));
+            // What had no time to pass or to fail says nothing.
+            if Instant::now() >= until { Err(()) } else { Ok(found.filter(|one| *one != Outcome::Lives)) }
         };
         if once()?.is_none() { Ok(None) } else { once() }
     }
