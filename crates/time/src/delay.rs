@@ -241,3 +241,37 @@ impl<M: Machine> Timebase<M> {
         (least..=most).contains(&passed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::sim::Script;
+    use hairspring_machine::{Sim, Ticks};
+
+    use super::*;
+
+    /// At 1 GHz a tick is a nanosecond. The clock is read 20 ticks after the first reading of each bracket, and 10 before the last.
+    #[test]
+    fn the_clocks_agree_as_far_as_brackets_the_bound_of_the_rate_and_steps_allow() {
+        let timebase = Timebase::calibrate(Sim::new(Script { rate_hz: 1_000_000_000, ..Script::default() }));
+        let timebase = timebase.expect("it advances");
+        let bracket = |at: i64, clock: i64| Bracket {
+            before: Ticks::new(at as u64),
+            clock: Nanos::new(clock),
+            after: Ticks::new(at as u64 + 30),
+        };
+        let span = 10_000_000;
+        let allowed = timebase.drift_in(Nanos::new(span)).count() + 2 * timebase.machine().clock_step().count() + 2;
+        assert!(allowed > 20, "the rate is less sure than steps and rounding: {allowed} ns");
+        let agrees = |passed: i64| timebase.agrees(&bracket(5_000, 1_000), &bracket(5_000 + span, 1_000 + passed));
+        // The rate itself is known to a nanosecond in so short a time.
+        for (passed, expected) in [
+            (span, true),
+            (span + 30 + allowed - 2, true),
+            (span + 30 + allowed + 3, false),
+            (span - 30 - allowed + 2, true),
+            (span - 30 - allowed - 3, false),
+        ] {
+            assert_eq!(agrees(passed), expected, "{passed} ns in {span}, and {allowed} beside the brackets");
+        }
+    }
+}

@@ -144,9 +144,7 @@ impl Exchange {
             // Relaxed: both were stored before the Release of `answered`, which `wait` has acquired.
             let (received, answered) = (stamp(&self.received_at), stamp(&self.answered_at));
             let round = Round { sent, received, answered, back };
-            if best.is_none_or(|best| round.trip() < best.trip()) {
-                best = Some(round);
-            }
+            best = best.into_iter().chain([round]).min_by_key(Round::trip);
         }
         best.ok_or(SkewError::NoAnswer(other))
     }
@@ -211,5 +209,21 @@ mod tests {
         assert!((399..=400).contains(&skew.offset.count()) && skew.rounds == 7, "{skew:?}");
         // Half the way, a tick that had not passed, and the rounding of both.
         assert!((110..=111).contains(&skew.uncertainty.count()), "{skew:?}");
+    }
+
+    #[test]
+    fn a_side_waits_until_the_other_answers_or_gives_up_and_not_longer_than_its_patience() {
+        let sim = Sim::new(Script::default());
+        let timebase = Timebase::calibrate(sim.clone()).expect("it advances");
+        let waits = |word: u64| {
+            let before = sim.true_time();
+            let answered = wait(&timebase, &Line(AtomicU64::new(word)), 7).is_some();
+            (answered, sim.true_time() - before)
+        };
+        let soon = Nanos::from_micros(10);
+        assert!(matches!(waits(7), (true, time) if time < soon));
+        assert!(matches!(waits(GIVEN_UP), (false, time) if time < soon), "{:?}", waits(GIVEN_UP));
+        let (answered, time) = waits(6);
+        assert!(!answered && time > PATIENCE && time < PATIENCE + Nanos::from_millis(1), "{time}");
     }
 }

@@ -121,6 +121,7 @@ mod tests {
         check(&CounterEvidence { clocksource: Ok("kvm-clock".to_owned()), ..evidence() }, true, "kvm-clock");
         check(&CounterEvidence { readable: false, ..evidence() }, false, "may not read");
         check(&CounterEvidence { read_cost: Nanos::from_micros(2), ..evidence() }, false, "traps");
+        check(&CounterEvidence { read_cost: TRAPPED_READ_COST, ..evidence() }, false, "traps");
         let layered =
             CounterEvidence { clocksource: Ok("kvm-clock".to_owned()), kernel_says_constant: false, ..evidence() };
         check(&layered, false, "kvm-clock");

@@ -113,6 +113,19 @@ fn calibrate_to_a_bound_reaches_it_or_the_end_of_its_patience() {
 }
 
 #[test]
+fn calibrate_to_a_bound_waits_no_longer_than_the_bound_needs() {
+    for bound_ppm in [5.0, 1.0, 0.2] {
+        let sim = Sim::new(Script::default());
+        let timebase = Timebase::calibrate_to(sim.clone(), bound_ppm, Nanos::from_secs(60)).expect("it advances");
+        let reached = timebase.calibration().bound_ppm;
+        assert!(reached <= bound_ppm && reached > bound_ppm / 1.5, "{reached} ppm of {bound_ppm}");
+        // Each wait makes the baseline up to four times as long.
+        let waits = sim.usage().voluntary_switches.expect("a machine that counts them");
+        assert!(waits <= 8, "{waits} waits for {bound_ppm} ppm");
+    }
+}
+
+#[test]
 fn a_time_base_goes_on_where_another_process_has_left_it() {
     let sim = Sim::new(Script::default());
     let before = Timebase::calibrate_to(sim.clone(), 0.5, Nanos::from_secs(1)).expect("it advances");

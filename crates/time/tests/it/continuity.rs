@@ -58,6 +58,22 @@ fn instants_stay_within_their_bound_of_the_kernels_clock_as_they_age() {
     }
 }
 
+/// What an instant may be off counts from the latest comparison, and is as large before it as behind it.
+#[test]
+fn the_bound_of_an_instant_grows_from_the_latest_comparison_on() {
+    let (sim, timebase) = calibrated(Script::default());
+    age(&sim, Nanos::from_secs(10_000));
+    let timebase = timebase.refine().timebase;
+    let now = timebase.now();
+    let least = timebase.offset_bound(now);
+    let hour = Nanos::from_secs(3600);
+    let drift = timebase.drift_in(hour);
+    for moment in [now + hour, now - hour] {
+        let more = timebase.offset_bound(moment) - least;
+        assert!((more - drift).count().abs() <= 10, "{more} in an hour, in which the rate may be off by {drift}");
+    }
+}
+
 #[test]
 fn readings_never_go_back_through_a_hundred_refinements() {
     let (sim, mut timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });

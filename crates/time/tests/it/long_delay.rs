@@ -291,3 +291,69 @@ fn the_window_is_learned_apart_for_real_time_and_given_back_with_the_slack() {
     sim.set_policy(Policy::Other).expect("always allowed");
     assert_eq!(sim.timer_slack(), slack);
 }
+
+/// A machine that wakes so late that nothing but the budget limits the window.
+#[test]
+fn a_delay_polls_half_of_its_request_at_most_and_a_twenty_thousandth_of_a_long_one() {
+    let (_, timebase) = calibrated(waking((10_000, 20_000), 0, true));
+    let mut long = LongDelay::new(&timebase);
+    long.delay(millis(100)).expect("in bounds");
+    for (request, window) in [
+        (micros(300), micros(200)),
+        (micros(600), micros(300)),
+        (micros(1500), micros(750)),
+        (millis(2), millis(1)),
+        (Nanos::from_secs(10), millis(1)),
+        (Nanos::from_secs(30), micros(1500)),
+        (Nanos::from_secs(60), millis(3)),
+        (Nanos::from_secs(3600), millis(3)),
+    ] {
+        assert_eq!(long.window(request), window, "{request}");
+    }
+}
+
+#[test]
+fn the_lateness_is_that_of_the_deadline_and_not_of_the_lead_before_it() {
+    let (_, timebase) = calibrated(waking((20, 60), 0, true));
+    let lead = micros(50);
+    let mut long = LongDelay::new(&timebase).with_lead(lead);
+    let report = long.delay_until(timebase.now() + millis(5)).expect("in bounds");
+    assert!(report.late >= -lead && report.late < -lead + micros(1), "{report:?}");
+    // The deadline is ahead, and its lead has begun.
+    let report = long.delay_until(timebase.now() + micros(20)).expect("in bounds");
+    assert!(report.requested > micros(15) && report.requested <= micros(20), "{report:?}");
+    assert!(report.late < -micros(15) && report.late >= -micros(20), "{report:?}");
+    assert_eq!((report.slept, report.polled), (Nanos::ZERO, Nanos::ZERO));
+}
+
+#[test]
+fn a_delay_gives_the_timer_slack_back_however_it_ends() {
+    let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+    let flag = std::sync::atomic::AtomicBool::new(false);
+    sim.set_timer_slack(micros(70));
+    let mut long = LongDelay::new(&timebase).cancelled_by(&flag);
+    assert_eq!(sim.timer_slack(), micros(70));
+    long.delay(millis(3)).expect("in bounds");
+    assert_eq!(sim.timer_slack(), micros(70));
+    flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    long.delay(millis(3)).expect_err("cancelled");
+    assert_eq!(sim.timer_slack(), micros(70));
+}
+
+/// A caller that can be cancelled is asleep for a tenth of a second at a time.
+#[test]
+fn a_delay_that_can_be_cancelled_sleeps_as_long_as_another() {
+    let flag = std::sync::atomic::AtomicBool::new(false);
+    let slept = |cancelled: bool| {
+        let (sim, timebase) = calibrated(waking((20, 60), 0, true));
+        let mut long = LongDelay::new(&timebase);
+        if cancelled {
+            long = long.cancelled_by(&flag);
+        }
+        let before = sim.usage().cpu;
+        check(&sim, &mut long, Nanos::from_secs(1));
+        sim.usage().cpu - before
+    };
+    let (plain, cancelled) = (slept(false), slept(true));
+    assert!(cancelled < plain + millis(1), "{cancelled} of CPU time, and {plain} of one that cannot be cancelled");
+}
