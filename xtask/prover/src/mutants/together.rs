@@ -90,7 +90,8 @@ pub(super) fn try_all(part: &Part, mutants: &[Mutant], wanted: &[usize], until: 
             }
         }
         living.sort_unstable();
-        println!("with tests of less than {:?} {} of {} live:", range.end, living.len(), wanted.len());
+        let tests = if range.end == QUICK { "quick tests" } else { "all tests" };
+        println!("{} of {} live with {tests}, and others may if the time is over:", living.len(), wanted.len());
         living.iter().for_each(|number| println!("  {} — {}", mutants[*number].name, mutants[*number].code));
     }
     outcomes.extend(living.into_iter().map(|number| (number, Outcome::Lives)));
