@@ -306,6 +306,7 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l segment
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l keep -d 'Keep so many closed segments, and delete older ones' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l keep-time -d 'Keep closed segments for this long after their end, and delete older ones' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l keep-bytes -d 'Keep so many bytes in closed segments, and delete the oldest ones beyond' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l keep-on -d 'Pin the segments around a trigger, so that nothing deletes them: a trigger as for --trigger' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l free -d 'End the recording in order, with exit code 12, when less than this is free on a target\'s disk; warn from twice as much on' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l priority -d 'Serve the card under SCHED_FIFO with this priority, 2 to 99; the thread that writes gets one less' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l cpu -d 'CPU of the thread that serves the card, and after a comma that of the thread that writes' -r

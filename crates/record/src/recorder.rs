@@ -38,6 +38,7 @@ mod error;
 mod feed;
 mod gaps;
 mod inlet;
+mod keep;
 mod member;
 mod notes;
 mod place;
@@ -53,7 +54,7 @@ use hairspring_machine::{Instant, Nanos};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
 use crate::clock::ClockRecord;
-use crate::journal::{GapBounds, Record, RecordingId};
+use crate::journal::{GapBounds, KeptFrames, Record, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::MOST_BLOCK;
 use crate::sigmf::SegmentOf;
@@ -67,7 +68,9 @@ use hairspring_source::{Ignored, SenderCount, SourceCounters, SourceDescription}
 
 pub use error::RecorderError;
 pub use inlet::RingLoan;
+pub use keep::{KeepOn, KeepWatch};
 pub use resume::ResumeFrom;
+pub use writes::BlockPlacement;
 
 use feed::Staging;
 use inlet::Inlet;
@@ -75,26 +78,6 @@ use member::Member;
 use place::Place;
 use settled::Settled;
 use writes::Write;
-
-/// How the recorder chooses the target of a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BlockPlacement {
-    /// The target with the fewest bytes under way, so that a slow disk gets fewer blocks.
-    #[default]
-    LeastLoaded,
-    /// Each target in turn (round-robin).
-    Static,
-}
-
-impl BlockPlacement {
-    /// Its name on the command line and in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::LeastLoaded => "least-loaded",
-            Self::Static => "static",
-        }
-    }
-}
 
 /// The settings of a recorder.
 #[derive(Debug)]
@@ -120,6 +103,8 @@ pub struct Setup {
     pub gate: Option<Gate>,
     /// Whether the segment before hands its gate on. A setup with a gate need not say so.
     pub gated: bool,
+    /// Looks for what must be kept, in a segment. The segment before hands it on.
+    pub keep_on: Option<KeepWatch>,
     /// When the recorder was made. The caller reports the time of the first frame by [`Recorder::begins`].
     pub opened: Beginning,
     /// The program that records, for the metadata.
@@ -271,6 +256,8 @@ pub struct Recorder {
     /// Frames left out just now; entered when something else comes.
     pending_skip: Option<Skip>,
     triggers: Vec<(u64, Frames)>,
+    /// What must be kept, until it is taken.
+    kept: Vec<KeptFrames>,
     /// Bytes lost on this side of the ring: evicted, or not writable.
     lost_bytes: u64,
     left_out_bytes: u64,
@@ -390,6 +377,7 @@ impl Recorder {
             skips: Vec::new(),
             pending_skip: None,
             triggers: Vec::new(),
+            kept: Vec::new(),
             lost_bytes: 0,
             left_out_bytes: 0,
             failed: None,

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
 
-use crate::journal::{FailedOperation, GapBounds, JournalContents};
+use crate::journal::{FailedOperation, GapBounds, JournalContents, KeptFrames};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf::{About, Closing, SigmfError, StoredSegment};
 use crate::store::compressed::COMPRESSED_ENDING;
@@ -197,6 +197,7 @@ pub struct Recording {
     cut: Option<Frames>,
     skips: Vec<(u64, Skip)>,
     triggers: Vec<(u64, Frames)>,
+    kept: Vec<KeptFrames>,
     failures: Vec<Failure>,
     holes: Vec<Hole>,
     ended: Option<Ended>,
@@ -388,6 +389,11 @@ impl Recording {
     /// Whether another program wrote it. Then blocks have no checksums, and only [`Recording::stated_sha512`] can prove the data.
     pub fn is_foreign(&self) -> bool {
         self.foreign
+    }
+
+    /// The frames that a trigger asked to keep, of a segment. They may reach into its neighbours.
+    pub fn kept(&self) -> &[KeptFrames] {
+        &self.kept
     }
 
     /// The first frame of the next segment, if this is one of a series that was cut.

@@ -24,12 +24,14 @@ pub mod hands;
 pub mod index;
 pub mod keeper;
 pub mod open;
+mod pins;
 pub mod recorder;
 pub mod recover;
 pub mod retention;
 
 use std::path::{Path, PathBuf};
 
+pub use keeper::KeepWish;
 pub use recorder::{SegmentLength, SeriesRecorder, SeriesSummary};
 pub use retention::{Retention, RoomLeft};
 

@@ -34,7 +34,7 @@ use crate::channels::ChannelDescription;
 use crate::clock::watch::ClockWatch;
 use crate::clock::{BootId, ClockNote, ClockPair, ClockRecord};
 use crate::journal::RecordingId;
-use crate::recorder::{BlockPlacement, Outcome, Recorder, Setup, Status, Step};
+use crate::recorder::{BlockPlacement, KeepWatch, Outcome, Recorder, Setup, Status, Step};
 use crate::series::SeriesSummary;
 use crate::store::{Ways, best};
 use hairspring_ring::OnOverrun;
@@ -431,7 +431,10 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
         Gate::new(trigger, description.layout, pre, post, shots).map_err(RecordError::Trigger)
     });
     let gate = gate.transpose()?;
-    let external = gate.as_ref().and_then(Gate::external);
+    let keep_on = config.series.and_then(|series| series.keep_on);
+    let keep_on = keep_on.map(|keep| KeepWatch::new(keep, description.layout).map_err(RecordError::Trigger));
+    let keep_on = keep_on.transpose()?;
+    let external = gate.as_ref().and_then(Gate::external).or(keep_on.as_ref().and_then(KeepWatch::external));
     let least = Bytes(config.notify.0 * 2 + gate.as_ref().map_or(0, |gate| gate.must_hold().0));
     let buffer = config.threads.place_buffer();
     let memory = Memory::mirrored(config.buffer, least, config.pages).map_err(RecordError::Memory)?;
@@ -451,7 +454,10 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     });
     let notes = sync_channel(MOST_NOTES);
     let recorder = match config.series {
-        Some(series) => segments::begin(&input.targets, &input.channels, consumer, &description, config, series, gate)?,
+        Some(series) => {
+            let (targets, channels) = (&input.targets, &input.channels);
+            segments::begin(targets, channels, consumer, &description, config, series, (gate, keep_on))?
+        }
         None => {
             let setup = Setup {
                 targets: input.targets,
@@ -464,6 +470,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
                 sync_bytes: SYNC_BYTES,
                 gate,
                 gated: false,
+                keep_on: None,
                 opened: Beginning::now(machine),
                 software: config.software.clone(),
                 channels: input.channels,

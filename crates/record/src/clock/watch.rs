@@ -303,6 +303,17 @@ mod tests {
     }
 
     #[test]
+    fn a_step_of_the_time_of_day_is_told_and_moves_no_mark() {
+        for by in [Nanos::from_secs(3600), Nanos::from_secs(-2)] {
+            let (record, ..) = watched(1000, 0, Some(Disturbance::DayStep(by)), false);
+            let [change] = record.changes()[..] else { panic!("{:?}", record.changes()) };
+            let ClockChangeKind::Step(told) = change.kind else { panic!("{change:?}") };
+            assert!((told - by).abs() < Nanos::from_micros(10), "{told}");
+            assert_eq!(TimeAxis::new(&record, true).off_line(), Nanos::ZERO);
+        }
+    }
+
+    #[test]
     fn marks_become_rarer_until_one_a_minute() {
         let (record, ..) = watched(60_000, 0, None, false);
         // Frame 0, six at 0.25 to 31.75 s, then each minute of ten, and the last one.

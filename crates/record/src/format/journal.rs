@@ -83,6 +83,15 @@ pub struct InSeries {
     pub epoch: u16,
 }
 
+/// Frames that a trigger asks to keep, whatever the retention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptFrames {
+    /// The first of them,
+    pub first: Frames,
+    /// and the first after them. They may reach into other segments.
+    pub end: Frames,
+}
+
 /// A text that is not the 32 hexadecimal digits of a [`RecordingId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAnId;
@@ -221,6 +230,8 @@ pub enum Record {
         /// The global index of the source's frame 0.
         first: Frames,
     },
+    /// A trigger asked to keep the segments that have any of these frames.
+    Keep(KeptFrames),
     /// The last record of a recording that ended in order or was mended.
     End {
         /// The verdict.

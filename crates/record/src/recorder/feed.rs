@@ -69,6 +69,12 @@ impl Staging {
         self.block - self.filled
     }
 
+    /// The bytes that were copied last.
+    fn newest(&mut self, bytes: usize) -> &[u8] {
+        let end = self.current.map_or(0, |buffer| buffer * self.block + self.filled);
+        self.scratch.bytes(end.saturating_sub(bytes), bytes)
+    }
+
     fn copy(&mut self, bytes: &[u8]) {
         if let Some(buffer) = self.current {
             self.scratch.bytes(buffer * self.block + self.filled, bytes.len()).copy_from_slice(bytes);
@@ -116,7 +122,7 @@ impl Recorder {
             let start = self.inlet.next();
             self.pass_to(start + length);
             let before = (self.setup.stopwatch)();
-            let crc = self.inlet.crc(start, length as usize);
+            let crc = crc32c::crc32c(self.inlet.view(start, length as usize));
             self.checksum_time += (self.setup.stopwatch)() - before;
             self.inlet.take(length);
             self.taken.push_back((start + length, false));
@@ -129,6 +135,10 @@ impl Recorder {
     /// entered ahead were counted with it.
     fn pass_to(&mut self, to: u64) {
         let bytes = to.saturating_sub(self.position);
+        if let Some(watch) = self.setup.keep_on.as_mut().filter(|_| bytes > 0) {
+            let found = watch.look(self.frame, self.inlet.view(self.position, bytes as usize));
+            self.keep(found);
+        }
         self.position += bytes;
         self.stored_position += bytes;
         self.frame.0 += self.timeline.layout().frames_in(Bytes(bytes)).0;
@@ -230,6 +240,10 @@ impl Recorder {
         } else if used > 0 {
             let position = self.end_of_stored() - used as u64;
             self.flush_skip(position);
+            if let Some((watch, staging)) = self.setup.keep_on.as_mut().zip(self.staging.as_mut()) {
+                let found = watch.look(self.frame, staging.newest(used));
+                self.keep(found);
+            }
             self.frame.0 += layout.frames_in(Bytes(used as u64)).0;
         }
         used > 0

@@ -199,6 +199,7 @@ impl Recorder {
         }
         // Its clock is that of the first call of `begins`, so it comes after the call above.
         next.setup.gate = self.setup.gate.take();
+        next.setup.keep_on = self.setup.keep_on.take();
         if let (Some(ours), Some(theirs)) = (&mut self.staging, &mut next.staging) {
             ours.hand_on(theirs);
         }

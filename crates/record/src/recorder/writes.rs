@@ -6,12 +6,32 @@ use crate::journal::{FailedOperation, Record};
 use crate::store::{Completion, Errno, Op, Piece};
 use hairspring_source::SourceCounters;
 
+use super::Recorder;
 use super::member::{MOST_REPEATS, Purpose};
-use super::{BlockPlacement, Recorder};
 
 /// A write fails after it moved less than a sector this many times in a row. A file system with smaller blocks that is full would
 /// otherwise go on like this for ever.
 const MOST_STALLS: u8 = 3;
+
+/// How the recorder chooses the target of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockPlacement {
+    /// The target with the fewest bytes under way, so that a slow disk gets fewer blocks.
+    #[default]
+    LeastLoaded,
+    /// Each target in turn (round-robin).
+    Static,
+}
+
+impl BlockPlacement {
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LeastLoaded => "least-loaded",
+            Self::Static => "static",
+        }
+    }
+}
 
 /// A block on its way to a file.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::beginning::Beginning;
 use crate::clock::{BootId, ClockPair, ClockRecord, Mark};
-use crate::journal::{GapBounds, InSeries, Record, Stopped};
+use crate::journal::{GapBounds, InSeries, KeptFrames, Record, Stopped};
 use crate::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::layout::Layout;
@@ -21,6 +21,7 @@ pub(super) struct Account {
     pub(super) gaps: Vec<(u64, Gap)>,
     pub(super) skips: Vec<(u64, Skip)>,
     pub(super) triggers: Vec<(u64, Frames)>,
+    pub(super) kept: Vec<KeptFrames>,
     pub(super) failures: Vec<Failure>,
     pub(super) holes: Vec<Hole>,
     pub(super) ended: Option<Ended>,
@@ -55,6 +56,7 @@ struct Found {
     gaps: Vec<(u64, Gap)>,
     skips: Vec<(u64, Skip)>,
     triggers: Vec<(u64, Frames)>,
+    kept: Vec<KeptFrames>,
     failures: Vec<Failure>,
     ends: Vec<Ended>,
     begun: Option<Beginning>,
@@ -100,6 +102,7 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         gaps,
         skips,
         triggers,
+        kept: in_order(found.kept, |kept| (kept.first, kept.end)),
         failures: found.failures,
         holes,
         ended,
@@ -208,6 +211,7 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
             Record::Gap { position, gap } => found.gaps.push((position, gap)),
             Record::Skip { position, skip } => found.skips.push((position, skip)),
             Record::Trigger { frame, shot } => found.triggers.push((shot, frame)),
+            Record::Keep(kept) => found.kept.push(kept),
             Record::Error { operation, errno, block, at } => {
                 found.failures.push(Failure { member: member.number, operation, errno, block, at });
             }

@@ -35,6 +35,7 @@ impl Chain<'_> {
             cut: None,
             skips: Vec::new(),
             triggers: Vec::new(),
+            kept: Vec::new(),
             failures: Vec::new(),
             holes: Vec::new(),
             ended: ended_all(&segments),

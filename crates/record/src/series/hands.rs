@@ -2,10 +2,12 @@
 //!
 //! [`Inline`] does it where it is called, for tests in virtual time; [`session`](crate::session) does it on a thread.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use hairspring_machine::{Instant, Nanos};
 
 use super::index::IndexRecord;
-use super::keeper::{Dropped, Keeper, SegmentEnd, StoreMaker};
+use super::keeper::{Dropped, KeepWish, Keeper, SegmentEnd, StoreMaker};
 use super::{RoomLeft, segment_base};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
@@ -27,6 +29,8 @@ pub struct ClosedSegment {
     pub dropped: Dropped,
     /// How many closed segments are there now.
     pub kept: usize,
+    /// How many segments were pinned so far because of a trigger, of this run.
+    pub pinned: usize,
     /// How much room there is now.
     pub room: RoomLeft,
     /// What went wrong with the index, the collection or a deletion.
@@ -51,6 +55,9 @@ pub trait Hands: Send {
 
     /// Whether the segment that was asked for is ready.
     fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>>;
+
+    /// Pins segments because of a trigger. What is wished for before a segment is closed is done before that is in the index.
+    fn keep(&mut self, wish: KeepWish);
 
     /// Closes a segment: drives its recorder to its end, describes it, and applies the retention. `next` is the segment that goes on.
     fn close(&mut self, number: u32, old: Box<Recorder>, next: Option<NextSegment>, counters: SourceCounters);
@@ -113,6 +120,7 @@ impl Template {
             sync_bytes: self.sync_bytes,
             gate: None,
             gated: self.gated,
+            keep_on: None,
             opened: (self.beginning)(),
             software: self.software.clone(),
             channels: self.channels.clone(),
@@ -130,12 +138,28 @@ pub struct Workshop {
     keeper: Keeper,
     /// Makes the stores of segments.
     stores: StoreMaker,
+    /// What a trigger asks to keep.
+    wishes: Wishes,
 }
+
+/// A list that the thread of the recorder fills and that of the workshop takes.
+pub(crate) type Wishes = Arc<Mutex<Vec<KeepWish>>>;
 
 impl Workshop {
     /// A workshop for a series whose index is open.
     pub fn new(template: Template, keeper: Keeper, stores: StoreMaker) -> Self {
-        Self { template, keeper, stores }
+        Self { template, keeper, stores, wishes: Wishes::default() }
+    }
+
+    /// Where wishes are put.
+    pub(crate) fn wishes(&self) -> Wishes {
+        Arc::clone(&self.wishes)
+    }
+
+    /// Pins the segments that a trigger asks to keep. Blocks.
+    fn pin(&mut self) {
+        let wishes = std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner));
+        wishes.into_iter().for_each(|wish| self.keeper.keep(wish));
     }
 
     /// Makes the segment with this number. Blocks.
@@ -157,6 +181,8 @@ impl Workshop {
         now: Instant,
         counters: SourceCounters,
     ) -> ClosedSegment {
+        // Before the index calls it closed, because after a crash only others are looked at.
+        self.pin();
         let (id, first, end) = (done.id(), done.first_frame(), done.end_frame());
         let resumed = done.resumed();
         let outcome = done.finish(now, counters);
@@ -172,12 +198,13 @@ impl Workshop {
         let verdict = outcome.verdict;
         self.keeper.closed(&SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at });
         let room = self.sweep();
-        let (dropped, kept, troubles) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.troubles());
-        ClosedSegment { number, outcome, dropped, kept, room, troubles }
+        let (dropped, kept, pinned) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.pinned());
+        ClosedSegment { number, outcome, dropped, kept, pinned, room, troubles: self.keeper.troubles() }
     }
 
     /// Applies the retention. Returns how much room there is. Blocks.
     pub fn sweep(&mut self) -> RoomLeft {
+        self.pin();
         self.keeper.sweep((self.template.beginning)().realtime)
     }
 
@@ -216,6 +243,10 @@ impl Hands for Inline {
 
     fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>> {
         self.ready.take()
+    }
+
+    fn keep(&mut self, wish: KeepWish) {
+        self.workshop.keeper.keep(wish);
     }
 
     fn close(&mut self, number: u32, old: Box<Recorder>, next: Option<NextSegment>, counters: SourceCounters) {

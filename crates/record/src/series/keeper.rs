@@ -6,7 +6,7 @@
 //! A change that fails is a trouble for the report, never the end of the recording: the segments are complete without index and collection,
 //! and `recover` writes both anew.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
 
 use hairspring_machine::Nanos;
@@ -16,8 +16,8 @@ use super::collection::{self, CollectionEntry, MOST_STREAMS};
 use super::deletion::{self, Owner};
 use super::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
 use super::retention::{Candidate, Due, Retention, RoomLeft};
-use super::{collection_of, index_of, pin_of, segment_base};
-use crate::journal::RecordingId;
+use super::{collection_of, index_of, pins, segment_base};
+use crate::journal::{KeptFrames, RecordingId};
 use crate::ledger::RecordingVerdict;
 use crate::recording::blocking::{BlockingStore, MOST_META};
 use crate::recording::{Files, RecordingError};
@@ -64,6 +64,17 @@ pub struct SegmentEnd {
     pub at: Nanos,
 }
 
+/// Frames that a trigger asks to keep, and the segment that was recorded then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepWish {
+    /// The frames.
+    pub kept: KeptFrames,
+    /// The number of the present segment,
+    pub number: u32,
+    /// and its first frame.
+    pub first: Frames,
+}
+
 /// What retention deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
@@ -88,6 +99,13 @@ pub struct Keeper {
     /// Whether segments are being deleted to make room.
     making_room: bool,
     dropped: Dropped,
+    /// What a trigger asks to keep and may reach into segments to come.
+    wanted: Vec<KeptFrames>,
+    /// The newest segment and its first frame, though the index may not have it yet.
+    present: Option<(u32, Frames)>,
+    /// Segments that this run has pinned, and those for which that failed.
+    pinned: BTreeSet<u32>,
+    unpinned: BTreeSet<u32>,
     troubles: Vec<String>,
 }
 
@@ -160,6 +178,10 @@ impl Keeper {
             streams,
             making_room: false,
             dropped: Dropped::default(),
+            wanted: Vec::new(),
+            present: None,
+            pinned: BTreeSet::new(),
+            unpinned: BTreeSet::new(),
             troubles: Vec::new(),
         }
     }
@@ -167,6 +189,55 @@ impl Keeper {
     /// A segment begins. Blocks.
     pub fn opened(&mut self, number: u32, id: RecordingId, first: Frames, at: Nanos) {
         self.enter(IndexRecord::Opened { number, id, first, at });
+        self.present = self.present.max(Some((number, first)));
+        self.pin_wanted();
+    }
+
+    /// Pins the segments that have any of these frames, those to come as soon as they begin. Blocks.
+    pub fn keep(&mut self, wish: KeepWish) {
+        let KeepWish { kept, number, first } = wish;
+        self.present = self.present.max(Some((number, first)));
+        match self.wanted.last_mut().filter(|last| kept.first <= last.end && last.first <= kept.end) {
+            Some(last) => (last.first, last.end) = (last.first.min(kept.first), last.end.max(kept.end)),
+            None => self.wanted.push(kept),
+        }
+        self.pin_wanted();
+    }
+
+    /// Pins what is there of what a trigger asked to keep, and forgets what no later segment can have.
+    fn pin_wanted(&mut self) {
+        let Some((present, present_first)) = self.present.filter(|_| !self.wanted.is_empty()) else { return };
+        let oldest = self.wanted.iter().map(|kept| kept.first).min().unwrap_or_default();
+        let listed = self.index.segments.range(..present).rev().map(|(number, listed)| (*number, listed.first));
+        let (mut due, mut end) = (Vec::new(), Frames(u64::MAX));
+        for (number, first) in std::iter::once((present, present_first)).chain(listed) {
+            let why = self.wanted.iter().find(|kept| kept.first < end && kept.end > first);
+            due.extend(why.filter(|_| !self.pinned.contains(&number)).map(|why| (number, *why)));
+            if first <= oldest {
+                break;
+            }
+            end = first;
+        }
+        for (number, why) in due {
+            match pins::pin(&mut *(self.stores)(), &self.bases, number, why) {
+                Ok(()) => {
+                    self.pinned.insert(number);
+                    self.unpinned.remove(&number);
+                }
+                Err(error) => {
+                    self.unpinned.insert(number);
+                    self.trouble(format!("failed to pin segment {number}: {error}; it is kept until this run ends"));
+                }
+            }
+        }
+        if self.unpinned.is_empty() {
+            self.wanted.retain(|kept| kept.end > present_first);
+        }
+    }
+
+    /// How many segments this run has pinned because of a trigger.
+    pub fn pinned(&self) -> usize {
+        self.pinned.len()
     }
 
     /// The series begins a new epoch. Blocks.
@@ -218,13 +289,8 @@ impl Keeper {
     fn candidates(&mut self) -> Vec<Candidate> {
         let mut store = (self.stores)();
         let bases = &self.bases;
-        let mut is_pinned = |number: u32| {
-            // A file that exists but cannot be opened pins, too.
-            bases.iter().any(|base| match store.open(&pin_of(&segment_base(base, number)), Open::Mend) {
-                Ok(_) => true,
-                Err(error) => error.errno.0 != libc::ENOENT,
-            })
-        };
+        let unpinned = &self.unpinned;
+        let mut is_pinned = |number: u32| unpinned.contains(&number) || pins::is_pinned(&mut *store, bases, number);
         let one = |kept: &Kept| Candidate { number: kept.number, stored_bytes: kept.stored_bytes, ended: kept.ended };
         self.kept.iter().filter(|kept| !is_pinned(kept.number)).map(one).collect()
     }

@@ -20,6 +20,7 @@ use hairspring_source::SourceCounters;
 
 use super::RoomLeft;
 use super::hands::{ClosedSegment, Hands, NextSegment};
+use super::keeper::KeepWish;
 use crate::beginning::Beginning;
 use crate::clock::ClockNote;
 use crate::journal::GapBounds;
@@ -65,6 +66,8 @@ pub struct SeriesSummary {
     pub dropped_segments: u32,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// Segments that were pinned because of a trigger.
+    pub pinned: usize,
     /// Cuts that came later than asked, because the next segment was not ready or the one before was not closed.
     pub overdue_cuts: u32,
     /// The most bytes in the ring from a cut until the old segment was written.
@@ -118,7 +121,7 @@ impl Sums {
     /// Enters a segment that was closed.
     fn enter(&mut self, closed: ClosedSegment) {
         self.closing_bytes = None;
-        let ClosedSegment { number, outcome, dropped, kept, room, troubles } = closed;
+        let ClosedSegment { number, outcome, dropped, kept, pinned, room, troubles } = closed;
         let totals = &mut self.totals;
         let ledger = &outcome.ledger;
         totals.stored_bytes += ledger.stored_bytes;
@@ -143,6 +146,7 @@ impl Sums {
         }
         self.summary.segments += 1;
         self.summary.kept = kept;
+        self.summary.pinned = pinned;
         (self.summary.dropped_segments, self.summary.dropped_bytes) = (dropped.segments, dropped.bytes);
         for trouble in troubles {
             if self.summary.troubles.len() < MOST_TROUBLES && !self.summary.troubles.contains(&trouble) {
@@ -274,14 +278,14 @@ impl SeriesRecorder {
             self.hands.prepare(self.number + 1);
         }
         self.arm(now - since);
-        let mut step = self.current.step(now, counters);
+        let mut step = self.step_current(now, counters);
         if self.current.ends_at_cut() {
             self.current.do_not_cut();
-            step = self.current.step(now, counters);
+            step = self.step_current(now, counters);
         }
         if self.cut(now, counters) {
             self.arm(Nanos::ZERO);
-            step = self.current.step(now, counters);
+            step = self.step_current(now, counters);
         }
         let sums = &mut self.sums;
         if sums.closing_bytes.is_some() {
@@ -292,6 +296,16 @@ impl SeriesRecorder {
             Step::Wait(until) if self.asked || sums.closing_bytes.is_some() => Step::Wait(until.min(now + ASK_EVERY)),
             step => step,
         }
+    }
+
+    /// Lets the present recorder do what it can, and hands on what must be kept.
+    fn step_current(&mut self, now: Instant, counters: SourceCounters) -> Step {
+        let step = self.current.step(now, counters);
+        let (number, first) = (self.number, self.current.first_frame());
+        for kept in self.current.take_kept() {
+            self.hands.keep(KeepWish { kept, number, first });
+        }
+        step
     }
 
     /// Takes what the hands have done meanwhile.

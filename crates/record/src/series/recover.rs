@@ -3,8 +3,9 @@
 //! ```text
 //! 1  deletions that the index says were begun are finished
 //! 2  a segment that was made in advance and never used is removed
-//! 3  segments that were cut off are recovered, bounded by the first frame of the next one
-//! 4  index and collection are written anew
+//! 3  segments that a trigger asked to keep are pinned, by the journals of those that the index does not call closed
+//! 4  segments that were cut off are recovered, bounded by the first frame of the next one
+//! 5  index and collection are written anew
 //! ```
 //!
 //! Each step can be repeated. A second run finds nothing to do.
@@ -16,8 +17,8 @@ use super::deletion::{self, Owner};
 use super::index::{Listed, SeriesIndex};
 use super::keeper::{Keeper, StoreMaker};
 use super::open::{FoundSeries, find};
-use super::{Retention, collection_of, index_of, segment_base, segment_of};
-use crate::journal::RecordingId;
+use super::{Retention, collection_of, index_of, pins, segment_base, segment_of};
+use crate::journal::{KeptFrames, RecordingId};
 use crate::ledger::RecordingVerdict;
 use crate::recording::blocking::BlockingStore;
 use crate::recording::{Recording, RecordingError};
@@ -96,6 +97,7 @@ pub(crate) fn put_in_order(
         }
     }
     remove_unmade(&mut stores, &found, &bases, &all, options.dry_run, &mut changed)?;
+    pin_what_was_asked_for(&mut stores, &found, &bases, &all, options.dry_run, &mut changed)?;
     let mut recovered = Vec::new();
     let mut verdict = RecordingVerdict::Complete;
     let mut entries = Vec::new();
@@ -210,6 +212,33 @@ fn finish_deletions(
                 if !dry_run {
                     deletion::delete(&mut *stores(), &segment, *id)?;
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Pins the segments that a trigger asked to keep before a crash.
+fn pin_what_was_asked_for(
+    stores: &mut StoreMaker,
+    found: &FoundSeries,
+    bases: &[PathBuf],
+    all: &[(u32, Recording)],
+    dry_run: bool,
+    changed: &mut Vec<String>,
+) -> Result<(), RecordingError> {
+    // Those that were closed were pinned before; somebody may have released them since.
+    let is_open = |number: &u32| found.index.segments.get(number).is_none_or(|listed| listed.end.is_none());
+    let asked: Vec<KeptFrames> =
+        all.iter().filter(|(number, _)| is_open(number)).flat_map(|(_, one)| one.kept()).copied().collect();
+    for (place, (number, recording)) in all.iter().enumerate() {
+        let next = all.get(place + 1).map_or(Frames(u64::MAX), |(_, next)| first_of(next));
+        let first = first_of(recording);
+        let Some(why) = asked.iter().find(|kept| kept.first < next && kept.end > first) else { continue };
+        if !pins::is_pinned(&mut *stores(), bases, *number) {
+            changed.push(format!("segment {number} is pinned, as a trigger asked before the crash"));
+            if !dry_run {
+                pins::pin(&mut *stores(), bases, *number, *why)?;
             }
         }
     }

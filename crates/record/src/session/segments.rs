@@ -18,11 +18,11 @@ use super::{RecordConfig, RecordError, SYNC_BYTES, monotonic, random_id};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
 use crate::clock::{BootId, ClockRecord};
-use crate::recorder::{Recorder, RecorderError, ResumeFrom, RingLoan, Step};
+use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step};
 use crate::recover::RecoverOptions;
-use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Workshop};
+use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Wishes, Workshop};
 use crate::series::index::SeriesIndex;
-use crate::series::keeper::Keeper;
+use crate::series::keeper::{KeepWish, Keeper};
 use crate::series::recover::{InOrder, put_in_order};
 use crate::series::{Retention, RoomLeft, SegmentLength, SeriesRecorder};
 use crate::sigmf::SegmentOf;
@@ -38,12 +38,14 @@ const READ_DEPTH: usize = 8;
 const SMALL_DEPTH: usize = 2;
 
 /// How a recording is divided, and how much of it is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesConfig {
     /// How long a segment is; rounded to whole blocks.
     pub length: AskedLength,
     /// What is kept.
     pub retention: Retention,
+    /// Pins the segments around a trigger, so that the retention does not delete them.
+    pub keep_on: Option<KeepOn>,
     /// Goes on with the series of this name, after its last segment was recovered. If there is none, a new one begins.
     pub resume: bool,
 }
@@ -79,7 +81,7 @@ pub(super) fn begin(
     description: &SourceDescription,
     config: &RecordConfig,
     series: SeriesConfig,
-    gate: Option<Gate>,
+    (gate, keep_on): (Option<Gate>, Option<KeepWatch>),
 ) -> Result<Writer, RecordError> {
     let bases = bases.to_vec();
     let before = if series.resume { resumed(&bases, description, config)? } else { None };
@@ -130,6 +132,7 @@ pub(super) fn begin(
     setup.series = Some(of);
     setup.resumed = from;
     setup.gate = gate;
+    setup.keep_on = keep_on;
     setup.clock = ClockRecord::begin(&Host, BootId::read());
     let made = Recorder::open(best(depth, ways), consumer, description.clone(), setup);
     let first = match made {
@@ -242,6 +245,7 @@ pub(super) struct ThreadHands {
     /// Jobs whose result has not come.
     under_way: usize,
     room: Arc<Mutex<RoomLeft>>,
+    wishes: Wishes,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -251,10 +255,11 @@ impl ThreadHands {
         let (results, done) = channel();
         let room = Arc::new(Mutex::new(RoomLeft::Enough));
         let told = Arc::clone(&room);
+        let wishes = workshop.wishes();
         let thread = std::thread::Builder::new()
             .name("segments".to_owned())
             .spawn(move || work_on(workshop, &work, &results, &told))?;
-        Ok(Self { jobs: Some(jobs), done, made: None, closed: None, under_way: 0, room, thread: Some(thread) })
+        Ok(Self { jobs: Some(jobs), done, made: None, closed: None, under_way: 0, room, wishes, thread: Some(thread) })
     }
 
     fn give(&mut self, job: Job) {
@@ -323,6 +328,11 @@ impl Hands for ThreadHands {
     fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>> {
         self.look();
         self.made.take()
+    }
+
+    fn keep(&mut self, wish: KeepWish) {
+        // The thread holds the lock for no longer than it takes to take the list.
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push(wish);
     }
 
     fn close(&mut self, number: u32, old: Box<Recorder>, next: Option<NextSegment>, counters: SourceCounters) {

@@ -227,6 +227,7 @@ pub(crate) fn run(case: &Case) -> Run {
     };
     let setup = Setup {
         gated: false,
+        keep_on: None,
         targets: NAMES[..case.members].iter().map(Into::into).collect(),
         id: RecordingId([3; 16]),
         block: Bytes(case.block),

@@ -153,6 +153,7 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
         sync_bytes: Bytes::mib(1),
         gate,
         gated: false,
+        keep_on: None,
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
         channels: Vec::new(),

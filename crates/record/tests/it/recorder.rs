@@ -69,6 +69,7 @@ fn setup() -> Setup {
         sync_bytes: Bytes::gib(1),
         gate: None,
         gated: false,
+        keep_on: None,
         opened: Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
         channels: Vec::new(),

@@ -106,6 +106,7 @@ pub(crate) fn open(
         sync_every: Nanos::from_millis(5),
         sync_bytes: Bytes::mib(1),
         gated: false,
+        keep_on: None,
         gate: case.trigger.map(|(text, pre, post, shots)| {
             Gate::new(text.parse().expect("a trigger"), case.layout, Frames(pre), Frames(post), shots).expect("a gate")
         }),

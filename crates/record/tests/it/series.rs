@@ -1,6 +1,8 @@
 //! Series on the scripted disk: cuts, retention, and crashes at every step of both.
 
 mod compressed;
+mod kept;
+mod meddled;
 mod year;
 
 use std::path::{Path, PathBuf};
@@ -12,8 +14,8 @@ use hairspring_record::clock::ClockRecord;
 use hairspring_record::join;
 use hairspring_record::journal::{Journal, Record, RecordingId};
 use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, RingLoan, Step};
-use hairspring_record::recording::{Files, Recording};
+use hairspring_record::recorder::{BlockPlacement, KeepOn, KeepWatch, Outcome, Recorder, RingLoan, Step};
+use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::recover::RecoverOptions;
 use hairspring_record::series::hands::{Inline, Template, Workshop};
 use hairspring_record::series::keeper::{Keeper, StoreMaker};
@@ -55,6 +57,8 @@ struct Case {
     retention: Retention,
     /// A trigger, frames before it and from it on.
     trigger: Option<(&'static str, u64, u64)>,
+    /// A trigger that pins segments, frames before it and from it on.
+    keep_on: Option<(&'static str, u64, u64)>,
     script: DiskScript,
 }
 
@@ -68,6 +72,7 @@ impl Default for Case {
             on_overrun: OnOverrun::Gap,
             retention: Retention::default(),
             trigger: None,
+            keep_on: None,
             script: DiskScript { pace: Pace::Leaping, most_latency: Nanos::from_micros(300), ..DiskScript::default() },
         }
     }
@@ -162,6 +167,10 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
     setup.gate = case.trigger.map(|(text, pre, post)| {
         let (trigger, pre, post) = (text.parse().expect("a trigger"), Frames(pre), Frames(post));
         Gate::new(trigger, layout(), pre, post, Shots::Repeated(None)).expect("a gate")
+    });
+    setup.keep_on = case.keep_on.map(|(text, pre, post)| {
+        let (trigger, pre, post) = (text.parse().expect("a trigger"), Frames(pre), Frames(post));
+        KeepWatch::new(KeepOn { trigger, pre, post }, layout()).expect("possible")
     });
     let first = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup);
     let Ok(first) = first else { return nothing(disk) };
@@ -398,34 +407,6 @@ fn retention_keeps_the_newest_and_counts_what_it_deleted() {
 }
 
 #[test]
-fn another_recordings_files_are_not_deleted_though_they_have_the_segments_name() {
-    let retention = Retention { segments: Some(1), ..Retention::default() };
-    let case = Case { frames: 60_000, retention, ..Case::default() };
-    let swapped = std::cell::Cell::new(false);
-    // While segment 2 is recorded, somebody puts another recording in the place of segment 1.
-    let Run { disk, ended, .. } = run(&case, Image::default(), |disk, number| {
-        if number == 2 && !swapped.get() {
-            let mut store = disk.store(8);
-            let journal = Path::new("a/x-000001.hairspring-journal");
-            let other = hairspring_record::journal::Record::Start {
-                id: RecordingId([77; 16]),
-                block_bytes: 4096,
-                grain_bytes: 2,
-                grain_frames: 1,
-                member: 0,
-                members: 1,
-                started: Nanos::ZERO,
-            };
-            swapped.set(store.put(journal, &other.encode(0)).is_ok());
-        }
-    });
-    let (outcome, summary) = ended.expect("recorded");
-    assert!(swapped.get() && outcome.verdict == RecordingVerdict::Complete, "{}", outcome.reason);
-    assert!(summary.troubles.iter().any(|trouble| trouble.contains("x-000001 belongs to another")), "{summary:?}");
-    assert!(disk.image_after_kill(0).read("a/x-000001.sigmf-data").is_some(), "it is as it was");
-}
-
-#[test]
 fn a_disk_that_is_full_between_two_segments_ends_the_series_in_order() {
     let script = DiskScript { capacity: Some(Bytes(3_400_000_000)), ..Case::default().script };
     let retention = Retention { free: Some(Bytes(2_000_000_000)), ..Retention::default() };
@@ -475,8 +456,15 @@ fn recovered(image: &Image, least: u64) -> Option<SeriesRecovered> {
     let (recording, whole) = verified(&disk, "a/x");
     let dropped = index_at(&mut stores(&disk), Path::new("a/x")).expect("read").expect("an index").dropped_bytes;
     // Each segment begins where the one before ended, also one that was cut and not closed.
+    // What was deleted between two that are pinned is a skip, too.
     let is_gated = !recording.triggers().is_empty();
-    assert!(is_gated || recording.skips().iter().all(|(position, _)| *position == 0), "{:?}", recording.skips());
+    let is_pinned =
+        disk.image_after_kill(0).paths().any(|path| path.extension().is_some_and(|ending| ending == "keep"));
+    assert!(
+        is_gated || is_pinned || recording.skips().iter().all(|(position, _)| *position == 0),
+        "{:?}",
+        recording.skips()
+    );
     assert_eq!((&whole.faults[..], whole.damaged, whole.missing.0), (&[] as &[String], 0, 0), "{:?}", first.changed);
     assert_eq!(whole.mismatch, None);
     assert!(whole.ledger.holds(), "{:?}", whole.ledger);

@@ -173,6 +173,14 @@ impl Gate {
         }
     }
 
+    /// Passes over the frames in `bytes`, of which the first is the oldest undecided one: none of them triggers, but the comparator sees them.
+    /// Call it between shots.
+    pub fn pass(&mut self, first: Frames, bytes: &[u8]) {
+        let end = first.0 + self.layout.frames_in(Bytes(bytes.len() as u64)).0;
+        self.look_on(first.0, end, end, bytes);
+        self.undecided = end;
+    }
+
     /// Decides on the frames in `bytes`. The first has the global index `first` and is the oldest undecided frame. `more_to_come` is false
     /// at the end of the stream and before a gap: then repeated calls with the remaining frames decide all of them.
     ///

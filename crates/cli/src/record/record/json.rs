@@ -76,6 +76,7 @@ fn series(series: &SeriesSummary) -> Value {
         "first_number": series.first_number,
         "last_number": series.last_number,
         "kept_segments": series.kept,
+        "pinned_segments": series.pinned,
         "dropped_segments": series.dropped_segments,
         "dropped_bytes": series.dropped_bytes,
         "overdue_cuts": series.overdue_cuts,

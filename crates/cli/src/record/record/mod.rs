@@ -73,6 +73,10 @@ pub(crate) const PAGE: Page = Page {
             line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run7 --for 3s --segment 1s --keep 10",
         },
         Example {
+            does: "Keep the newest ten segments, and for ever those within 10 ms of a peak",
+            line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run8 --for 3s --segment 1s --keep 10 --keep-on 'level:ch0>0.9' --pre 10000 --post 10000",
+        },
+        Example {
             does: "Print a systemd unit that records so for ever, and goes on after a restart",
             line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run6 --segment 10min --keep-time 7d --unit",
         },
@@ -136,14 +140,14 @@ pub(crate) struct Arguments {
     /// Keep only the frames around a trigger: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or external
     /// for the signal USR1
     #[arg(long, value_name = "TRIGGER", value_parser = parsed::<Trigger>, allow_hyphen_values = true)]
-    #[arg(requires = "post", help_heading = "Trigger")]
+    #[arg(requires = "post", group = "event", help_heading = "Trigger")]
     trigger: Option<Trigger>,
     /// Frames to keep before each trigger [default: 0]
-    #[arg(long, value_name = "N", value_parser = frames, requires = "trigger", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = frames, requires = "event", allow_hyphen_values = true)]
     #[arg(help_heading = "Trigger")]
     pre: Option<Frames>,
     /// Frames to keep from each trigger on
-    #[arg(long, value_name = "N", value_parser = frames, requires = "trigger", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = frames, requires = "event", allow_hyphen_values = true)]
     #[arg(help_heading = "Trigger")]
     post: Option<Frames>,
     /// Number of shots: single, repeated, or a number [default: single]

@@ -49,7 +49,7 @@ impl Request {
         let channels = arguments.channels.read(&layouts)?;
         data_path::check(&arguments.data_path)?;
         let config = RecordConfig {
-            series: arguments.segments.series()?,
+            series: arguments.segments.series(arguments.pre.unwrap_or_default(), arguments.post.unwrap_or_default())?,
             threads: arguments.threads.threads()?,
             ..config(arguments, &cards)
         };
@@ -67,7 +67,9 @@ impl Request {
     }
 
     pub(crate) fn is_triggered_from_outside(&self) -> bool {
+        let pins = self.config.series.and_then(|series| series.keep_on);
         matches!(self.config.trigger, Some((Trigger::External, ..)))
+            || pins.is_some_and(|keep| keep.trigger == Trigger::External)
     }
 
     /// The description of a card.

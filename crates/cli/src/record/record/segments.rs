@@ -1,9 +1,11 @@
 //! `--segment` and what keeps a series within bounds.
 
 use clap::Args;
+use hairspring_record::recorder::KeepOn;
 use hairspring_record::series::Retention;
 use hairspring_record::session::{AskedLength, SeriesConfig};
-use hairspring_ring::Bytes;
+use hairspring_ring::{Bytes, Frames};
+use hairspring_source::trigger::Trigger;
 use hairspring_time::Nanos;
 
 use crate::arguments::{duration, parsed};
@@ -28,6 +30,13 @@ pub(crate) struct SegmentArguments {
     /// Keep so many bytes in closed segments, and delete the oldest ones beyond
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, requires = "segment", allow_hyphen_values = true)]
     keep_bytes: Option<Bytes>,
+    /// Pin the segments around a trigger, so that nothing deletes them: a trigger as for --trigger
+    ///
+    /// All frames are recorded. The segment in which the trigger is seen becomes pinned, like by `hairspring keep`, and so do its
+    /// neighbours that have any of the --pre frames before the trigger or of the --post frames from it on.
+    #[arg(long, value_name = "TRIGGER", value_parser = parsed::<Trigger>, requires = "segment")]
+    #[arg(group = "event", allow_hyphen_values = true)]
+    keep_on: Option<Trigger>,
     /// End the recording in order, with exit code 12, when less than this is free on a target's disk; warn from twice as much on
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, requires = "segment", allow_hyphen_values = true)]
     free: Option<Bytes>,
@@ -46,7 +55,7 @@ pub(crate) struct SegmentArguments {
 
 impl SegmentArguments {
     /// The series that is asked for; `None` for one recording.
-    pub(crate) fn series(&self) -> Result<Option<SeriesConfig>, Failure> {
+    pub(crate) fn series(&self, pre: Frames, post: Frames) -> Result<Option<SeriesConfig>, Failure> {
         let Some(length) = self.segment else { return Ok(None) };
         let is_nothing = match length {
             AskedLength::Time(time) => time <= Nanos::ZERO,
@@ -65,7 +74,8 @@ impl SegmentArguments {
             free: self.free,
             makes_room: self.make_room,
         };
-        Ok(Some(SeriesConfig { length, retention, resume: self.resume }))
+        let keep_on = self.keep_on.map(|trigger| KeepOn { trigger, pre, post });
+        Ok(Some(SeriesConfig { length, retention, keep_on, resume: self.resume }))
     }
 
     /// What is said once, when so much is free and the recording will end for it.

@@ -116,6 +116,9 @@ fn segments(listing: &mut Listing, series: &SeriesSummary, rate: Option<ByteRate
         "segments",
         &format!("{count}, numbers {first:06} to {last:06}; {} are there now", grouped(series.kept as u64)),
     );
+    if series.pinned > 0 {
+        listing.fact("", &format!("{} pinned by the trigger: nothing deletes them", grouped(series.pinned as u64)));
+    }
     if series.dropped_segments > 0 {
         let (dropped, bytes) = (grouped(series.dropped_segments.into()), amount(series.dropped_bytes));
         listing.fact("", &format!("{dropped} deleted, {bytes}, because no more were to be kept"));

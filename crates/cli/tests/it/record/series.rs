@@ -148,6 +148,36 @@ fn retention_deletes_the_oldest_segments_and_never_a_pinned_one() {
 }
 
 #[test]
+fn a_trigger_pins_the_segments_around_it() {
+    let folder = folder();
+    // The counter is at its highest once in 65,536 frames: at 32,767, 98,303, 163,839 and so on.
+    let card = "virtual:1ch,16bit,500kS/s,data=counter";
+    let asked = ["--card", card, "--frames", "200_000", "--segment", "20ms", "--notify", "4KiB", "--keep", "1"];
+    let trigger = ["--keep-on", "level:ch0>32766cnt", "--pre", "8_000"];
+    let report = recorded(folder.path(), &[&asked[..], &trigger, &["--to", "x"]].concat(), 0);
+    let pins: Vec<String> = names(folder.path()).into_iter().filter(|name| name.ends_with(".keep")).collect();
+    assert_eq!(number(&report["series"], "pinned_segments"), pins.len() as u64, "{report:#}");
+    assert!(!pins.is_empty(), "{report:#}");
+    let left = segments(folder.path());
+    assert!(pins.iter().all(|pin| left.iter().any(|name| *pin == format!("{name}.keep"))), "{pins:?} {left:?}");
+    for at in [24_767, 32_767, 98_303, 163_839] {
+        let has = |name: &String| {
+            let meta = std::fs::read(folder.path().join(format!("{name}.sigmf-meta"))).expect("there");
+            let meta: Value = serde_json::from_slice(&meta).expect("JSON");
+            let (begin, frames) =
+                (&meta["captures"][0]["core:global_index"], &meta["captures"][0]["hairspring:frames"]);
+            let (begin, frames) = (begin.as_u64().expect("a frame"), frames.as_u64().expect("a number"));
+            (begin..begin + frames).contains(&at)
+        };
+        assert!(left.iter().any(has), "frame {at}: {left:?}");
+    }
+    let wrong = [&asked[..], &["--to", "y", "--keep-on", "level:ch7>0"]].concat();
+    refused(folder.path(), &[&["record"], &wrong[..]].concat(), 2, "ch7 does not exist");
+    let both = [&asked[..], &trigger, &["--to", "y", "--trigger", "external", "--post", "1"]].concat();
+    refused(folder.path(), &[&["record"], &both[..]].concat(), 2, "cannot be used with");
+}
+
+#[test]
 fn segments_are_kept_for_a_time_after_their_end() {
     let folder = folder();
     let asked = ["--card", CARD, "--to", "x", "--segment", "50ms", "--notify", "16KiB", "--for", "60s"];

@@ -21,6 +21,7 @@
 //! 15 cut        frame:u64
 //! 16 epoch      first:u64
 //! 17 count      frame:u64 number:u64 frames_each:u32 bits:u8
+//! 18 keep       first:u64 end:u64
 //! ```
 //!
 //! A kind and its payload never change. A new meaning gets a new kind, which older readers skip.
@@ -29,7 +30,7 @@ use std::fmt;
 
 use hairspring_machine::{Instant, Nanos};
 
-use super::{FailedOperation, GapBounds, InSeries, RECORD_BYTES, Record, RecordingId};
+use super::{FailedOperation, GapBounds, InSeries, KeptFrames, RECORD_BYTES, Record, RecordingId};
 use crate::clock::{ClockPair, ClockReference, Mark, MarkSource};
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, GapCause, Skip};
@@ -116,6 +117,7 @@ impl Record {
             Self::Count(SenderCount { frame, number, frames_each, bits }) => {
                 out.put([17]).number(frame.0).number(number).put(frames_each.to_le_bytes()).put([bits])
             }
+            Self::Keep(KeptFrames { first, end }) => out.put([18]).number(first.0).number(end.0),
             Self::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
                 out.put([8]).put([number_of(verdict)]).put([u8::from(recovered)]);
                 out.number(produced_bytes).number(stored_bytes).number(lost_bytes).number(left_out_bytes)
@@ -196,6 +198,7 @@ impl Record {
                 }
                 Self::Count(SenderCount { frame, number, frames_each, bits })
             }
+            18 => Self::Keep(KeptFrames { first: Frames(input.number()), end: Frames(input.number()) }),
             16 => Self::Epoch { first: Frames(input.number()) },
             15 => Self::Cut { frame: Frames(input.number()) },
             10 => {
@@ -367,6 +370,7 @@ pub(super) mod tests {
                     frames_each: small[0].max(1),
                     bits: 1 + (small[1] % 64) as u8,
                 }),
+                17 => Record::Keep(KeptFrames { first: Frames(n[0]), end: Frames(n[1]) }),
                 8 => Record::Series(InSeries {
                     series: RecordingId(id),
                     number: small[0],

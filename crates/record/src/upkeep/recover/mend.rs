@@ -106,6 +106,7 @@ pub(crate) fn records(
     records.extend(plan.gaps.iter().map(|(position, gap)| Record::Gap { position: *position, gap: *gap }));
     records.extend(recording.skips().iter().map(|(position, skip)| Record::Skip { position: *position, skip: *skip }));
     records.extend(recording.triggers().iter().map(|(shot, frame)| Record::Trigger { frame: *frame, shot: *shot }));
+    records.extend(recording.kept().iter().copied().map(Record::Keep));
     let mut blocks = blocks.to_vec();
     blocks.sort_by_key(|block| block.index);
     records.extend(blocks.iter().map(record_of));
