@@ -47,6 +47,11 @@ pub(crate) fn check_folder(target: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Whether there is a series of this name.
+pub(crate) fn is_series(target: &Path) -> bool {
+    [index_of(target), collection_of(target)].into_iter().any(|file| std::fs::symlink_metadata(file).is_ok())
+}
+
 /// Checks that a recording can be created there. Does not check the permission to write, which the first write shows.
 pub(crate) fn check(target: &Path) -> Result<(), Failure> {
     check_folder(target)?;

@@ -39,7 +39,7 @@ impl Request {
             return Err(Failure::bad_request(format!("--to names {twice} twice: a stripe needs different folders")));
         }
         for target in cards.iter().flat_map(|(_, _, targets)| targets.iter()) {
-            if arguments.segments.may_exist() {
+            if arguments.segments.may_exist() && target::is_series(target) {
                 target::check_folder(target)?;
             } else {
                 target::check(target)?;

@@ -365,3 +365,13 @@ fn a_unit_is_printed_and_the_report_says_what_the_threads_were_granted() {
     assert_eq!(told, [(Some("source"), Some("cpu")), (Some("recorder"), Some("cpu"))], "{report:#}");
     refused(folder.path(), &["record", "--card", CARD, "--to", "y", "--node", "99"], 2, "no such node");
 }
+
+#[test]
+fn a_series_does_not_go_on_in_the_place_of_another_recording() {
+    let folder = folder();
+    recorded(folder.path(), &["--card", CARD, "--frames", "10_000", "--to", "x"], 0);
+    let before = names(folder.path());
+    let asked = ["record", "--card", CARD, "--for", "1s", "--to", "x", "--segment", "100ms", "--resume"];
+    refused(folder.path(), &asked, 2, "exists already");
+    assert_eq!(names(folder.path()), before);
+}
