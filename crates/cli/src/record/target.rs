@@ -49,7 +49,12 @@ pub(crate) fn check_folder(target: &Path) -> Result<(), Failure> {
 
 /// Whether there is a series of this name.
 pub(crate) fn is_series(target: &Path) -> bool {
-    [index_of(target), collection_of(target)].into_iter().any(|file| std::fs::symlink_metadata(file).is_ok())
+    [index_of(target), collection_of(target)].iter().any(|file| exists(file))
+}
+
+/// Counts a dangling link as existing.
+fn exists(file: &Path) -> bool {
+    std::fs::symlink_metadata(file).is_ok()
 }
 
 /// Checks that a recording can be created there. Does not check the permission to write, which the first write shows.
@@ -58,8 +63,7 @@ pub(crate) fn check(target: &Path) -> Result<(), Failure> {
     let Files { data, meta, journal } = Files::of(target);
     // A series of this name would hide the recording.
     let (index, collection) = (index_of(target), collection_of(target));
-    // Counts a dangling link as existing.
-    match [data, meta, journal, index, collection].into_iter().find(|file| std::fs::symlink_metadata(file).is_ok()) {
+    match [data, meta, journal, index, collection].into_iter().find(|file| exists(file)) {
         None => Ok(()),
         Some(file) => Err(Failure::bad_request(format!(
             "{} exists already, and recordings are never overwritten: choose another name",

@@ -20,7 +20,7 @@ use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerE
 use super::Recorder;
 use crate::journal::{KeptFrames, Record};
 
-/// The most triggers that are told apart in one piece, so that a trigger that fires at each frame costs no more than a comparison.
+/// The watch tells at most so many triggers of one piece apart. So a trigger that fires at each frame costs one comparison a frame.
 const MOST_HITS: u32 = 16;
 
 /// Which segments a trigger pins.
