@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
 
-use crate::journal::{FailedOperation, GapBounds, JournalContents, KeptFrames};
+use crate::journal::{FailedOperation, GapBounds, JournalContents, KeptFrames, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf::{About, Closing, SigmfError, StoredSegment};
 use crate::store::compressed::COMPRESSED_ENDING;
@@ -318,11 +318,15 @@ impl Recording {
     /// # Errors
     /// [`RecordingError::MembersMissing`].
     pub fn whole(self) -> Result<Self, RecordingError> {
+        self.require_members().map(|()| self)
+    }
+
+    /// Refuses a recording of which a member is missing.
+    pub(crate) fn require_members(&self) -> Result<(), RecordingError> {
         if self.missing_members.is_empty() {
-            Ok(self)
-        } else {
-            Err(RecordingError::MembersMissing(self.missing_members, self.about.members.len()))
+            return Ok(());
         }
+        Err(RecordingError::MembersMissing(self.missing_members.clone(), self.about.members.len()))
     }
 
     /// The blocks that the journals name, by index; not yet proven.
@@ -408,6 +412,18 @@ impl Recording {
             self.cut = Some(next);
             self.holes = holes_between(self, &self.blocks);
         }
+    }
+
+    /// States the first frame of a segment whose journal has lost it, and the id of the segment before. Changes nothing if the journal says where
+    /// the segment begins.
+    pub fn begins_at(&mut self, first: Frames, previous: Option<RecordingId>) {
+        let Some(of) = self.about.series.as_mut().filter(|of| of.first.is_none()) else { return };
+        (of.first, of.previous) = (Some(first), previous);
+        if first > Frames(0) {
+            self.timeline.skip(0, first);
+            self.skips.push((0, Skip { first: Frames(0), frames: first }));
+        }
+        self.holes = holes_between(self, &self.blocks);
     }
 
     /// Bytes of the frames before the first one, if this is a segment of a series.

@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     fn options(&self) -> RecoverOptions {
         let &Self { all, dry_run, cut_journal, .. } = self;
-        RecoverOptions { all, dry_run, cut_journal, next: None }
+        RecoverOptions { all, dry_run, cut_journal }
     }
 }
 

@@ -11,7 +11,7 @@ use super::{base_of, collection_of, index_of, segment_base};
 use crate::recording::blocking::BlockingStore;
 use crate::recording::{Chain, Files, Recording, RecordingError};
 use crate::store::{Open, Store};
-use hairspring_ring::units::Bytes;
+use hairspring_ring::units::{Bytes, Frames};
 
 /// Largest index that is read: some four million records.
 const MOST_INDEX: Bytes = Bytes::mib(256);
@@ -130,6 +130,13 @@ impl FoundSeries {
     /// # Errors
     /// A segment cannot be opened.
     pub fn open_all(&self, store: &mut dyn Store) -> Result<Vec<Recording>, RecordingError> {
+        let each = self.open_each(store)?;
+        let used = each.into_iter().filter(|(_, recording)| first_of(recording).is_some());
+        Ok(used.map(|(_, recording)| recording).collect())
+    }
+
+    /// Opens each segment, also one that was made in advance and never used: that one has no first frame.
+    pub(super) fn open_each(&self, store: &mut dyn Store) -> Result<Vec<(u32, Recording)>, RecordingError> {
         let mut all = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
             let recording = Recording::open_in(store, &segment.bases)?;
@@ -138,17 +145,29 @@ impl FoundSeries {
             if !ours {
                 return Err(RecordingError::NotTogether(self.base.clone(), segment.bases[0].clone()));
             }
-            if of.is_some_and(|of| of.first.is_some()) {
-                all.push(recording);
-            }
+            all.push((segment.number, recording));
         }
-        // A segment that was cut off ends where the next one begins.
-        for place in 1..all.len() {
-            if let Some(next) = all[place].about().series.as_ref().and_then(|of| of.first) {
-                all[place - 1].ends_before(next);
-            }
-        }
+        self.tell_neighbours(&mut all);
         Ok(all)
+    }
+
+    /// Tells each segment what its neighbours and the index know of it. One that was cut off ends where the next one begins. One was used if a
+    /// later one was begun, though a power cut may have taken the beginning of its journal: then it begins where the index says, or where the
+    /// one before it was cut, and all its frames are lost.
+    fn tell_neighbours(&self, all: &mut [(u32, Recording)]) {
+        let mut next = None;
+        for place in (0..all.len()).rev() {
+            let (earlier, rest) = all.split_at_mut(place);
+            let (number, recording) = &mut rest[0];
+            if let Some(next) = next {
+                let listed = self.index.segments.get(number).filter(|listed| listed.id == recording.about().id);
+                let before = earlier.last().map(|(_, before)| before);
+                let first = listed.map(|listed| listed.first).or(before.and_then(Recording::cut)).unwrap_or(next);
+                recording.begins_at(first, before.map(|before| before.about().id));
+                recording.ends_before(next);
+            }
+            next = first_of(recording).or(next);
+        }
     }
 
     /// Opens the series as one recording.
@@ -163,4 +182,9 @@ impl FoundSeries {
         });
         Chain { base: &self.base, faults: missing.collect() }.join(segments)
     }
+}
+
+/// The first frame of a segment; `None` if it was made in advance and never used.
+pub(super) fn first_of(segment: &Recording) -> Option<Frames> {
+    segment.about().series.as_ref()?.first
 }

@@ -16,13 +16,13 @@ use super::collection::MOST_COLLECTION;
 use super::deletion::{self, Owner};
 use super::index::{Listed, SeriesIndex};
 use super::keeper::{Keeper, StoreMaker};
-use super::open::{FoundSeries, find};
+use super::open::{FoundSeries, find, first_of};
 use super::{Retention, collection_of, index_of, pins, segment_base, segment_of};
 use crate::journal::{KeptFrames, RecordingId};
 use crate::ledger::RecordingVerdict;
 use crate::recording::blocking::BlockingStore;
 use crate::recording::{Recording, RecordingError};
-use crate::recover::{RecoverOptions, Recovered, recover};
+use crate::recover::{RecoverOptions, Recovered, recover_opened};
 use crate::verify::{ReadProgress, disagreements};
 use hairspring_ring::units::{Bytes, Frames};
 
@@ -56,7 +56,7 @@ pub(crate) struct InOrder {
 /// read.
 ///
 /// # Errors
-/// As [`recover`]. It can be run again.
+/// As [`recover`](crate::recover::recover). It can be run again.
 pub fn recover_series(
     stores: StoreMaker,
     path: &Path,
@@ -74,93 +74,157 @@ pub(crate) fn put_in_order(
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Option<InOrder>, RecordingError> {
     let Some(found) = find(&mut *stores(), path)? else { return Ok(None) };
-    let mut changed = Vec::new();
-    let mut all = opened(&mut stores, &found)?;
+    let mut all = found.open_each(&mut *stores())?;
     let bases = bases_of(&found, &all);
-    finish_deletions(&mut stores, &found, &bases, options.dry_run, &mut changed)?;
-    all.retain(|(number, recording)| {
-        let is_used = recording.about().series.as_ref().is_some_and(|of| of.first.is_some());
-        if !is_used {
-            changed.push(format!("segment {number} was made in advance and never used: it is removed"));
-        }
-        is_used
-    });
-    let unused: Vec<u32> = found
-        .segments
-        .iter()
-        .map(|one| one.number)
-        .filter(|number| !all.iter().any(|(used, _)| used == number))
-        .collect();
-    if !options.dry_run {
-        for (number, base) in unused.iter().flat_map(|number| bases.iter().map(move |base| (number, base))) {
-            deletion::remove(&mut *stores(), &segment_base(base, *number))?;
-        }
-    }
-    remove_unmade(&mut stores, &found, &bases, &all, options.dry_run, &mut changed)?;
-    pin_what_was_asked_for(&mut stores, &found, &bases, &all, options.dry_run, &mut changed)?;
+    let mut mending = Mending { stores, found, bases, options, changed: Vec::new() };
+    mending.finish_deletions()?;
+    mending.remove_unused(&mut all)?;
+    mending.remove_unmade(&all)?;
+    mending.pin_what_was_asked_for(&all)?;
     let mut recovered = Vec::new();
     let mut verdict = RecordingVerdict::Complete;
     let mut entries = Vec::new();
     let mut last = None;
-    let firsts: Vec<Frames> = all.iter().map(|(_, recording)| first_of(recording)).collect();
+    let firsts: Vec<Option<Frames>> = all.iter().map(|(_, recording)| first_of(recording)).collect();
     let count = all.len();
     for (place, (number, recording)) in all.into_iter().enumerate() {
         let is_last = place + 1 == count;
-        let next = firsts.get(place + 1).copied();
+        let next = firsts.get(place + 1).copied().flatten();
         let is_sound =
             recording.ended().is_some() && recording.faults().is_empty() && disagreements(&recording).is_empty();
-        let paths = [segment_base(&found.base, number)];
-        let mut now = recording;
-        if options.all || is_last || !is_sound {
-            let result = recover(&mut *stores(), &paths, RecoverOptions { next, ..options }, progress)?;
-            changed.extend(result.changed.iter().map(|change| format!("segment {number}: {change}")));
+        let now = if options.all || is_last || !is_sound {
+            let (result, now) = mending.recover(number, recording, progress)?;
             verdict = verdict.max(result.verdict);
             recovered.push((number, result));
-            if !options.dry_run {
-                now = Recording::open_in(&mut *stores(), &paths)?;
-            }
-        } else if let Some(ended) = now.ended() {
-            verdict = verdict.max(ended.verdict);
-        }
-        entries.push((number, listed(&now, next, found.index.segments.get(&number))));
+            now
+        } else {
+            verdict = recording.ended().map_or(verdict, |ended| verdict.max(ended.verdict));
+            recording
+        };
+        entries.push((number, listed(&now, next, mending.found.index.segments.get(&number))));
         last = Some(now);
     }
+    let Mending { mut stores, found, bases, mut changed, .. } = mending;
     for number in &found.missing {
         changed.push(format!("segment {number} is missing: the index forgets it"));
     }
-    let index = rebuilt(&found, &bases, entries, last.as_ref());
+    let mut index = rebuilt(&found, &bases, entries, last.as_ref());
     if index.segments != found.index.segments || index.id != found.index.id {
         changed.push("the index is written anew".to_owned());
     }
     if !options.dry_run {
         let before = collections(&mut stores, &bases);
-        let keeper = Keeper::resume(bases.clone(), index.clone(), Retention::default(), stores)?;
+        let keeper = Keeper::resume(bases.clone(), index, Retention::default(), stores)?;
         let (keeper_index, mut stores) = keeper.into_parts();
         if before != collections(&mut stores, &bases) {
             changed.push("the collection is written anew".to_owned());
         }
-        let kept = keeper_index.segments.len();
-        let recovered = SeriesRecovered { segments: recovered, verdict, kept, changed };
-        return Ok(Some(InOrder { recovered, bases, index: keeper_index, last }));
+        index = keeper_index;
     }
     let kept = index.segments.len();
     let recovered = SeriesRecovered { segments: recovered, verdict, kept, changed };
     Ok(Some(InOrder { recovered, bases, index, last }))
 }
 
-/// Opens each segment.
-fn opened(stores: &mut StoreMaker, found: &FoundSeries) -> Result<Vec<(u32, Recording)>, RecordingError> {
-    let mut all = Vec::with_capacity(found.segments.len());
-    for segment in &found.segments {
-        let recording = Recording::open_in(&mut *stores(), &segment.bases)?;
-        let of = recording.about().series.as_ref();
-        let ours = of.is_some_and(|of| found.index.id.is_none_or(|id| id == of.id) && of.number == segment.number);
-        if !ours {
-            return Err(RecordingError::NotTogether(found.base.clone(), segment.bases[0].clone()));
-        }
-        all.push((segment.number, recording));
+/// A series that is being put in order.
+struct Mending {
+    stores: StoreMaker,
+    found: FoundSeries,
+    /// The base path of the series in each directory.
+    bases: Vec<PathBuf>,
+    options: RecoverOptions,
+    /// The changes made, or to be made.
+    changed: Vec<String>,
+}
+
+impl Mending {
+    /// The base paths of these segments in all directories.
+    fn segments(&self, numbers: impl IntoIterator<Item = u32>) -> Vec<(u32, PathBuf)> {
+        let paths = |number| self.bases.iter().map(move |base| (number, segment_base(base, number)));
+        numbers.into_iter().flat_map(paths).collect()
     }
-    Ok(all)
+
+    /// Finishes what retention began to delete.
+    fn finish_deletions(&mut self) -> Result<(), RecordingError> {
+        for (number, segment) in self.segments(self.found.index.dropped.keys().copied()) {
+            let (id, _) = self.found.index.dropped[&number];
+            let owner = deletion::owner(&mut BlockingStore::small(&mut *(self.stores)())?, &segment, id)?;
+            if owner == Owner::Ours {
+                self.changed.push(format!("segment {number} was being deleted: that is finished"));
+                if !self.options.dry_run {
+                    deletion::delete(&mut *(self.stores)(), &segment, id)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a segment that was made in advance and never used.
+    fn remove_unused(&mut self, all: &mut Vec<(u32, Recording)>) -> Result<(), RecordingError> {
+        let unused: Vec<u32> =
+            all.extract_if(.., |(_, one)| first_of(one).is_none()).map(|(number, _)| number).collect();
+        for number in &unused {
+            self.changed.push(format!("segment {number} was made in advance and never used: it is removed"));
+        }
+        if !self.options.dry_run {
+            for (_, segment) in self.segments(unused) {
+                deletion::remove(&mut *(self.stores)(), &segment)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what is there of segments behind the last one that were being made: they have no metadata yet, and no block. Otherwise a series
+    /// could never be resumed, because files are not overwritten.
+    fn remove_unmade(&mut self, all: &[(u32, Recording)]) -> Result<(), RecordingError> {
+        let next = all.last().map_or(0, |(number, _)| number + 1).max(self.found.index.next);
+        for (number, segment) in self.segments(next..next.saturating_add(MOST_UNMADE)) {
+            if deletion::is_unmade(&mut *(self.stores)(), &segment)? {
+                self.changed.push(format!("segment {number} was being made: what there is of it is removed"));
+                if !self.options.dry_run {
+                    deletion::remove(&mut *(self.stores)(), &segment)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Pins the segments that a trigger asked to keep before a crash.
+    fn pin_what_was_asked_for(&mut self, all: &[(u32, Recording)]) -> Result<(), RecordingError> {
+        // Those that were closed were pinned before; somebody may have released them since.
+        let listed = &self.found.index.segments;
+        let is_open = |number: &u32| listed.get(number).is_none_or(|listed| listed.end.is_none());
+        let asked: Vec<KeptFrames> =
+            all.iter().filter(|(number, _)| is_open(number)).flat_map(|(_, one)| one.kept()).copied().collect();
+        for (place, (number, recording)) in all.iter().enumerate() {
+            let next = all.get(place + 1).and_then(|(_, next)| first_of(next)).unwrap_or(Frames(u64::MAX));
+            let first = first_of(recording).unwrap_or_default();
+            let Some(why) = asked.iter().find(|kept| kept.first < next && kept.end > first) else { continue };
+            if !pins::is_pinned(&mut *(self.stores)(), &self.bases, *number) {
+                self.changed.push(format!("segment {number} is pinned, as a trigger asked before the crash"));
+                if !self.options.dry_run {
+                    pins::pin(&mut *(self.stores)(), &self.bases, *number, *why)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Recovers a segment; returns it as it is now, too.
+    fn recover(
+        &mut self,
+        number: u32,
+        segment: Recording,
+        progress: &mut dyn FnMut(ReadProgress),
+    ) -> Result<(Recovered, Recording), RecordingError> {
+        let result = recover_opened(&mut *(self.stores)(), &segment, self.options, progress)?;
+        self.changed.extend(result.changed.iter().map(|change| format!("segment {number}: {change}")));
+        if self.options.dry_run {
+            return Ok((result, segment));
+        }
+        let base = segment_base(&self.found.base, number);
+        Ok((result, Recording::open_in(&mut *(self.stores)(), &[base])?))
+    }
 }
 
 /// The base paths of the series in all directories, from the members of a segment.
@@ -168,85 +232,6 @@ fn bases_of(found: &FoundSeries, all: &[(u32, Recording)]) -> Vec<PathBuf> {
     let members = all.iter().map(|(_, recording)| &recording.about().members).max_by_key(|members| members.len());
     let bases = members.map(|members| members.iter().filter_map(|base| Some(segment_of(base)?.0)).collect());
     bases.filter(|bases: &Vec<_>| !bases.is_empty()).unwrap_or_else(|| vec![found.base.clone()])
-}
-
-/// Removes what is there of segments behind the last one that were being made: they have no metadata yet, and no block. Otherwise a series could
-/// never be resumed, because files are not overwritten.
-fn remove_unmade(
-    stores: &mut StoreMaker,
-    found: &FoundSeries,
-    bases: &[PathBuf],
-    all: &[(u32, Recording)],
-    dry_run: bool,
-    changed: &mut Vec<String>,
-) -> Result<(), RecordingError> {
-    let next = all.last().map_or(0, |(number, _)| number + 1).max(found.index.next);
-    for (number, base) in
-        (next..next.saturating_add(MOST_UNMADE)).flat_map(|one| bases.iter().map(move |base| (one, base)))
-    {
-        let segment = segment_base(base, number);
-        if deletion::is_unmade(&mut *stores(), &segment)? {
-            changed.push(format!("segment {number} was being made: what there is of it is removed"));
-            if !dry_run {
-                deletion::remove(&mut *stores(), &segment)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Finishes what retention began to delete.
-fn finish_deletions(
-    stores: &mut StoreMaker,
-    found: &FoundSeries,
-    bases: &[PathBuf],
-    dry_run: bool,
-    changed: &mut Vec<String>,
-) -> Result<(), RecordingError> {
-    for (number, (id, _)) in &found.index.dropped {
-        for base in bases {
-            let segment = segment_base(base, *number);
-            let owner = deletion::owner(&mut BlockingStore::small(&mut *stores())?, &segment, *id)?;
-            if owner == Owner::Ours {
-                changed.push(format!("segment {number} was being deleted: that is finished"));
-                if !dry_run {
-                    deletion::delete(&mut *stores(), &segment, *id)?;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Pins the segments that a trigger asked to keep before a crash.
-fn pin_what_was_asked_for(
-    stores: &mut StoreMaker,
-    found: &FoundSeries,
-    bases: &[PathBuf],
-    all: &[(u32, Recording)],
-    dry_run: bool,
-    changed: &mut Vec<String>,
-) -> Result<(), RecordingError> {
-    // Those that were closed were pinned before; somebody may have released them since.
-    let is_open = |number: &u32| found.index.segments.get(number).is_none_or(|listed| listed.end.is_none());
-    let asked: Vec<KeptFrames> =
-        all.iter().filter(|(number, _)| is_open(number)).flat_map(|(_, one)| one.kept()).copied().collect();
-    for (place, (number, recording)) in all.iter().enumerate() {
-        let next = all.get(place + 1).map_or(Frames(u64::MAX), |(_, next)| first_of(next));
-        let first = first_of(recording);
-        let Some(why) = asked.iter().find(|kept| kept.first < next && kept.end > first) else { continue };
-        if !pins::is_pinned(&mut *stores(), bases, *number) {
-            changed.push(format!("segment {number} is pinned, as a trigger asked before the crash"));
-            if !dry_run {
-                pins::pin(&mut *stores(), bases, *number, *why)?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn first_of(recording: &Recording) -> Frames {
-    recording.about().series.as_ref().and_then(|of| of.first).unwrap_or_default()
 }
 
 /// What the index says of a segment that is in order. `next` is the first frame of the next one.
@@ -257,7 +242,7 @@ fn listed(recording: &Recording, next: Option<Frames>, before: Option<&Listed>) 
     let own_end = ended.map(|ended| layout.frames_in(Bytes(ended.produced_bytes)));
     Listed {
         id: about.id,
-        first: first_of(recording),
+        first: first_of(recording).unwrap_or_default(),
         end: ended.and(next.or(own_end)),
         stored_bytes: ended.map_or(0, |ended| ended.stored_bytes),
         lost_bytes: ended.map_or(0, |ended| ended.lost_bytes),

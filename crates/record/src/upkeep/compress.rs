@@ -150,10 +150,7 @@ fn part_of(data: &Path) -> PathBuf {
 
 /// Refuses recordings that are not closed and in order. Where a file exists both compressed and not, reads the one that is not.
 fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingError> {
-    if !recording.missing_members().is_empty() {
-        let members = recording.about().members.len();
-        return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), members));
-    }
+    recording.require_members()?;
     let refused = |why: &str| Err(RecordingError::Limit(why.to_owned()));
     match (recording.is_foreign(), recording.ended(), recording.faults().first()) {
         (true, ..) => return refused("another program wrote this recording, and may not read it compressed"),

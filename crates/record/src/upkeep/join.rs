@@ -53,10 +53,7 @@ pub fn join(
         return Err(RecordingError::Limit(why.to_owned()));
     }
     if !options.declare_gaps {
-        if !recording.missing_members().is_empty() {
-            let of = recording.about().members.len();
-            return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
-        }
+        recording.require_members()?;
         let plan = Plan::new(recording, &[]);
         if let Some(first) = plan.changes.first() {
             return Err(RecordingError::Limit(format!("the recording is not in order ({first}): recover it first")));

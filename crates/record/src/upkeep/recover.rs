@@ -52,8 +52,6 @@ pub struct RecoverOptions {
     pub dry_run: bool,
     /// Gives up the records after damage in the middle of a journal, if they cannot be trusted.
     pub cut_journal: bool,
-    /// The first frame of the next segment, if the recording is a segment of a series.
-    pub next: Option<Frames>,
 }
 
 /// The loss by the crash or the damage, beyond the declared gaps.
@@ -99,10 +97,18 @@ pub fn recover(
     options: RecoverOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Recovered, RecordingError> {
-    let mut recording = Recording::open_in(store, paths)?.whole()?;
-    if let Some(next) = options.next {
-        recording.ends_before(next);
-    }
+    let recording = Recording::open_in(store, paths)?;
+    recover_opened(store, &recording, options, progress)
+}
+
+/// The same for a recording that was opened, and was told what its neighbours in a series know of it.
+pub(crate) fn recover_opened(
+    store: &mut dyn Store,
+    recording: &Recording,
+    options: RecoverOptions,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Recovered, RecordingError> {
+    recording.require_members()?;
     if recording.is_foreign() {
         return Err(RecordingError::Limit("another program wrote this recording: it has no journal".to_owned()));
     }
@@ -118,12 +124,12 @@ pub fn recover(
         progress(read);
         ControlFlow::Continue(())
     };
-    let plan = planned(store, &recording, options.all, &mut progress)?;
+    let plan = planned(store, recording, options.all, &mut progress)?;
     if plan.changes.is_empty() || options.dry_run {
-        return Ok(plan.outcome(&recording));
+        return Ok(plan.outcome(recording));
     }
-    mend::mend(store, &recording, &plan)?;
-    Ok(plan.outcome(&recording))
+    mend::mend(store, recording, &plan)?;
+    Ok(plan.outcome(recording))
 }
 
 /// The good parts of a recording, as [`prove`] found them.
@@ -190,10 +196,7 @@ pub fn prove(
     all: bool,
     progress: &mut dyn FnMut(ReadProgress) -> ControlFlow<()>,
 ) -> Result<Proven, RecordingError> {
-    if !recording.missing_members().is_empty() {
-        let of = recording.about().members.len();
-        return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
-    }
+    recording.require_members()?;
     if recording.is_foreign() {
         return Err(RecordingError::Limit("another program wrote this recording: nothing proves it".to_owned()));
     }

@@ -88,10 +88,7 @@ pub fn verify(
     options: VerifyOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Verified, RecordingError> {
-    let of = recording.about().members.len();
-    if !recording.missing_members().is_empty() {
-        return Err(RecordingError::MembersMissing(recording.missing_members().to_vec(), of));
-    }
+    recording.require_members()?;
     let stated = recording.stated_sha512();
     if recording.is_foreign() && stated.is_none() {
         return Err(RecordingError::Limit(
@@ -112,7 +109,7 @@ pub fn verify(
         _ => None,
     };
     let mut hashes: Vec<Option<(Sha512, u64)>> =
-        vec![(options.sha512 || stated.is_some()).then(|| (Sha512::new(), 0)); of];
+        vec![(options.sha512 || stated.is_some()).then(|| (Sha512::new(), 0)); recording.about().members.len()];
     let total = Bytes(recording.stored_bytes());
     let (mut blocks, mut done, mut proven) = (0_u64, 0_u64, 0_u64);
     let (mut damages, mut damaged, mut mismatch) = (Vec::new(), 0_u64, None);

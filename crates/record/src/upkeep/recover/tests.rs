@@ -27,7 +27,7 @@ fn run(disk: &ScriptedDisk, options: RecoverOptions) -> Result<Recovered, Record
     recover(&mut disk.store(8), &[Spec::base(0)], options, &mut |_| {})
 }
 
-const ALL: RecoverOptions = RecoverOptions { all: true, dry_run: false, cut_journal: false, next: None };
+const ALL: RecoverOptions = RecoverOptions { all: true, dry_run: false, cut_journal: false };
 
 /// Recovers, and holds the outcome against the specification.
 #[track_caller]

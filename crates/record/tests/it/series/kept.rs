@@ -114,7 +114,7 @@ fn without_open_pins(image: &Image) -> Image {
 }
 
 #[test]
-fn a_kill_at_every_step_deletes_nothing_that_a_trigger_asked_to_keep() {
+fn a_crash_at_every_step_deletes_nothing_that_a_trigger_asked_to_keep() {
     let triggers = triggers(SOME, 36_000);
     assert!(!triggers.is_empty());
     let retention = Retention { segments: Some(1), ..Retention::default() };
@@ -128,7 +128,8 @@ fn a_kill_at_every_step_deletes_nothing_that_a_trigger_asked_to_keep() {
             case.script.faults = vec![Fault::crash_at(at)];
             let Run { disk, durable, .. } = run(&case, Image::default(), |_, _| {});
             let kill = disk.image_after_kill(at);
-            for image in [without_open_pins(&kill), kill] {
+            let power_cut = disk.image_after_power_cut(at);
+            for image in [without_open_pins(&kill), kill, power_cut] {
                 let Some(mended) = recovered(&image, durable) else { continue };
                 asked_before += mended.changed.iter().filter(|change| change.contains("before the crash")).count();
                 let disk = disk_of(&image);
@@ -137,12 +138,15 @@ fn a_kill_at_every_step_deletes_nothing_that_a_trigger_asked_to_keep() {
                 let sure = left.last().map_or(0, |(_, _, end)| *end);
                 for trigger in &triggers {
                     let place = left.iter().find(|(_, first, end)| (*first..*end).contains(trigger));
-                    assert!(place.is_some() || *trigger >= sure, "kill at {at}: frame {trigger} was deleted: {left:?}");
+                    assert!(
+                        place.is_some() || *trigger >= sure,
+                        "crash at {at}: frame {trigger} was deleted: {left:?}"
+                    );
                     let Some((number, ..)) = place else { continue };
-                    assert!(is_pinned(&image, *number), "kill at {at}: segment {number} has frame {trigger}");
+                    assert!(is_pinned(&image, *number), "crash at {at}: segment {number} has frame {trigger}");
                 }
             }
         }
     }
-    assert!(asked_before > 0, "no kill came between a trigger and its pin");
+    assert!(asked_before > 0, "no crash came between a trigger and its pin");
 }
