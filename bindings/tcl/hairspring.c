@@ -11,6 +11,9 @@
 //     hairspring window FILE ?-writable BOOLEAN?           bytes read write destroy
 //     hairspring read_sheet FILE                           json contents rows row destroy
 //     hairspring take_sheet ?-only IDS -quick BOOLEAN?     the same; runs the command, a minute or more
+//     hairspring timer TIMEBASE NS COMMAND ?-repeat BOOLEAN?
+//                                                          calls COMMAND, with planned_ns, late_ns and missed appended, after NS
+//                                                          or every NS:  cancel state destroy
 //     hairspring difference_ns LATER EARLIER               of two instants, as `now` of a time base gives them: {ns epoch}
 //     hairspring now_ns TIMEBASE, delay_us TIMEBASE US     the two most common calls without a method call
 //     hairspring version
@@ -18,10 +21,11 @@
 // A delay returns a dictionary, the report; so does `row`, a figure with unit, number and spread or the reason why it is absent, and `refine`:
 // {timebase NAME continuity KIND by_ns N}, where the kinds suspended, stepped and distrusted begin a new epoch. Absent figures
 // have no key. An error of the library has the error code
-// {HAIRSPRING NAME}, NAME as in HS_E_NAME; an argument that is not a number has Tcl's own code. No command enters the event loop.
+// {HAIRSPRING NAME}, NAME as in HS_E_NAME; an argument that is not a number has Tcl's own code. No command enters the event loop;
+// a timer calls its command from there.
 //
 // One object belongs to the interpreter that made it, and so to its thread.
-#define _POSIX_C_SOURCE 199309L
+#define _POSIX_C_SOURCE 200112L
 #define USE_TCL_STUBS
 #include "objects.h"
 
@@ -178,6 +182,26 @@ COMMAND(take_sheet)
     return TCL_ERROR;
 }
 
+COMMAND(timer)
+{
+    static const char *const names[] = { "-repeat", NULL };
+    struct object *timebase;
+    int64_t period_ns;
+    Tcl_Size command_words;
+    int at = 4, option, repeat = 0;
+    if (have_words(interp, count, words, 3, 1, "timebase ns command ?-repeat boolean?") != TCL_OK ||
+        get_object(interp, words[1], &timebase_noun, &timebase) != TCL_OK || get_wide(interp, words[2], &period_ns) != TCL_OK ||
+        Tcl_ListObjLength(interp, words[3], &command_words) != TCL_OK)
+        return TCL_ERROR;
+    while (next_option(interp, count, words, &at, names, &option) == TCL_OK) {
+        if (option < 0)
+            return new_timer(data, interp, timebase, period_ns, words[3], command_words, repeat);
+        if (Tcl_GetBooleanFromObj(interp, words[at - 1], &repeat) != TCL_OK)
+            break;
+    }
+    return TCL_ERROR;
+}
+
 COMMAND(difference_ns)
 {
     (void)data;
@@ -234,7 +258,7 @@ DLLEXPORT int Hairspring_Init(Tcl_Interp *interp)
     } commands[] = {
         { "calibrate", calibrate },   { "delay_us", delay_us },     { "difference_ns", difference_ns }, { "long_delay", new_long_delay },
         { "now_ns", now_ns },         { "profile", profile },       { "read_sheet", read_sheet },       { "real_time", real_time },
-        { "take_sheet", take_sheet }, { "version", version },       { "window", window },
+        { "take_sheet", take_sheet }, { "timer", timer },           { "version", version },             { "window", window },
     };
     if (!Tcl_InitStubs(interp, "8.6-", 0))
         return TCL_ERROR;

@@ -44,6 +44,8 @@ struct noun {
     const char *name;
     const struct method *methods;
     void (*free)(void *handle);
+    // Called when the command is deleted, perhaps during a call; NULL if nothing goes on between calls.
+    void (*end)(void *handle);
 };
 
 static int failed(Tcl_Interp *interp, int code)
@@ -159,7 +161,10 @@ static int call_object(ClientData data, Tcl_Interp *interp, int count, Tcl_Obj *
 
 static void delete_object(ClientData data)
 {
-    release(data);
+    struct object *object = data;
+    if (object->noun->end)
+        object->noun->end(object->handle);
+    release(object);
 }
 
 // Makes the object command of a handle, and returns its name.
@@ -235,7 +240,7 @@ DELAY(long_delay_until, hs_instant, get_instant, int64_t left_ns = 0, BEGIN(unti
 
 // ---- the time base -------------------------------------------------------------------------------------------------------------------
 
-static const struct noun timebase_noun, long_delay_noun, profile_noun, real_time_noun, window_noun, sheet_noun;
+static const struct noun timebase_noun, long_delay_noun, profile_noun, real_time_noun, window_noun, sheet_noun, timer_noun;
 
 METHOD(timebase_now_ns)
 {
@@ -563,6 +568,7 @@ static const struct method window_methods[] = {
 };
 
 #include "sheet.h"
+#include "timer.h"
 
 #define FREES(noun) \
     static void free_##noun(void *handle) { hs_##noun##_free(handle); }
@@ -573,11 +579,12 @@ FREES(real_time)
 FREES(window)
 FREES(sheet)
 
-static const struct noun timebase_noun = { "timebase", timebase_methods, free_timebase };
-static const struct noun long_delay_noun = { "long_delay", long_delay_methods, free_long_delay };
-static const struct noun profile_noun = { "profile", profile_methods, free_profile };
-static const struct noun real_time_noun = { "real_time", real_time_methods, free_real_time };
-static const struct noun window_noun = { "window", window_methods, free_window };
-static const struct noun sheet_noun = { "sheet", sheet_methods, free_sheet };
+static const struct noun timebase_noun = { "timebase", timebase_methods, free_timebase, NULL };
+static const struct noun long_delay_noun = { "long_delay", long_delay_methods, free_long_delay, NULL };
+static const struct noun profile_noun = { "profile", profile_methods, free_profile, NULL };
+static const struct noun real_time_noun = { "real_time", real_time_methods, free_real_time, NULL };
+static const struct noun window_noun = { "window", window_methods, free_window, NULL };
+static const struct noun sheet_noun = { "sheet", sheet_methods, free_sheet, NULL };
+static const struct noun timer_noun = { "timer", timer_methods, free_timer, end_timer };
 
 #endif

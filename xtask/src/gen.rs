@@ -99,6 +99,7 @@ const GENERATED: &[Generated] = &[
     Generated { path: "docs/tcl/real-time.md", program: Program::Page(tcl_pages::page), arguments: &["real-time"] },
     Generated { path: "docs/tcl/window.md", program: Program::Page(tcl_pages::page), arguments: &["window"] },
     Generated { path: "docs/tcl/sheet.md", program: Program::Page(tcl_pages::page), arguments: &["sheet"] },
+    Generated { path: "docs/tcl/timer.md", program: Program::Page(tcl_pages::page), arguments: &["timer"] },
     Generated { path: "docs/sheet-json.md", program: Program::Page(schema::page), arguments: &["sheet"] },
     Generated {
         path: "docs/comparison-json.md",

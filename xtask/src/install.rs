@@ -235,7 +235,7 @@ impl Site<'_> {
         compiler.args(["-shared", "-fPIC", "-o"]).arg(&package);
         compiler.arg(self.workspace.root.join("bindings/tcl/hairspring.c")).arg("-lhairspring");
         // Of Tcl only the stubs are needed, so that the package suits every 8.x from 8.6 on, or every 9.x: these two have different ones.
-        compiler.args(["-Wl,-z,defs", "-Wl,--as-needed"]).args(flags.split_whitespace());
+        compiler.args(["-pthread", "-Wl,-z,defs", "-Wl,--as-needed"]).args(flags.split_whitespace());
         library::run(&mut compiler)?;
         self.installed.files.push(package);
         let index = self.filled_in("bindings/tcl/pkgIndex.tcl.in")?.replace("@TCL@", oldest_tcl(&version));

@@ -111,6 +111,8 @@ pub(super) fn tcl(context: &Context, name: &str) -> Tally {
             Ok(passed) => site.tally.passed += passed,
             Err(why) => site.case("hairspring.test", Err(why)),
         }
+        let said = site.run("example timer", &mut site.script("bindings/tcl/examples/timer.tcl"));
+        site.case("example timer", said.and_then(|said| (number(&said, "calls")? == 50).then_some(()).ok_or(said)));
         site.examples("bindings/tcl/examples", "tcl", |site, source| Ok(site.script(&source.to_string_lossy())));
     })
 }
