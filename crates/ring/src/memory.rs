@@ -245,6 +245,10 @@ impl Memory {
 
     /// The pages that the kernel really gave, as it reports them.
     fn read_back(&mut self, asked: Pages) {
+        // The kernel writes the file for all mappings of the process, and there is nothing to learn about a memory without room for a large page.
+        if self.granted.size < Pages::Transparent.size() {
+            return;
+        }
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
         let (found, huge) = pages_at(&smaps, self.address.as_ptr() as usize).unwrap_or((Pages::Small, Bytes(0)));
         if found != asked {
