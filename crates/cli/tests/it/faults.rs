@@ -7,19 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use testing::skip;
 
-use crate::{code, folder, hairspring, is_root, items, json, stderr, stdout, works};
+use crate::{code, folder, hairspring, is_root, items, json, stderr, stdout, wait_until, works};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Waits for something that happens.
-#[track_caller]
-fn wait_until(what: &str, mut happens: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !happens() {
-        assert!(begun.elapsed() < PATIENCE, "{what} does not happen");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 /// `command NAME --format json` in a folder: its code and what it says.
 #[track_caller]

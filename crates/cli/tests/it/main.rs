@@ -37,6 +37,7 @@ mod watch;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -117,6 +118,16 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("there is room for a temporary folder")
+}
+
+/// Waits for something that happens, a minute at most.
+#[track_caller]
+fn wait_until(what: &str, mut happens: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !happens() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{what} does not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Whether a command can be run here with success; for the tools that some tests need.

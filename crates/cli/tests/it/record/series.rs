@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{CARD, Ended, PATIENCE, about, begin, number, recorded, refused, report, signal};
-use crate::{code, folder, hairspring, items, json, names, stderr, stdout};
+use crate::{code, folder, hairspring, items, json, names, stderr, stdout, wait_until};
 
 /// The segments that are there, by the names of their data files.
 fn segments(folder: &Path) -> Vec<String> {
@@ -175,6 +175,29 @@ fn a_trigger_pins_the_segments_around_it() {
     refused(folder.path(), &[&["record"], &wrong[..]].concat(), 2, "ch7 does not exist");
     let both = [&asked[..], &trigger, &["--to", "y", "--trigger", "external", "--post", "1"]].concat();
     refused(folder.path(), &[&["record"], &both[..]].concat(), 2, "cannot be used with");
+}
+
+#[test]
+fn the_signal_usr1_pins_the_segment_that_is_being_recorded() {
+    let folder = folder();
+    let asked = ["--card", CARD, "--to", "x", "--segment", "50ms", "--notify", "16KiB", "--for", "60s", "--keep", "1"];
+    let mut running = begin(folder.path(), &[&asked[..], &["--keep-on", "external"]].concat());
+    let pins = || names(folder.path()).into_iter().filter(|name| name.ends_with(".keep")).collect::<Vec<_>>();
+    wait_until("the second segment", || folder.path().join("x-000001.sigmf-meta").exists());
+    assert_eq!(pins(), Vec::<String>::new());
+    signal(running.child(), "USR1");
+    wait_until("a pin", || !pins().is_empty());
+    let pinned = pins()[0].replace(".keep", "");
+    let number: u32 = pinned["x-".len()..].parse().expect("a number");
+    // By then retention has deleted those before and after it.
+    let later = format!("x-{:06}.sigmf-meta", number + 4);
+    wait_until("four more segments", || folder.path().join(&later).exists());
+    signal(running.child(), "INT");
+    let report = report(&running.output(), 0);
+    assert_eq!(report["series"]["pinned_segments"], 1, "{report:#}");
+    let left = segments(folder.path());
+    assert!(left.contains(&pinned) && !left.contains(&format!("x-{:06}", number + 1)), "{pinned}: {left:?}");
+    about(folder.path(), &["verify", &pinned], 0);
 }
 
 #[test]
