@@ -1,6 +1,6 @@
 // The executive's objects from C, on each back-end: mutexes, conditions, pipes, broadcasts, selectors, tickers, results. Each is used, and each of its
 // calls is made with handles of every wrong kind and from every wrong place.
-#include "exec_check.h"
+#include "task_check.h"
 #include <string.h>
 
 struct objects {
@@ -15,7 +15,6 @@ struct objects {
 };
 
 static struct objects ours, theirs;
-static hs_exec *exec;
 static hs_exec_task test;
 static hs_exec_timer timer;
 static int ready, code, in_procedure;
@@ -113,35 +112,6 @@ static void wrong_arguments(void)
     IS(HS_E_RANGE, hs_exec_ticker_start(ours.ticker, 0));
     IS(HS_E_NULL, hs_exec_task_result(test, NULL));
 }
-
-// Until the task waits. A wait that never comes ends the test by the limit of the run.
-static void until_waits(hs_exec_task task)
-{
-    hs_exec_task_info info = { .size = sizeof info };
-    do {
-        IS(HS_OK, hs_exec_delay_ns(MS));
-        IS(HS_OK, hs_exec_task_look(task, &info));
-    } while (info.state != HS_EXEC_WAITING);
-}
-
-static hs_exec_task started(int priority, void (*entry)(void *, const hs_exec_message *))
-{
-    hs_exec_task made = task(exec, priority, entry, 0);
-    IS(HS_OK, hs_exec_task_start(made));
-    return made;
-}
-
-static void ended(hs_exec_task task, int wanted)
-{
-    int32_t how;
-    IS(HS_OK, hs_exec_task_join(task, PATIENCE, &how));
-    // A killed task that is more urgent is idle before the caller joins it.
-    CHECK(how == wanted || (wanted == HS_EXEC_KILLED && how == HS_EXEC_RETURNED));
-    IS(HS_OK, hs_exec_task_delete(task));
-}
-
-#define BODY(name) static void name(void *argument, const hs_exec_message *message)
-#define NOTHING (void)argument, (void)message
 
 // ---- mutexes ----
 
