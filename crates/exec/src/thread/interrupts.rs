@@ -6,6 +6,7 @@
 use crate::system::clock::instant_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use hairspring_exec_core::Moment;
@@ -46,9 +47,13 @@ impl Threads {
         let deliver = move |arrival| threads.fire(&fired, arrival);
         let started = SourceThread::start(name, source, policy, self.shared.cpus.clone(), health, deliver)?;
         let (drained, threads) = (Arc::clone(&procedure), beside());
+        // The thread takes its place before a task can keep it from the CPU.
+        let (in_place, taken) = sync_channel(1);
         let thread = std::thread::Builder::new()
             .name(thread_name(&format!("post {name}")))
-            .spawn(move || threads.drain(&drained))?;
+            .spawn(move || threads.drain(&drained, &in_place))?;
+        // An error means that the thread has ended, which it does only when the procedure leaves.
+        let _ = taken.recv();
         interrupts.threads.push(thread);
         interrupts.sources.extend(started);
         interrupts.procedures.push(Arc::clone(&procedure));
@@ -78,10 +83,12 @@ impl Threads {
     }
 
     /// The loop of the thread for posts.
-    fn drain(&self, procedure: &Procedure) {
+    fn drain(&self, procedure: &Procedure, in_place: &SyncSender<()>) {
         self.shared.take_cpus();
         // The executive has reported a refusal when it was made.
         let _ = Host.set_policy(self.shared.policy(INTERRUPT));
+        // The send fails only if the caller has gone.
+        let _ = in_place.send(());
         loop {
             procedure.doorbell.sleep(None);
             procedure.doorbell.acknowledge();
