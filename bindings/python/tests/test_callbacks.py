@@ -279,9 +279,9 @@ def test_a_forked_process_has_no_timer_and_leaves_that_of_its_parent():
             timer.stop()
             os._exit(1 if timer.running else 0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-        # It has not rung the bell of its parent, whose thread would poll ever after.
+        # It has not written to the notifier of its parent, whose thread would then never wait again.
         with pytest.raises(BlockingIOError):
-            os.eventfd_read(timer._bell)
+            os.eventfd_read(timer._notifier)
         while made.acquire(blocking=False):
             pass
         for _ in range(3):

@@ -66,7 +66,7 @@ class Callback:
         self._thread: Optional[threading.Thread] = None
         self._ready = threading.Event()
         self._stopping = False
-        self._bell: Optional[int] = None
+        self._notifier: Optional[int] = None
         self._unseen: Optional[BaseException] = None
         #: The exception that has ended it; None if there was none.
         self.error: Optional[BaseException] = None
@@ -83,7 +83,7 @@ class Callback:
         with self._lock:
             if self._thread is not None:
                 raise RuntimeError(f"this {type(self).__name__} was started before; make another one")
-            self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self._notifier = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
             # A daemon, because the end of the program would wait for another one before it calls _end().
             self._thread = threading.Thread(target=self._work, name=f"hairspring {type(self).__name__}", daemon=True)
         _started.add(self)
@@ -125,8 +125,8 @@ class Callback:
         if not self.running:
             return
         with self._lock:
-            if self._bell is not None:
-                os.eventfd_write(self._bell, 1)
+            if self._notifier is not None:
+                os.eventfd_write(self._notifier, 1)
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
@@ -146,9 +146,9 @@ class Callback:
             self.error = self._unseen = error
         finally:
             with self._lock:
-                bell, self._bell = self._bell, None
-            if bell is not None:
-                os.close(bell)
+                notifier, self._notifier = self._notifier, None
+            if notifier is not None:
+                os.close(notifier)
             if self._unseen is None:
                 _started.discard(self)
             self._ready.set()
@@ -162,10 +162,10 @@ class Callback:
         return dict(poll.poll(limit))
 
     def _poll(self) -> select.poll:
-        """Waits for the bell that stop() rings."""
+        """A poll object that wakes when stop() writes to the notifier."""
         poll = select.poll()
-        assert self._bell is not None
-        poll.register(self._bell, select.POLLIN)
+        assert self._notifier is not None
+        poll.register(self._notifier, select.POLLIN)
         return poll
 
     def __repr__(self) -> str:
