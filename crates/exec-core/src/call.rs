@@ -5,7 +5,9 @@
 
 use core::fmt;
 
-use crate::id::{EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
+use crate::id::{
+    EventsId, ExchangeId, HeapId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency,
+};
 
 /// The caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,6 +97,8 @@ pub enum Call {
     CreateExchange { capacities: [u16; 4] },
     /// Makes a pool of this many buffers. Value: its id.
     CreatePool { buffers: u16 },
+    /// Makes a heap: a memory of this many units, for at most so many blocks in use. Value: its id.
+    CreateHeap { units: u32, blocks: u16 },
     /// Makes a timer, stopped. Value: its id.
     CreateTimer,
     /// Starts an idle task; counts one more start for one that is not idle.
@@ -170,6 +174,14 @@ pub enum Call {
     GetBuffer { pool: PoolId },
     /// Gives it back.
     FreeBuffer { pool: PoolId, buffer: u16 },
+    /// Gets a block of a heap, of at least one unit, unless a task waits for one. Value: the unit at which it begins.
+    GetBlock { heap: HeapId, units: u32 },
+    /// Waits for a block of a heap, which is granted to the task then. One that was granted and not taken goes back. Value: the unit at which it begins.
+    WaitBlock { heap: HeapId, units: u32, until: Until, at: Option<Priority> },
+    /// The calling task takes the block that it was granted. Value: the unit at which it begins.
+    TakeBlock,
+    /// Frees the block that begins at this unit, and grants blocks to tasks that wait.
+    FreeBlock { heap: HeapId, first: u32 },
     /// Starts a timer: first at `at`, then each `period_ns` after that moment; 0 for once.
     StartTimer { timer: TimerId, at: Moment, period_ns: u64 },
     /// Stops it. Value: 1 if it ran.
@@ -186,6 +198,8 @@ pub enum Call {
     DeleteExchange { exchange: ExchangeId },
     /// Removes a pool of which no buffer is in use.
     DeletePool { pool: PoolId },
+    /// Removes a heap of which no block is in use.
+    DeleteHeap { heap: HeapId },
     /// Time has come to `now`: waits and timers that are due go off. Value: how many timers await the kernel task. A moment
     /// before that of an earlier tick counts as that one.
     Tick { now: Moment },
@@ -207,6 +221,7 @@ impl Call {
             | Self::WaitSemaphore { until, .. }
             | Self::Reserve { until, .. }
             | Self::WaitEvents { until, .. }
+            | Self::WaitBlock { until, .. }
             | Self::Join { until, .. } => until,
             Self::StartTimer { at, .. } => return Some(at),
             _ => return None,
@@ -270,11 +285,13 @@ pub enum CallStatus {
     Overflow,
     /// An empty set of bits would be waited for for ever.
     NoBits,
-    /// Nothing available: no free buffer, no timer to serve, no message to take, no waiting sender.
+    /// The heap is smaller than the block that was asked for.
+    TooLarge,
+    /// Nothing available: no free buffer or block, no timer to serve, no message to take, no waiting sender.
     Empty,
-    /// The buffer is not in use.
+    /// The buffer or block is not in use.
     NotInUse,
-    /// A task owns the resource, or a buffer of the pool is in use: it cannot be deleted.
+    /// A task owns the resource, or a buffer or block of the pool or heap is in use: it cannot be deleted.
     InUse,
     /// The executive has as many objects of this kind as it may.
     TooMany,
@@ -314,8 +331,9 @@ impl CallStatus {
             Self::ResourceHeld => "the task ended while it owned resources; they were handed on",
             Self::Overflow => "the count is at its limit",
             Self::NoBits => "no bits are given; nothing could end the wait",
+            Self::TooLarge => "the block is larger than the heap; make a larger heap",
             Self::Empty => "nothing is available",
-            Self::NotInUse => "the buffer is not in use",
+            Self::NotInUse => "the buffer or block is not in use",
             Self::InUse => "it is in use; release it everywhere first",
             Self::TooMany => "no more objects of this kind can be made",
             Self::NotATask => "only a task may make this call",

@@ -7,7 +7,7 @@ use crate::id::{Priority, Urgency};
 use crate::observer::Observer;
 use crate::state::core::Core;
 use crate::state::link::NIL;
-use crate::state::task::{TaskState, Waiting};
+use crate::state::task::{Task, TaskState, Waiting};
 
 /// An invariant that does not hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,6 +45,24 @@ impl<O: Observer> Core<O> {
         for (slot, exchange) in self.objects.exchanges.iter() {
             self.check_line(exchange.waiters.line(&self.tasks), &mut seen, |t| t.waiting == Waiting::Exchange(slot))?;
         }
+        for (slot, heap) in self.objects.heaps.iter() {
+            heap.arena.check().map_err(|broken| Broken(format!("heap {slot}: {broken}")))?;
+            let of_heap = |t: &Task| matches!(t.waiting, Waiting::Block(s, _) if s == slot);
+            self.check_line(heap.waiters.line(&self.tasks), &mut seen, of_heap)?;
+            let first = heap.waiters.first();
+            if first != NIL
+                && let Waiting::Block(_, units) = self.tasks[usize::from(first)].waiting
+                && heap.arena.clone().get(units, false).is_some()
+            {
+                return Err(Broken(format!("heap {slot} has a block for the task that waits first")));
+            }
+            let granted = self.tasks.iter().filter(|task| task.granted_by == slot);
+            if granted.clone().any(|task| heap.arena.units_of(task.granted).is_none())
+                || granted.count() != heap.arena.granted()
+            {
+                return Err(Broken(format!("heap {slot} has granted other blocks than tasks were granted")));
+            }
+        }
         self.check_line(self.objects.joiners.line(&self.tasks), &mut seen, |task| {
             let Waiting::End(slot) = task.waiting else { return false };
             matches!(self.tasks[usize::from(slot)].state, TaskState::Ready | TaskState::Waiting)
@@ -57,6 +75,7 @@ impl<O: Observer> Core<O> {
                         | Waiting::Resource(_)
                         | Waiting::Events(..)
                         | Waiting::Exchange(_)
+                        | Waiting::Block(..)
                         | Waiting::End(_)
                 );
             if u8::from(listed) != seen[index] {
@@ -108,7 +127,7 @@ impl<O: Observer> Core<O> {
         &self,
         line: impl Iterator<Item = u16>,
         seen: &mut [u8],
-        belongs: impl Fn(&crate::state::task::Task) -> bool,
+        belongs: impl Fn(&Task) -> bool,
     ) -> Result<(), Broken> {
         let mut before = None;
         for index in line {

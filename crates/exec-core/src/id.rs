@@ -53,6 +53,8 @@ ids! {
     ExchangeId "X";
     /// A pool of buffers.
     PoolId "P";
+    /// A heap: a memory with blocks of any size.
+    HeapId "H";
     /// A timer.
     TimerId "C";
 }

@@ -71,6 +71,7 @@ impl<O: Observer> Core<O> {
             Waiting::Resource(slot) => objects.resources.peek(slot).map(|found| &found.waiters),
             Waiting::Events(slot, ..) => objects.events.peek(slot).map(|found| &found.waiters),
             Waiting::Exchange(slot) => objects.exchanges.peek(slot).map(|found| &found.waiters),
+            Waiting::Block(slot, _) => objects.heaps.peek(slot).map(|found| &found.waiters),
             Waiting::End(_) => Some(&objects.joiners),
             _ => None,
         };

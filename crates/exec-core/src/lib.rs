@@ -46,10 +46,11 @@ mod state;
 pub use crate::call::{Bits, By, Call, CallStatus, Ending, Reply, ResourceProtocol, Until};
 pub use crate::check::Broken;
 pub use crate::id::{
-    EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency,
+    EventsId, ExchangeId, HeapId, Moment, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency,
 };
 pub use crate::inspect::TaskView;
 pub use crate::observer::Observer;
+pub use crate::state::arena::{HeapUsage, MOST_BLOCKS, MOST_UNITS};
 pub use crate::state::core::{Core, MOST_STARTS};
 pub use crate::state::mail::NO_ENVELOPE;
 pub use crate::state::objects::MOST_OBJECTS;

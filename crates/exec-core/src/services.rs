@@ -1,6 +1,7 @@
 //! The services: what each call does to the state.
 
 mod events;
+mod heap;
 mod life;
 mod mail;
 mod pool;
@@ -29,6 +30,7 @@ impl<O: Observer> Core<O> {
             Call::CreateEvents { bits } => self.create_events(bits),
             Call::CreateExchange { capacities } => self.create_exchange(capacities),
             Call::CreatePool { buffers } => self.create_pool(buffers),
+            Call::CreateHeap { units, blocks } => self.create_heap(units, blocks),
             Call::CreateTimer => self.create_timer(),
             Call::Trigger { task } => self.trigger(task),
             Call::Suspend { task } => self.suspend(by, task),
@@ -46,6 +48,8 @@ impl<O: Observer> Core<O> {
             Call::ClearEvents { events, bits } => self.clear_events(events, bits),
             Call::GetBuffer { pool } => self.get_buffer(pool),
             Call::FreeBuffer { pool, buffer } => self.free_buffer(pool, buffer),
+            Call::GetBlock { heap, units } => self.get_block(heap, units),
+            Call::FreeBlock { heap, first } => self.free_block(heap, first),
             Call::StartTimer { timer, at, period_ns } => self.start_timer(timer, at, period_ns),
             Call::StopTimer { timer } => self.stop_timer(timer),
             Call::DeleteTimer { timer } => self.delete_timer(timer),
@@ -54,6 +58,7 @@ impl<O: Observer> Core<O> {
             Call::DeleteEvents { events } => self.delete_events(events),
             Call::DeleteExchange { exchange } => self.delete_exchange(exchange),
             Call::DeletePool { pool } => self.delete_pool(pool),
+            Call::DeleteHeap { heap } => self.delete_heap(heap),
             Call::Tick { now } => self.tick(now),
             Call::NextTimer => self.next_timer(),
             Call::EndSlice => self.end_slice(),
@@ -88,6 +93,8 @@ impl<O: Observer> Core<O> {
             Call::Reserve { resource, until, at } => self.reserve(me, resource, until, at),
             Call::Release { resource } => self.release(me, resource),
             Call::WaitEvents { events, bits, take, until, at } => self.wait_events(me, events, bits, take, until, at),
+            Call::WaitBlock { heap, units, until, at } => self.wait_block(me, heap, units, until, at),
+            Call::TakeBlock => self.take_block(me),
             Call::Join { task, until } => self.join(me, task, until),
             _ => CallStatus::NoSuchObject.into(),
         }

@@ -1,5 +1,6 @@
 //! The state: records of tasks, objects, messages and deadlines, and the lists that chain them. Nothing here decides.
 
+pub(crate) mod arena;
 pub(crate) mod core;
 pub(crate) mod link;
 pub(crate) mod mail;

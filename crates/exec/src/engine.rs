@@ -56,6 +56,12 @@ pub(crate) fn in_full(ended: Ended) -> (Ending, Option<String>) {
     ended.map_or_else(|unusual| (unusual.how, unusual.text), |()| (Ending::Returned, None))
 }
 
+/// Whether the call gives the caller a buffer or a block, for which nothing but the caller is responsible from then on.
+#[inline(always)]
+pub(crate) fn gives_memory(call: &Call) -> bool {
+    matches!(call, Call::GetBuffer { .. } | Call::GetBlock { .. } | Call::TakeBlock)
+}
+
 /// The code of a task for one run, from its start to its end.
 pub(crate) type TaskProcedure = Box<dyn FnMut(&dyn Engine, TaskId) -> Ended + Send>;
 

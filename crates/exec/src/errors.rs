@@ -88,7 +88,8 @@ errors! {
         /// The message type is larger than an envelope. Raise [`ExecConfig::message_bytes`](crate::ExecConfig::message_bytes), or send a
         /// [`Parcel`](crate::Parcel).
         MessageTooBig,
-        /// The semaphore's count is above its limit. Raise the limit.
+        /// The semaphore's count is above its limit: raise the limit. Or a heap is larger than [`MOST_HEAP_BYTES`](crate::MOST_HEAP_BYTES), or for more than
+        /// [`MOST_BLOCKS`](crate::MOST_BLOCKS): make several.
         Overflow,
     }
 
@@ -230,9 +231,9 @@ errors! {
         NoSuchObject,
     }
 
-    /// Why a resource, a mutex or a pool was not deleted.
+    /// Why a resource, a mutex, a pool or a heap was not deleted.
     InUseError {
-        /// A task owns it, or has a buffer of it. Delete it when it is released everywhere.
+        /// A task owns it, or has a buffer or block of it. Delete it when it is released everywhere.
         InUse,
         /// It was deleted before, or belongs to another executive. Keep no handles of deleted objects.
         NoSuchObject,
@@ -273,11 +274,37 @@ errors! {
         NoSuchObject,
     }
 
-    /// Why a parcel was not opened.
+    /// Why no block of a heap was given at once.
+    BlockError {
+        /// No free area is large enough, as many blocks are in use as may be, or a task waits for a block. Make a larger heap, free blocks sooner, or
+        /// wait.
+        Empty,
+        /// The block is larger than the heap. Ask for less, or make a larger heap.
+        TooLarge,
+        /// The heap was deleted, or belongs to another executive. Use a handle that this executive returned.
+        NoSuchObject,
+    }
+
+    /// Why no block of a heap came.
+    BlockWaitError {
+        /// The limit passed first. Wait longer, or do without.
+        TimedOut,
+        /// The block is larger than the heap. Ask for less, or make a larger heap.
+        TooLarge,
+        /// The heap was deleted, or belongs to another executive. Use a handle that this executive returned.
+        NoSuchObject,
+        /// The task is being killed and waits for nothing any more. Only a destructor can see this.
+        Killed,
+        /// Another task broke off the wait. Find out why it did.
+        Cancelled,
+    }
+
+    /// Why a parcel was not opened, or a block not freed.
     ParcelError {
-        /// The parcel was opened before, or is of another pool. Open each parcel once, with its own pool.
+        /// The parcel was opened before, or is of another pool or heap. Open each parcel once, with its own pool or heap. Or no block in use begins at this address:
+        /// free each block once.
         NotInUse,
-        /// The pool belongs to another executive. Use a handle that this executive returned.
+        /// The pool or heap was deleted, or belongs to another executive. Use a handle that this executive returned.
         NoSuchObject,
     }
 

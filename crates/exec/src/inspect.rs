@@ -1,8 +1,8 @@
 //! [`Inspect`]: questions about an executive's tasks and objects. They change nothing and are in no trace.
 
 use hairspring_exec_core::{
-    Core, EventsId, ExchangeId, Moment, Observer, PoolId, Priority, ResourceId, SemaphoreId, TaskId, TaskState,
-    TaskView, TimerId, Urgency, Waiting,
+    Core, EventsId, ExchangeId, HeapId, HeapUsage, Moment, Observer, PoolId, Priority, ResourceId, SemaphoreId, TaskId,
+    TaskState, TaskView, TimerId, Urgency, Waiting,
 };
 use hairspring_machine::{Instant, Nanos};
 
@@ -55,6 +55,8 @@ pub(crate) trait CoreView {
     fn events(&self, events: EventsId) -> Option<u32>;
     fn posted(&self, exchange: ExchangeId) -> usize;
     fn free_buffers(&self, pool: PoolId) -> Option<usize>;
+    fn heap_usage(&self, heap: HeapId) -> Option<HeapUsage>;
+    fn block_units(&self, heap: HeapId, first: u32) -> Option<u32>;
     fn free_envelopes(&self) -> usize;
     fn timer(&self, timer: TimerId) -> Option<Moment>;
 }
@@ -86,6 +88,14 @@ impl<O: Observer> CoreView for Core<O> {
 
     fn free_buffers(&self, pool: PoolId) -> Option<usize> {
         Core::free_buffers(self, pool)
+    }
+
+    fn heap_usage(&self, heap: HeapId) -> Option<HeapUsage> {
+        Core::heap_usage(self, heap)
+    }
+
+    fn block_units(&self, heap: HeapId, first: u32) -> Option<u32> {
+        Core::block_units(self, heap, first)
     }
 
     fn free_envelopes(&self) -> usize {
@@ -189,7 +199,8 @@ pub trait Inspect: CallSite {
 
 impl<S: CallSite> Inspect for S {}
 
-fn ask<R>(site: &(impl CallSite + ?Sized), question: impl Fn(&dyn CoreView) -> R) -> R {
+/// Asks the core a question.
+pub(crate) fn ask<R>(site: &(impl CallSite + ?Sized), question: impl Fn(&dyn CoreView) -> R) -> R {
     let mut answer = None;
     site.caller().back_end.cold().inspect(&mut |core| answer = Some(question(core)));
     match answer {

@@ -83,6 +83,7 @@
 //! | [`Broadcast`] | each subscriber | the newest `Copy` values; a slow subscriber is told what it missed |
 //! | [`Mutex`], [`Condition`] | tasks that want the data | data of any `Send` type; the protocols are those of resources |
 //! | [`Pool`] | nobody | buffers that are all made in advance |
+//! | [`Heap`] | a task that wants a block | blocks of memory of any size |
 //! | [`Join`] | [`Join::wait`], or a future | the result of a task that [`Create::spawn`] started |
 //!
 //! [`Selector`] waits for the first of several. Queues, pipes and broadcasts let waiting tasks go in the order of their priority, but do not hand
@@ -104,7 +105,7 @@
 //! * A killed task's stack is unwound: its destructors run, at its own priority, when it runs next.
 //! * A task that panics ends, is reported, and cannot be started again. The other tasks continue.
 //! * Resources can inherit priority, which AMX does not know; `ResourceProtocol::None` behaves as AMX does.
-//! * Every object can be deleted while others wait for it; they get `NoSuchObject`. A resource, mutex or pool in use is not deleted (`InUse`).
+//! * Every object can be deleted while others wait for it; they get `NoSuchObject`. A resource, mutex, pool or heap in use is not deleted (`InUse`).
 //!   Interrupt procedures live as long as the executive.
 //!
 //! # Cost
@@ -148,15 +149,16 @@ pub use calls::{
 pub use config::{ExecConfig, ExecError, ThreadProfile};
 pub use executive::{Backend, Executive};
 pub use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, ExchangeId, Observer, Priority, Reply, ResourceId,
-    ResourceProtocol, SemaphoreId, TaskId, TaskState, TimerId, Urgency, Waiting,
+    Bits, By, CHECKS, Call, CallStatus, Ending, EventsId, ExchangeId, HeapId, MOST_BLOCKS, Observer, Priority, Reply,
+    ResourceId, ResourceProtocol, SemaphoreId, TaskId, TaskState, TimerId, Urgency, Waiting,
 };
 pub use hairspring_machine::{Cpu, CpuSet, Instant, Nanos, Policy, Refused, Sim};
 pub use inspect::{Inspect, TaskInfo, TaskUsage};
 pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};
 pub use objects::{
-    Broadcast, Buffer, BytePipe, Condition, DayExpiry, DayTimer, Exchange, Heard, Join, Locked, Mailbox, MessageQueue,
-    Mutex, Parcel, Pool, Selectable, Selector, Subscriber, Unsent,
+    Broadcast, Buffer, BytePipe, Condition, DayExpiry, DayTimer, Exchange, HEAP_UNIT_BYTES, Heap, HeapBlock,
+    HeapMemory, HeapOrder, HeapParcel, HeapUse, Heard, Join, Locked, MOST_HEAP_BYTES, Mailbox, MessageQueue, Mutex,
+    Parcel, Pool, Selectable, Selector, Subscriber, Unsent,
 };
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};
 pub use stopper::Stopper;

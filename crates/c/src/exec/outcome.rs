@@ -64,6 +64,7 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
         ),
         S::NoBits => (HS_E_RANGE, c"failed to wait for bits: none are asked for"),
         S::Empty => (HS_E_EMPTY, c"failed to take one: no block is free, no sender waits, or nothing has been sent"),
+        S::TooLarge => (HS_E_RANGE, c"failed to get a block: it is larger than the heap; make a larger heap"),
         S::InUse => (
             HS_E_STATE,
             c"failed to delete an object: a task owns it, or holds a block of it; wait until it is released",

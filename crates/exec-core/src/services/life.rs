@@ -121,7 +121,7 @@ impl<O: Observer> Core<O> {
         let tasks = self.tasks.as_mut_slice();
         let task = &mut tasks[usize::from(me)];
         let plain = !task.marks.any()
-            && (task.ticket, task.handed, task.held, task.starts) == (Ticket::NONE, NIL, NIL, 0)
+            && (task.ticket, task.handed, task.granted_by, task.held, task.starts) == (Ticket::NONE, NIL, NIL, NIL, 0)
             && self.objects.joiners.is_empty()
             && self.mailboxes[usize::from(me)].is_empty();
         if plain {
@@ -148,6 +148,7 @@ impl<O: Observer> Core<O> {
         if task.ticket != Ticket::NONE || task.handed != NIL {
             self.settle_mail(me, how);
         }
+        self.put_block_back(me);
         if self.tasks[usize::from(me)].held != NIL {
             self.hand_on_everything(me);
             reply = CallStatus::ResourceHeld.into();

@@ -280,6 +280,9 @@ impl<O: Observer> Core<O> {
         let Some(queue) = self.objects.wait_list(waiting) else { return };
         queue.remove(&mut self.tasks, index);
         queue.push_back(&mut self.tasks, index, at);
+        if let Waiting::Block(slot, _) = waiting {
+            self.serve_heap(slot);
+        }
     }
 
     /// The id of a resource that there is.

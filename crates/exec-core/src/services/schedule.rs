@@ -110,17 +110,23 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// Takes a waiting task out of its wait list; the owner of a resource no longer owes it its priority.
+    /// Takes a waiting task out of its wait list; the owner of a resource no longer owes it its priority, and it
+    /// holds up nobody behind it.
     pub(crate) fn leave(&mut self, index: u16) {
         let waiting = self.tasks[usize::from(index)].waiting;
         let Some(queue) = self.objects.wait_list(waiting) else { return };
         queue.remove(&mut self.tasks, index);
-        if let Waiting::Resource(slot) = waiting {
-            self.tasks[usize::from(index)].waiting = Waiting::Nothing;
-            let owner = self.objects.resources.at(slot).owner;
-            if owner != NIL {
-                self.reconsider(owner);
+        match waiting {
+            Waiting::Resource(slot) => {
+                self.tasks[usize::from(index)].waiting = Waiting::Nothing;
+                let owner = self.objects.resources.at(slot).owner;
+                if owner != NIL {
+                    self.reconsider(owner);
+                }
             }
+            // There may be a block for the next in line.
+            Waiting::Block(slot, _) => self.serve_heap(slot),
+            _ => {}
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The records of the objects that tasks share: semaphores, resources, event groups, exchanges and pools.
+//! The records of the objects that tasks share: semaphores, resources, event groups, exchanges, pools and heaps.
 
 use alloc::vec::Vec;
 
 use crate::call::ResourceProtocol;
+use crate::state::arena::Arena;
 use crate::state::mail::Mailboxes;
 use crate::state::queue::Queue;
 use crate::state::table::Table;
@@ -19,6 +20,7 @@ pub(crate) struct Objects {
     pub(crate) events: Table<Events>,
     pub(crate) exchanges: Table<Exchange>,
     pub(crate) pools: Table<Pool>,
+    pub(crate) heaps: Table<Heap>,
     /// The tasks that wait for the end of another's run, whichever.
     pub(crate) joiners: Queue,
 }
@@ -32,6 +34,7 @@ impl Objects {
             Waiting::Resource(slot) => Some(&mut self.resources.at_mut(slot).waiters),
             Waiting::Events(slot, ..) => Some(&mut self.events.at_mut(slot).waiters),
             Waiting::Exchange(slot) => Some(&mut self.exchanges.at_mut(slot).waiters),
+            Waiting::Block(slot, _) => Some(&mut self.heaps.at_mut(slot).waiters),
             Waiting::End(_) => Some(&mut self.joiners),
             _ => None,
         }
@@ -71,4 +74,10 @@ pub(crate) struct Exchange {
 pub(crate) struct Pool {
     pub(crate) free: Vec<u16>,
     pub(crate) in_use: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Heap {
+    pub(crate) arena: Arena,
+    pub(crate) waiters: Queue,
 }

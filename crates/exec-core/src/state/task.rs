@@ -42,6 +42,8 @@ pub enum Waiting {
     Events(u16, Bits, bool),
     /// A message of the exchange in this slot.
     Exchange(u16),
+    /// A block of the heap in this slot, of so many units.
+    Block(u16, u32),
     /// The end of the run of the task in this slot.
     End(u16),
 }
@@ -135,6 +137,10 @@ pub(crate) struct Task {
     pub(crate) held: u16,
     /// The envelope it was handed and has not opened.
     pub(crate) handed: u16,
+    /// The heap that granted it a block which it has not taken.
+    pub(crate) granted_by: u16,
+    /// The unit at which that block begins.
+    pub(crate) granted: u32,
     pub(crate) waiting: Waiting,
     /// Its place in wait lists where the wait gave one.
     pub(crate) wait_at: Option<Priority>,
@@ -162,6 +168,8 @@ impl Task {
             starts: 0,
             held: NIL,
             handed: NIL,
+            granted_by: NIL,
+            granted: 0,
             waiting: Waiting::Nothing,
             wait_at: None,
             signals: 0,

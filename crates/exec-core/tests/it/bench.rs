@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use hairspring_exec_core::{
-    By, Call, CallStatus, Core, Ending, EventsId, ExchangeId, Moment, PoolId, Priority, ResourceId, ResourceProtocol,
-    SemaphoreId, TaskId, TimerId, Until, Urgency,
+    By, Call, CallStatus, Core, Ending, EventsId, ExchangeId, HeapId, Moment, PoolId, Priority, ResourceId,
+    ResourceProtocol, SemaphoreId, TaskId, TimerId, Until, Urgency,
 };
 
 /// How many envelopes there are on a bench.
@@ -108,6 +108,11 @@ impl Bench {
     #[track_caller]
     pub(crate) fn pool_of(&mut self, buffers: u16) -> PoolId {
         PoolId::from_number(self.outside(Call::CreatePool { buffers }, CallStatus::Ok))
+    }
+
+    #[track_caller]
+    pub(crate) fn heap_of(&mut self, units: u32, blocks: u16) -> HeapId {
+        HeapId::from_number(self.outside(Call::CreateHeap { units, blocks }, CallStatus::Ok))
     }
 
     #[track_caller]

@@ -255,6 +255,7 @@ fn kind(waiting: Waiting) -> u8 {
         Waiting::Resource(slot) => 32 + slot as u8,
         Waiting::Events(..) => 5,
         Waiting::Exchange(_) => 6,
+        Waiting::Block(..) => 7,
         Waiting::End(slot) => 48 + slot as u8,
     }
 }

@@ -10,6 +10,7 @@ mod deletions;
 mod events;
 mod explore;
 mod fast_paths;
+mod heaps;
 mod joins;
 mod mail;
 mod naive;

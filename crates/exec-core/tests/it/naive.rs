@@ -3,15 +3,18 @@
 //! Where the core is free to choose a name (ids, envelopes, buffers) the model takes the core's choice and asserts that it
 //! was free. It works out everything else.
 
+mod heaps;
 mod objects;
 mod rules;
 mod shelf;
 
+use self::heaps::Heap;
 use self::shelf::Shelf;
 use hairspring_exec_core::{
     Bits, By, CHECKS, Call, CallStatus, Moment, Priority, Reply, ResourceProtocol, TaskId, TaskState, TimerId, Urgency,
     Waiting,
 };
+use std::collections::BTreeMap;
 
 /// A message under way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +52,8 @@ pub(crate) struct Man {
     /// The priority it stands in line at, if it gave one.
     given: Option<Priority>,
     pub(crate) deadline: Option<Deadline>,
+    /// The heap that granted it a block which it has not taken, and where the block begins.
+    pub(crate) granted: Option<(usize, u32)>,
     /// What it owns, in the order in which it came to.
     pub(crate) owned: Vec<usize>,
 }
@@ -87,6 +92,9 @@ pub(crate) struct Naive {
     pub(crate) events: Shelf<u32>,
     pub(crate) exchanges: Shelf<Boxes>,
     pub(crate) pools: Shelf<Vec<bool>>,
+    pub(crate) heaps: Shelf<Heap>,
+    /// Where the core put the blocks that it granted.
+    pub(crate) grants: BTreeMap<TaskId, u32>,
     pub(crate) clocks: Vec<Clock>,
     /// Timers whose procedure is due, first to last.
     pub(crate) due: Vec<usize>,
@@ -152,7 +160,8 @@ impl Naive {
             | Call::CreateResource { .. }
             | Call::CreateEvents { .. }
             | Call::CreateExchange { .. }
-            | Call::CreatePool { .. } => {
+            | Call::CreatePool { .. }
+            | Call::CreateHeap { .. } => {
                 self.create(call, chosen);
                 return ok(chosen);
             }
@@ -160,7 +169,8 @@ impl Naive {
             | Call::DeleteResource { .. }
             | Call::DeleteEvents { .. }
             | Call::DeleteExchange { .. }
-            | Call::DeletePool { .. } => return self.delete(call),
+            | Call::DeletePool { .. }
+            | Call::DeleteHeap { .. } => return self.delete(call),
             Call::CreateTimer => {
                 let id = TimerId::from_number(chosen);
                 assert!(!self.clocks.iter().any(|clock| clock.id == id), "{id:?} was used before");
@@ -254,6 +264,8 @@ impl Naive {
                     _ => return Err(CallStatus::NotInUse),
                 }
             }
+            Call::GetBlock { heap, units } => return self.get_block(heap, units, chosen),
+            Call::FreeBlock { heap, first } => return self.free_block(heap, first),
             Call::StartTimer { timer, at, period_ns } => {
                 let clock = self.clock(timer)?;
                 self.due.retain(|&due| due != clock);
@@ -406,6 +418,8 @@ impl Naive {
                 }
                 self.wait(me, Waiting::Events(slot as u16, bits, take), until, at)
             }
+            Call::WaitBlock { heap, units, until, at } => self.wait_block(me, heap, units, until, at),
+            Call::TakeBlock => self.take_block(me),
             Call::Join { task, until } => {
                 let man = self.known(task)?;
                 match self.men[man].state {
@@ -442,6 +456,7 @@ impl Man {
             place: 0,
             given: None,
             deadline: None,
+            granted: None,
             owned: Vec::new(),
         }
     }

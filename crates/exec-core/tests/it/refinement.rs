@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use hairspring_exec_core::{
-    Bits, By, CHECKS, Call, CallStatus, Core, Ending, EventsId, ExchangeId, Moment, PoolId, Priority, Reply,
+    Bits, By, CHECKS, Call, CallStatus, Core, Ending, EventsId, ExchangeId, HeapId, Moment, PoolId, Priority, Reply,
     ResourceId, ResourceProtocol, SemaphoreId, TaskId, TaskState, TaskView, TimerId, Until, Urgency, Waiting,
 };
 use proptest::prelude::*;
@@ -39,8 +39,8 @@ pub(crate) struct Pair {
     /// Every id there ever was.
     tasks: Vec<TaskId>,
     timers: Vec<TimerId>,
-    /// Every number of a semaphore, resource, event group, exchange and pool that there ever was.
-    objects: [Vec<u32>; 5],
+    /// Every number of a semaphore, resource, event group, exchange, pool and heap that there ever was.
+    objects: [Vec<u32>; 6],
     replies: Vec<Reply>,
     /// Of how many calls that a fast path could make it makes one.
     one_in: usize,
@@ -76,7 +76,7 @@ impl Pair {
     pub(crate) fn new(one_in: usize) -> Result<Self, TestCaseError> {
         let (core, naive) = (Core::new(ENVELOPES, ()), Naive::new(ENVELOPES));
         let (tasks, timers, replies) = (Vec::new(), Vec::new(), Vec::new());
-        let objects = [const { Vec::new() }; 5];
+        let objects = [const { Vec::new() }; 6];
         let mut pair = Self { core, naive, tasks, timers, objects, replies, one_in, simple: 0 };
         pair.set_up()?;
         Ok(pair)
@@ -86,6 +86,8 @@ impl Pair {
         let simply = self.replies.len().is_multiple_of(self.one_in).then(|| simply(&mut self.core, by, call)).flatten();
         self.simple += u64::from(simply.is_some());
         let core = simply.unwrap_or_else(|| self.core.apply(by, call));
+        let granted = |&task: &TaskId| Some((task, self.core.granted_block(task)?.1));
+        self.naive.grants = self.core.tasks().iter().filter_map(granted).collect();
         let naive = self.naive.apply(by, call, core.value);
         prop_assert_eq!(core, naive, "{:?} asked {:?}", by, call);
         self.replies.push(core);
@@ -96,6 +98,7 @@ impl Pair {
             Call::CreateEvents { .. } => self.objects[2].push(core.value),
             Call::CreateExchange { .. } => self.objects[3].push(core.value),
             Call::CreatePool { .. } => self.objects[4].push(core.value),
+            Call::CreateHeap { .. } => self.objects[5].push(core.value),
             Call::CreateTimer => self.timers.push(TimerId::from_number(core.value)),
             Call::NextTimer if naive.status == CallStatus::Ok => {
                 let timer = TimerId::from_number(core.value);
@@ -139,6 +142,11 @@ impl Pair {
             let free = pool.iter().filter(|&&in_use| !in_use).count();
             same("pool", &self.core.free_buffers(PoolId::from_number(number)), &Some(free))?;
         }
+        for (_, number, heap) in naive.heaps.iter() {
+            let core = self.core.heap_usage(HeapId::from_number(number));
+            let core = core.map(|core| (core.free, core.largest, core.least_free, usize::from(core.blocks)));
+            same("heap", &core, &Some((heap.free(), heap.largest(), heap.least_free, heap.blocks.len())))?;
+        }
         for (_, number, exchange) in naive.exchanges.iter() {
             for (urgency, letters) in Urgency::ALL.into_iter().zip(&exchange.letters) {
                 let core = self.core.posted(ExchangeId::from_number(number), urgency);
@@ -181,6 +189,8 @@ impl Pair {
         same("outcome", &self.core.outcome(man.id), &man.outcome)?;
         same("hand", &self.core.in_hand(man.id), &man.hand.map(|letter| letter.envelope))?;
         same("wait deadline", &self.core.wait_deadline(man.id), &man.deadline.map(|deadline| deadline.moment))?;
+        let granted = man.granted.map(|(slot, first)| (HeapId::from_number(self.naive.heaps.number(slot)), first));
+        same("granted", &self.core.granted_block(man.id), &granted)?;
         let owned = man.owned.iter().rev();
         let owned = owned.map(|&slot| ResourceId::from_number(self.naive.things.number(slot))).collect();
         same("owned", &self.core.owned_by(man.id), &owned)?;
@@ -221,7 +231,8 @@ impl Pair {
             1 => naive.things.iter().map(|(_, number, _)| number).collect(),
             2 => naive.events.iter().map(|(_, number, _)| number).collect(),
             3 => naive.exchanges.iter().map(|(_, number, _)| number).collect(),
-            _ => naive.pools.iter().map(|(_, number, _)| number).collect(),
+            4 => naive.pools.iter().map(|(_, number, _)| number).collect(),
+            _ => naive.heaps.iter().map(|(_, number, _)| number).collect(),
         }
     }
 
@@ -229,6 +240,15 @@ impl Pair {
     fn object(&self, kind: usize, seed: u8) -> u32 {
         let alive = self.alive(kind);
         if seed > 240 || alive.is_empty() { pick(&self.objects[kind], seed) } else { pick(&alive, seed) }
+    }
+
+    /// The unit at which a block in use begins, or any.
+    fn block(&self, heap: HeapId, seed: u8) -> u32 {
+        let blocks = self.naive.heaps.iter().find(|(_, number, _)| *number == heap.number()).map(|(.., heap)| heap);
+        match blocks.filter(|heap| seed < 230 && !heap.blocks.is_empty()) {
+            Some(heap) => pick(&heap.blocks, seed).first,
+            None => u32::from(seed % 16),
+        }
     }
 
     fn until(&self, seed: u8) -> Until {
@@ -248,10 +268,11 @@ impl Pair {
         let (semaphore, resource) = (SemaphoreId::from_number(object(0)), ResourceId::from_number(object(1)));
         let (events, exchange) = (EventsId::from_number(object(2)), ExchangeId::from_number(object(3)));
         let (pool, timer) = (PoolId::from_number(object(4)), pick(&self.timers, a));
+        let heap = HeapId::from_number(object(5));
         let bits = u32::from(c % 8);
         let wish = if c & 8 == 0 { Bits::Any(bits) } else { Bits::All(bits) };
         let letter = urgency(c % 4);
-        match kind % 82 {
+        match kind % 86 {
             0..=4 => Call::Trigger { task },
             5..=8 => Call::End { how: Ending::Returned },
             9 => Call::End { how: if b % 4 == 0 { Ending::Panicked } else { Ending::Killed } },
@@ -298,12 +319,13 @@ impl Pair {
             73..=75 => Call::Join { task, until },
             76 => Call::SetThreshold { priority: if b % 2 == 0 { Priority::LOWEST } else { priority(b / 2 % 8) } },
             77 | 78 => Call::EndSlice,
-            80 if c % 2 == 0 => match b % 5 {
+            80 if c % 2 == 0 => match b % 6 {
                 0 => Call::DeleteSemaphore { semaphore },
                 1 => Call::DeleteResource { resource },
                 2 => Call::DeleteEvents { events },
                 3 => Call::DeleteExchange { exchange },
-                _ => Call::DeletePool { pool },
+                4 => Call::DeletePool { pool },
+                _ => Call::DeleteHeap { heap },
             },
             // Most objects of a kind are as many as there were at the beginning.
             81 if self.alive(0).len() < 2 => Call::CreateSemaphore { count: u32::from(b % 2), limit: 2 },
@@ -313,6 +335,11 @@ impl Pair {
             },
             81 if self.alive(2).is_empty() => Call::CreateEvents { bits: u32::from(b % 4) },
             81 if self.alive(3).is_empty() => Call::CreateExchange { capacities: [1, 0, 2, 1] },
+            81 if self.alive(5).is_empty() => Call::CreateHeap { units: 12, blocks: 4 },
+            82 | 83 => Call::WaitBlock { heap, units: u32::from(c / 3 % 14), until, at },
+            84 if a % 2 == 0 => Call::GetBlock { heap, units: u32::from(c % 14) },
+            84 => Call::TakeBlock,
+            85 => Call::FreeBlock { heap, first: self.block(heap, c) },
             81 if self.alive(4).is_empty() => Call::CreatePool { buffers: 2 },
             _ => Call::Tick {
                 now: Moment::from_nanos((self.naive.now.as_nanos() + u64::from(b % 32)).saturating_sub(2)),
@@ -338,6 +365,7 @@ impl Pair {
         self.apply(By::Outside, Call::CreateEvents { bits: 1 })?;
         self.apply(By::Outside, Call::CreateExchange { capacities: [1, 0, 2, 1] })?;
         self.apply(By::Outside, Call::CreatePool { buffers: 2 })?;
+        self.apply(By::Outside, Call::CreateHeap { units: 12, blocks: 4 })?;
         for _ in 0..3 {
             self.apply(By::Outside, Call::CreateTimer)?;
         }
@@ -353,7 +381,7 @@ fn same<T: PartialEq + Debug>(what: &str, core: &T, naive: &T) -> Result<(), Str
 }
 
 /// Kinds of calls that anybody may make, most of which end a wait or begin a run.
-const MOVES_ON: [u8; 16] = [0, 0, 12, 17, 19, 25, 27, 30, 34, 48, 54, 64, 68, 72, 71, 71];
+const MOVES_ON: [u8; 18] = [85, 85, 0, 0, 12, 17, 19, 25, 27, 30, 34, 48, 54, 64, 68, 72, 71, 71];
 
 fn play(seeds: &[Seed]) -> Result<Pair, TestCaseError> {
     let mut pair = Pair::new(2)?;
@@ -405,6 +433,6 @@ fn random_calls_come_out_in_every_way_and_wait_for_everything() {
         let at_random = !rare.contains(&status.as_str()) && (CHECKS || status != "Running");
         assert!(!at_random || statuses.contains_key(&status), "{status} never came about: {statuses:?}");
     }
-    assert_eq!(waits.len(), 11, "{waits:?}");
+    assert_eq!(waits.len(), 12, "{waits:?}");
     assert!(simple > 500, "only {simple} of 60,000 calls took a fast path");
 }

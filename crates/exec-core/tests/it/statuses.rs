@@ -6,7 +6,7 @@ use hairspring_exec_core::{
 
 use crate::bench::{Bench, ROOMY, priority, urgency};
 
-pub(crate) const ALL: [CallStatus; 31] = [
+pub(crate) const ALL: [CallStatus; 32] = [
     CallStatus::Ok,
     CallStatus::Blocked,
     CallStatus::WakePending,
@@ -31,6 +31,7 @@ pub(crate) const ALL: [CallStatus; 31] = [
     CallStatus::ResourceHeld,
     CallStatus::Overflow,
     CallStatus::NoBits,
+    CallStatus::TooLarge,
     CallStatus::Empty,
     CallStatus::NotInUse,
     CallStatus::InUse,
@@ -123,6 +124,10 @@ fn provoke(status: CallStatus) -> Option<Reply> {
             bench.apply(me, Call::SignalSemaphore { semaphore })
         }
         CallStatus::NoBits => bench.apply(me, Call::WaitSignals { bits: Bits::Any(0), until: Until::Forever }),
+        CallStatus::TooLarge => {
+            let heap = bench.heap_of(4, 1);
+            bench.apply(me, Call::GetBlock { heap, units: 5 })
+        }
         CallStatus::Empty => bench.apply(By::Kernel, Call::NextTimer),
         CallStatus::NotInUse => {
             let pool = bench.pool_of(1);
@@ -166,6 +171,7 @@ fn no_kind_of_object_grows_beyond_its_limit() {
         Call::CreateEvents { bits: 0 },
         Call::CreateExchange { capacities: mailboxes },
         Call::CreatePool { buffers: 0 },
+        Call::CreateHeap { units: 0, blocks: 0 },
         Call::CreateTimer,
     ] {
         let mut bench = Bench::new();
@@ -182,6 +188,7 @@ fn only_a_task_may_make_a_call_that_acts_on_the_caller() {
     let mut bench = Bench::new();
     let (semaphore, resource) = (bench.semaphore_of(1, 1), bench.resource_of(ResourceProtocol::None));
     let (events, exchange, task) = (bench.events_of(1), bench.exchange_of([1; 4]), bench.idle(9));
+    let heap = bench.heap_of(1, 1);
     let until = Until::NoWait;
     for by in [By::Interrupt(0), By::Kernel, By::Outside] {
         for call in [
@@ -200,6 +207,8 @@ fn only_a_task_may_make_a_call_that_acts_on_the_caller() {
             Call::Reserve { resource, until, at: None },
             Call::Release { resource },
             Call::WaitEvents { events, bits: Bits::Any(1), take: true, until, at: None },
+            Call::WaitBlock { heap, units: 1, until, at: None },
+            Call::TakeBlock,
             Call::Join { task, until },
         ] {
             bench.call(by, call, CallStatus::NotATask);

@@ -15,7 +15,8 @@ use crate::errors::{CreateError, accept, refusal};
 use crate::fiber::SwitchBack;
 use crate::message::GRAIN;
 use crate::objects::{
-    Broadcast, BytePipe, Condition, DayExpiry, DayTimer, Exchange, Join, Mailbox, MessageQueue, Mutex, Pool, Selector,
+    Broadcast, BytePipe, Condition, DayExpiry, DayTimer, Exchange, Heap, HeapMemory, HeapOrder, Join, Mailbox,
+    MessageQueue, Mutex, Pool, Selector,
 };
 
 /// Making objects: for the program before a run, and for tasks during one. Allocates; not real-time safe.
@@ -133,6 +134,15 @@ pub trait Create: CallSite {
         let Ok(buffers) = u16::try_from(contents.len()) else { return Err(CreateError::TooMany) };
         let number = accept(back_end.cold().call(by, Call::CreatePool { buffers }))?;
         Ok(Pool::new(PoolId::from_number(number), back_end.home(), contents.into_iter()))
+    }
+
+    /// Makes a heap in this memory, with at most so many blocks in use (at most [`MOST_BLOCKS`](crate::MOST_BLOCKS)). Its records take 2 bytes for each unit
+    /// of the memory and 48 for each block.
+    ///
+    /// # Errors
+    /// [`CreateError`] names the reasons, each with what to do.
+    fn heap(&self, memory: HeapMemory, blocks: usize, order: HeapOrder) -> Result<Heap, CreateError> {
+        Heap::new(self, memory, blocks, order)
     }
 
     /// Makes a task that runs once, starts it, and returns the right to its result.

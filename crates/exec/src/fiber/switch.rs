@@ -10,13 +10,14 @@ use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId, Until, U
 use super::attention::TIMED;
 use super::carrier::Carrier;
 use super::fibers::{Fiber, Fibers, Stackful, between};
+use crate::engine::gives_memory;
 use crate::message::Bytes;
 
-/// Whether the call gave the task a buffer. Nothing else may happen before the task's guard owns it: a task that unwound here would leak
-/// it.
+/// Whether the call gave the task a buffer or a block. Nothing else may happen before the task's guard owns it: a task that unwound here would
+/// leak it.
 #[inline(always)]
 fn holds_buffer(call: Call, reply: Reply) -> bool {
-    matches!(call, Call::GetBuffer { .. }) && reply.status == CallStatus::Ok
+    gives_memory(&call) && reply.status == CallStatus::Ok
 }
 
 /// A task's switch back to its resumer. The code of a task carries it along: to find it by the task's number takes three loads, each of which
@@ -72,7 +73,7 @@ impl<M: Carrier> Fibers<M> {
             (_, call) => call,
         };
         // Asked before the call is consumed, so that it need not be kept in memory.
-        let asks_for_buffer = matches!(call, Call::GetBuffer { .. });
+        let asks_for_buffer = gives_memory(&call);
         let deadline = call.deadline();
         let reply = self.core.borrow().apply(by, call);
         self.heed(deadline);

@@ -224,6 +224,7 @@ fn waits_for(waiting: Waiting) -> String {
         Waiting::Resource(slot) => format!("resource {slot}"),
         Waiting::Events(slot, ..) => format!("events {slot}"),
         Waiting::Exchange(slot) => format!("exchange {slot}"),
+        Waiting::Block(slot, _) => format!("heap {slot}"),
         Waiting::End(slot) => format!("the end of task {slot}"),
     }
 }

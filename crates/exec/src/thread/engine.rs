@@ -33,7 +33,10 @@ impl Engine for Threads {
     }
 
     fn call(&self, by: By, call: Call) -> Reply {
-        let gives_back = matches!(call, Call::FreeBuffer { .. } | Call::Release { .. } | Call::SetThreshold { .. });
+        let gives_back = matches!(
+            call,
+            Call::FreeBuffer { .. } | Call::FreeBlock { .. } | Call::Release { .. } | Call::SetThreshold { .. }
+        );
         let mut state = self.enter_for(by, gives_back);
         let reply = state.apply(by, call);
         self.leave(state, by, &call, reply)

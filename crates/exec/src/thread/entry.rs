@@ -14,6 +14,7 @@ use super::mirror::KERNEL_PLACE;
 use super::parking::ParkingSpot;
 use super::state::State;
 use super::threads::{Shared, Threads};
+use crate::engine::gives_memory;
 use crate::system::scheduling::give_way;
 
 impl Threads {
@@ -60,8 +61,8 @@ impl Threads {
         self.depart(state, by, call, reply);
         let (By::Task(_), Some(place)) = (by, self.own()) else { return reply };
         place.park();
-        // The task does not hold a buffer that was just given yet. It unwinds at its next call, when it can drop the buffer.
-        if !(matches!(call, Call::GetBuffer { .. }) && reply.status == CallStatus::Ok) {
+        // The task does not hold a buffer or block that was just given yet. It unwinds at its next call, when it can drop it.
+        if !(gives_memory(call) && reply.status == CallStatus::Ok) {
             place.unwind_if_killed();
         }
         if reply.status == CallStatus::Blocked {

@@ -175,6 +175,11 @@ impl Trace {
             Call::DeleteEvents { events } => format!("delete {events:?}"),
             Call::DeleteExchange { exchange } => format!("delete {exchange:?}"),
             Call::DeletePool { pool } => format!("delete {pool:?}"),
+            Call::CreateHeap { units, .. } => format!("create heap of {units} units"),
+            Call::GetBlock { heap, units } => format!("get {units} units of {heap:?}"),
+            Call::WaitBlock { heap, units, .. } => format!("wait for {units} units of {heap:?}"),
+            Call::FreeBlock { heap, first } => format!("free {heap:?} from {first} on"),
+            Call::DeleteHeap { heap } => format!("delete {heap:?}"),
             // The name of the variant says it.
             other => {
                 let debug = format!("{other:?}");
@@ -194,7 +199,7 @@ impl Trace {
 
 /// Whether this is a call of its own for people, and not a part of one.
 pub(super) fn is_service(call: &Call) -> bool {
-    !matches!(call, Call::Take | Call::NextTimer | Call::Tick { .. } | Call::End { .. })
+    !matches!(call, Call::Take | Call::TakeBlock | Call::NextTimer | Call::Tick { .. } | Call::End { .. })
 }
 
 /// A name for one line: characters that would break the line are escaped.
@@ -224,6 +229,7 @@ pub(super) fn waits_for(waiting: Waiting) -> String {
         Waiting::Resource(slot) => format!("R{slot}"),
         Waiting::Events(slot, ..) => format!("E{slot}"),
         Waiting::Exchange(slot) => format!("X{slot}"),
+        Waiting::Block(slot, units) => format!("{units} units of H{slot}"),
         Waiting::End(slot) => format!("the end of T{slot}"),
     }
 }

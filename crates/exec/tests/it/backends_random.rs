@@ -1,7 +1,9 @@
 //! Random programs of tasks: a trace of each replays without a mismatch, a simulation is the same each time, and a program
 //! without time gives one log on every back-end.
 
-use hairspring_exec::{Bits, Create, ExecConfig, Finish, Limit, ResourceProtocol, Services, TaskCtx};
+use hairspring_exec::{
+    Bits, Create, ExecConfig, Finish, HeapMemory, HeapOrder, HeapParcel, Limit, ResourceProtocol, Services, TaskCtx,
+};
 use proptest::prelude::*;
 
 use crate::backends::{Bench, LIMIT, Log, all, alone, micros, nth, priority, sim, summary, urgency};
@@ -35,6 +37,10 @@ enum Step {
     /// Into a queue of one message, and out of it.
     Put(u32),
     Pick,
+    /// A block of so many bytes.
+    GetBlock(usize),
+    /// Frees the block that was got first.
+    FreeBlock,
     /// Adds to what a mutex guards.
     Count,
     /// Lets time pass, in microseconds.
@@ -48,8 +54,9 @@ const MAIL: u32 = TASKS;
 
 fn step(timed: bool) -> impl Strategy<Value = Step> {
     use Step::{
-        Cancel, Count, Delay, Fetch, Give, Kill, Pick, Post, Put, Release, Reserve, Resume, Send, SendWait, SetBits,
-        SetPriority, Signal, Suspend, Take, Trigger, Wait, WaitBits, WaitForEnd, WaitSignals, Wake, Work, Yield,
+        Cancel, Count, Delay, Fetch, FreeBlock, GetBlock, Give, Kill, Pick, Post, Put, Release, Reserve, Resume, Send,
+        SendWait, SetBits, SetPriority, Signal, Suspend, Take, Trigger, Wait, WaitBits, WaitForEnd, WaitSignals, Wake,
+        Work, Yield,
     };
     let task = || 0..=MAIL;
     let plain = prop_oneof![
@@ -77,6 +84,8 @@ fn step(timed: bool) -> impl Strategy<Value = Step> {
         1 => task().prop_map(WaitForEnd),
         2 => (0..4_u32).prop_map(Put),
         2 => Just(Pick),
+        3 => (0..100_usize).prop_map(GetBlock),
+        2 => Just(FreeBlock),
         1 => Just(Count),
     ];
     let time = prop_oneof![(1..300_i64).prop_map(Work), (0..300_i64).prop_map(Delay)];
@@ -99,13 +108,16 @@ fn run(bench: &mut Bench, program: &Program, timed: bool) -> Finish {
     let exchange = executive.exchange::<u32>([2, 2, 2, 2]).expect("few objects");
     let queue = executive.message_queue::<Box<u32>>(1).expect("few objects");
     let counter = executive.mutex(ResourceProtocol::Inherit, 0).expect("few objects");
+    let order = if program[0].len().is_multiple_of(2) { HeapOrder::Priority } else { HeapOrder::Arrival };
+    let heap = executive.heap(HeapMemory::allocate(160), 3, order).expect("few objects");
+    let blocks = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     // Made as the last task, so that the numbers of the others are their indices; its handle is known only then.
     let mail = std::sync::Arc::new(std::sync::OnceLock::<hairspring_exec::Mailbox<u32>>::new());
     // With time every wait has an end, so that programs get somewhere.
     let limit = if timed { Limit::For(micros(500)) } else { Limit::Forever };
     for (index, steps) in program.iter().enumerate() {
         let (steps, mail) = (steps.clone(), std::sync::Arc::clone(&mail));
-        let shared = (queue.clone(), counter.clone());
+        let shared = (queue.clone(), counter.clone(), heap.clone(), std::sync::Arc::clone(&blocks));
         let mut left = 3;
         bench.task("task", 10 + (index % 4) as u8, move |ctx, log| {
             // A bounded number of runs, for tasks trigger each other in circles.
@@ -144,9 +156,21 @@ type Objects = (
     hairspring_exec::Mailbox<u32>,
 );
 
-type Shared = (hairspring_exec::MessageQueue<Box<u32>>, hairspring_exec::Mutex<u32>);
+/// The blocks are those in use, as parcels.
+type Shared = (
+    hairspring_exec::MessageQueue<Box<u32>>,
+    hairspring_exec::Mutex<u32>,
+    hairspring_exec::Heap,
+    std::sync::Arc<std::sync::Mutex<Vec<HeapParcel>>>,
+);
 
-fn perform(ctx: &TaskCtx<'_>, step: Step, limit: Limit, objects: Objects, (queue, counter): &Shared) -> String {
+fn perform(
+    ctx: &TaskCtx<'_>,
+    step: Step,
+    limit: Limit,
+    objects: Objects,
+    (queue, counter, heap, blocks): &Shared,
+) -> String {
     let (units, resources, group, exchange, mail) = objects;
     match step {
         Step::Trigger(task) => format!("{:?}", ctx.trigger(nth(task))),
@@ -173,6 +197,22 @@ fn perform(ctx: &TaskCtx<'_>, step: Step, limit: Limit, objects: Objects, (queue
         Step::WaitForEnd(task) => format!("{:?}", ctx.wait_for_end(nth(task), limit)),
         Step::Put(number) => format!("{:?}", queue.send(ctx, Box::new(number), limit)),
         Step::Pick => format!("{:?}", queue.receive(ctx, limit)),
+        Step::GetBlock(bytes) => {
+            let got = heap.get(ctx, bytes, limit).map(hairspring_exec::HeapBlock::into_parcel);
+            got.map_or_else(
+                |error| format!("{error:?}"),
+                |parcel| {
+                    blocks.lock().expect("nobody panics").push(parcel);
+                    format!("{parcel:?}")
+                },
+            )
+        }
+        Step::FreeBlock => {
+            let mut blocks = blocks.lock().expect("nobody panics");
+            let parcel = (!blocks.is_empty()).then(|| blocks.remove(0));
+            drop(blocks);
+            format!("{:?}", parcel.map(|parcel| heap.open(ctx, parcel).map(drop)))
+        }
         Step::Count => {
             let locked = counter.lock(ctx, limit).map(|mut count| {
                 *count += 1;

@@ -6,6 +6,7 @@ mod day_timers;
 mod deletions;
 mod fast_paths;
 mod futures;
+mod heaps;
 mod hooks;
 mod host;
 mod interrupts;

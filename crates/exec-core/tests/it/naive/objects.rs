@@ -2,6 +2,7 @@
 
 use hairspring_exec_core::{Call, CallStatus, Reply, Waiting};
 
+use super::heaps::Heap;
 use super::{Boxes, Come, DONE, Naive, Thing};
 
 impl Naive {
@@ -13,6 +14,7 @@ impl Naive {
             Call::CreateEvents { bits } => self.events.put(chosen, bits),
             Call::CreateExchange { capacities } => self.exchanges.put(chosen, Boxes::new(capacities)),
             Call::CreatePool { buffers } => self.pools.put(chosen, vec![false; usize::from(buffers)]),
+            Call::CreateHeap { units, blocks } => self.heaps.put(chosen, Heap::new(units, blocks)),
             other => panic!("{other:?} makes nothing"),
         }
     }
@@ -50,6 +52,13 @@ impl Naive {
                     return Err(CallStatus::InUse);
                 }
                 self.pools.remove(slot);
+            }
+            Call::DeleteHeap { heap } => {
+                let slot = self.heaps.find(heap.number())?;
+                if !self.heaps[slot].blocks.is_empty() {
+                    return Err(CallStatus::InUse);
+                }
+                self.heaps.remove(slot);
             }
             other => panic!("{other:?} deletes nothing"),
         }

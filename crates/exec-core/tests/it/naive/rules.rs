@@ -98,6 +98,7 @@ impl Naive {
         let owes = std::mem::take(&mut self.men[me].owes);
         self.answer(owes, if how == Ending::Returned { CallStatus::Ok } else { CallStatus::NotAcknowledged }, 0);
         self.put_down(me);
+        self.put_block_back(me);
         let held = !self.men[me].owned.is_empty();
         while let Some(&slot) = self.men[me].owned.last() {
             self.hand_on(me, slot);
@@ -372,5 +373,6 @@ impl Naive {
                 man.place = place;
             }
         }
+        self.serve_heaps();
     }
 }
