@@ -238,10 +238,9 @@ impl FromStr for Nanos {
             .find(|&(i, c)| c.is_alphabetic() && !is_exponent(text, i, c))
             .map_or(text.len(), |(i, _)| i);
         let (number, unit) = (text[..digits_end].trim(), text[digits_end..].trim());
-        match (text.to_ascii_lowercase().trim_start_matches(['+', '-']), number) {
-            (lower, _) if lower.starts_with("nan") => return Err(DurationError::NotANumber),
-            (lower, _) if lower.starts_with("inf") => return Err(DurationError::TooLong),
-            (_, "") => return Err(DurationError::NoNumber),
+        match text.to_ascii_lowercase().trim_start_matches(['+', '-']) {
+            lower if lower.starts_with("nan") => return Err(DurationError::NotANumber),
+            lower if lower.starts_with("inf") => return Err(DurationError::TooLong),
             _ => {}
         }
         let value: f64 = number.parse().map_err(|_| DurationError::NoNumber)?;
@@ -263,7 +262,6 @@ impl FromStr for Nanos {
 /// Whether the letter at `index` is the `e` of a number like `1e-3`.
 fn is_exponent(text: &str, index: usize, letter: char) -> bool {
     matches!(letter, 'e' | 'E')
-        && index > 0
         && text[index + 1..].trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit())
 }
 

@@ -310,7 +310,6 @@ impl Wishes {
             *none = Wish::TimerSlack(machine.timer_slack());
         }
         if let Some(&Wish::TimerSlack(slack)) = self.latest(Setting::TimerSlack)
-            && slack > Nanos::ZERO
             && slack != machine.timer_slack()
         {
             machine.set_timer_slack(slack);

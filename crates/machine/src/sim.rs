@@ -215,7 +215,7 @@ impl Machine for Sim {
             return Err(refused("limit idle states", "choose a limit of zero or more"));
         }
         let limit = Arc::new(most);
-        state.idle_limits.retain(|limit| limit.strong_count() > 0);
+        state.idle_limits.retain(|limit| limit.upgrade().is_some());
         state.idle_limits.push(Arc::downgrade(&limit));
         Ok(IdleLimit { file: None, _simulated: Some(limit) })
     }

@@ -166,17 +166,7 @@ impl Machine for Host {
         // SAFETY: 0 is the calling thread; the structure, which is one int, outlives the call.
         let result = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, number | flag, &raw const parameter) };
         refusal(result as libc::c_int, || {
-            (
-                format!("set the scheduling policy to {policy}"),
-                match policy {
-                    Policy::Fifo(p) | Policy::RoundRobin(p) if !(1..=99).contains(&p) => {
-                        "choose a priority from 1 to 99".to_owned()
-                    }
-                    _ => "run as root, or `sudo setcap cap_sys_nice+ep` the program, or raise the limit rtprio in \
-                          /etc/security/limits.conf"
-                        .to_owned(),
-                },
-            )
+            (format!("set the scheduling policy to {policy}"), policy_remedy(policy).to_owned())
         })
     }
 
@@ -290,7 +280,7 @@ impl Machine for Host {
             std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok()?.trim().parse().ok()
         };
         let (runtime, period) = (micros("sched_rt_runtime_us")?, micros("sched_rt_period_us")?);
-        (runtime >= 0 && runtime < period).then(|| (Nanos::from_micros(runtime), Nanos::from_micros(period)))
+        throttle(runtime, period)
     }
 
     fn counter_evidence(&self) -> CounterEvidence {
@@ -300,8 +290,7 @@ impl Machine for Host {
             invariant: arch::invariant(),
             clocksource: self.clocksource(),
             kernel_says_constant: arch::ALWAYS_CONSTANT
-                || linux_facts::cpu_flags(&linux_facts::Root::default())
-                    .is_ok_and(|flags| ["constant_tsc", "nonstop_tsc"].iter().all(|f| flags.iter().any(|g| g == f))),
+                || linux_facts::cpu_flags(&linux_facts::Root::default()).is_ok_and(|flags| says_constant(&flags)),
             readable,
             read_cost: if readable { least_read_cost(*self) } else { Nanos::MAX },
             hypervisor: arch::hypervisor(),
@@ -328,21 +317,49 @@ impl Machine for Host {
             let result = libc::adjtimex(state.as_mut_ptr());
             (result, state.assume_init())
         };
-        if result < 0 {
-            return Err(Unread { reason: format!("adjtimex: {}", Error::last_os_error()), remedy: None });
-        }
-        Ok(Discipline {
-            synchronized: state.status & libc::STA_UNSYNC == 0,
-            // In units of 2⁻¹⁶ ppm.
-            frequency_ppm: state.freq as f64 / 65_536.0,
-            most_error: Nanos::from_micros(state.maxerror),
-            estimated_error: Nanos::from_micros(state.esterror),
-        })
+        discipline_of(result, &state)
     }
 
     fn facts(&self) -> Facts {
         linux_facts::read(&linux_facts::Root::default())
     }
+}
+
+/// What helps against a refused policy.
+fn policy_remedy(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) if !(1..=99).contains(&priority) => {
+            "choose a priority from 1 to 99"
+        }
+        _ => {
+            "run as root, or `sudo setcap cap_sys_nice+ep` the program, or raise the limit rtprio in /etc/security/limits.conf"
+        }
+    }
+}
+
+/// The kernel's two numbers as the limit that they make.
+fn throttle(runtime_us: i64, period_us: i64) -> Option<(Nanos, Nanos)> {
+    // -1 is no limit, and a runtime that fills the period is none either.
+    (0..period_us).contains(&runtime_us).then(|| (Nanos::from_micros(runtime_us), Nanos::from_micros(period_us)))
+}
+
+/// Whether these flags of the CPU promise a counter of constant rate that never stops.
+fn says_constant(flags: &[String]) -> bool {
+    ["constant_tsc", "nonstop_tsc"].iter().all(|wanted| flags.iter().any(|flag| flag == wanted))
+}
+
+/// What `adjtimex` said, by its result and the structure that it filled.
+fn discipline_of(result: libc::c_int, state: &libc::timex) -> Result<Discipline, Unread> {
+    if result < 0 {
+        return Err(Unread { reason: format!("adjtimex: {}", Error::last_os_error()), remedy: None });
+    }
+    Ok(Discipline {
+        synchronized: state.status & libc::STA_UNSYNC == 0,
+        // In units of 2⁻¹⁶ ppm.
+        frequency_ppm: state.freq as f64 / 65_536.0,
+        most_error: Nanos::from_micros(state.maxerror),
+        estimated_error: Nanos::from_micros(state.esterror),
+    })
 }
 
 fn lock_all() -> Result<(), Refused> {
@@ -421,7 +438,12 @@ fn least_read_cost(host: Host) -> Nanos {
         host.read(Clock::Monotonic) - start
     };
     let least = |reads| (0..COST_READS).map(|_| cost(reads)).min().unwrap_or(Nanos::MAX);
-    Nanos::new((least(17) - least(1)).count().max(0) / 16)
+    cost_of_one(least(17), least(1))
+}
+
+/// The cost of a read, by the times of 17 reads and of 1 with the same frame around them.
+fn cost_of_one(of_17: Nanos, of_1: Nanos) -> Nanos {
+    Nanos::new((of_17 - of_1).count().max(0) / 16)
 }
 
 /// The rates of the TSC that the kernel told its log at boot, if this process may read it.
@@ -448,24 +470,4 @@ fn rates_in_log(log: &str) -> Vec<PublishedRate> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_forked_child_has_no_memory_locks() {
-        let mut locks = MemoryLocks { process: 1, count: 2 };
-        locks.belong_to(1);
-        assert_eq!(locks.count, 2);
-        locks.belong_to(7);
-        assert_eq!((locks.process, locks.count), (7, 0));
-    }
-
-    #[test]
-    fn the_kernel_log_yields_both_rates_of_the_tsc() {
-        let log = "[    0.000063] tsc: Detected 2600.000 MHz processor\n\
-                   [    1.2] tsc: Refined TSC clocksource calibration: 2596.136 MHz\n";
-        let rates: Vec<f64> = rates_in_log(log).iter().map(|rate| rate.rate_hz).collect();
-        assert_eq!(rates, [2600e6, 2596.136e6]);
-        assert!(rates_in_log("tsc: Detected many MHz").is_empty());
-    }
-}
+mod tests;

@@ -51,3 +51,33 @@ pub(super) fn counter_readable() -> bool {
     let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
     result != 0 || mode == libc::PR_TSC_ENABLE
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Host, Machine, Nanos};
+
+    /// Lets the calling thread read the counter, or not.
+    fn allow(mode: libc::c_int) -> bool {
+        // SAFETY: PR_SET_TSC takes a plain number, and concerns the calling thread only.
+        unsafe { libc::prctl(libc::PR_SET_TSC, mode) == 0 }
+    }
+
+    #[test]
+    fn a_counter_that_the_thread_may_not_read_is_not_read() {
+        let alone = std::thread::spawn(|| {
+            let before = Host.counter_evidence();
+            // Meanwhile nothing may look at a clock: that would read the counter and end the process.
+            let forbidden = allow(libc::PR_TSC_SIGSEGV);
+            let during = Host.counter_evidence();
+            allow(libc::PR_TSC_ENABLE);
+            (before, during, forbidden)
+        });
+        let (before, during, forbidden) = alone.join().expect("it ends well");
+        assert!(before.readable && before.read_cost < Nanos::MAX, "{before:?}");
+        if !forbidden {
+            let test = "host::linux_x86_64::tests::a_counter_that_the_thread_may_not_read_is_not_read";
+            return testing::skip(test, "this kernel cannot forbid it");
+        }
+        assert!(!during.readable && during.read_cost == Nanos::MAX, "{during:?}");
+    }
+}

@@ -96,16 +96,20 @@ fn find_offset() -> isize {
         // SAFETY: dlsym only reads the NUL-terminated name; RTLD_DEFAULT is always a valid handle.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     };
-    let (offset, size) = (symbol(c"__rseq_offset"), symbol(c"__rseq_size"));
-    let found = if offset.is_null() || size.is_null() {
-        NONE
-    } else {
-        // SAFETY: glibc declares them `extern const ptrdiff_t` and `extern const unsigned int`, set before main.
-        let (offset, size) = unsafe { (*offset.cast::<isize>(), *size.cast::<u32>()) };
-        if size == 0 || offset & 1 != 0 { NONE } else { offset }
-    };
+    // SAFETY: glibc declares them `extern const ptrdiff_t` and `extern const unsigned int`, set before main.
+    let (offset, size) =
+        unsafe { (symbol(c"__rseq_offset").cast::<isize>().as_ref(), symbol(c"__rseq_size").cast::<u32>().as_ref()) };
+    let found = offset_of_areas(offset.copied(), size.copied());
     OFFSET.store(found, Ordering::Relaxed);
     found
+}
+
+/// The offset by glibc's two symbols; `NONE` if it has none of them, or has registered nothing.
+fn offset_of_areas(offset: Option<isize>, size: Option<u32>) -> isize {
+    match (offset, size) {
+        (Some(offset), Some(1..)) if offset & 1 == 0 => offset,
+        _ => NONE,
+    }
 }
 
 /// Sets the sentinel; false if this thread cannot have one.
@@ -150,5 +154,78 @@ mod tests {
         assert_eq!(std::mem::offset_of!(Descriptor, abort), 24);
         assert_eq!(std::mem::offset_of!(Area, cpu_id), 4);
         assert_eq!(std::mem::offset_of!(Area, section), 8);
+    }
+
+    #[test]
+    fn areas_lie_where_the_c_library_says_if_it_has_registered_them() {
+        for (offset, size, expected) in [
+            (Some(64), Some(20), 64),
+            (Some(-160), Some(32), -160),
+            (Some(64), Some(0), NONE),
+            (Some(5), Some(20), NONE),
+            (None, Some(20), NONE),
+            (Some(64), None, NONE),
+            (None, None, NONE),
+        ] {
+            assert_eq!(offset_of_areas(offset, size), expected, "{offset:?} {size:?}");
+        }
+    }
+
+    /// Whether the C library has registered its threads for rseq.
+    fn is_registered() -> bool {
+        // SAFETY: dlsym only reads the name; glibc declares the variable `extern const unsigned int`.
+        let size = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>().as_ref() };
+        size.is_some_and(|size| *size > 0)
+    }
+
+    #[test]
+    fn every_thread_has_a_sentinel_and_knows_its_cpu_if_the_c_library_registered_it() {
+        let look = || {
+            let armed = arm();
+            let stood = (0..1_000).any(|_| arm() && intact());
+            disarm();
+            assert!(!intact());
+            let asked = || {
+                let mut number: libc::c_uint = 0;
+                // SAFETY: the call writes one number to the address given, which is that of `number`; two addresses may be null.
+                let result = unsafe {
+                    libc::syscall(
+                        libc::SYS_getcpu,
+                        &raw mut number,
+                        std::ptr::null_mut::<libc::c_uint>(),
+                        std::ptr::null_mut::<libc::c_void>(),
+                    )
+                };
+                (result == 0).then_some(Cpu(number))
+            };
+            // The thread can be moved between two looks.
+            let agree = (0..1_000).any(|_| cpu().is_some() && cpu() == asked());
+            [armed, stood, agree, cpu().is_some()]
+        };
+        let expected = [is_registered(); 4];
+        assert_eq!(look(), expected);
+        assert_eq!(std::thread::spawn(look).join().expect("it ends well"), expected);
+    }
+
+    /// The least time of some rounds of a hundred calls.
+    fn least(call: impl Fn()) -> std::time::Duration {
+        let round = |_| {
+            let start = std::time::Instant::now();
+            (0..100).for_each(|_| call());
+            start.elapsed()
+        };
+        (0..300).map(round).min().expect("some were made")
+    }
+
+    #[test]
+    fn a_look_at_the_sentinel_costs_less_than_a_system_call() {
+        let look = least(|| {
+            std::hint::black_box(intact());
+        });
+        let call = least(|| {
+            // SAFETY: the call takes no arguments and cannot fail.
+            std::hint::black_box(unsafe { libc::syscall(libc::SYS_getppid) });
+        });
+        assert!(look < call, "{look:?} against {call:?}");
     }
 }

@@ -51,6 +51,44 @@ fn a_readable_counter_has_a_cost_that_is_plausible() {
 }
 
 #[test]
+fn the_cost_of_a_read_is_what_many_reads_take_each() {
+    let evidence = Host.counter_evidence();
+    if !evidence.readable {
+        return testing::skip("counter::the_cost_of_a_read_is_what_many_reads_take_each", "the counter cannot be read");
+    }
+    const READS: u32 = 1_000;
+    let round = |_| {
+        let start = std::time::Instant::now();
+        for _ in 0..READS {
+            std::hint::black_box(Host.ticks_ordered());
+        }
+        start.elapsed().as_nanos() as f64 / f64::from(READS)
+    };
+    let each = (0..100).map(round).fold(f64::INFINITY, f64::min);
+    let cost = evidence.read_cost.count() as f64;
+    // The clock's step is 1 ns at best, and the loop around a read costs something, too.
+    assert!(cost >= each / 4.0 - 1.0 && cost <= each * 4.0 + 1.0, "{cost} ns, {each} ns each of many");
+}
+
+#[test]
+fn the_rates_in_the_kernels_log_are_published() {
+    const TEST: &str = "counter::the_rates_in_the_kernels_log_are_published";
+    let log = match std::process::Command::new("dmesg").arg("--syslog").output() {
+        Ok(told) if told.status.success() => String::from_utf8_lossy(&told.stdout).into_owned(),
+        Ok(told) => return testing::skip(TEST, String::from_utf8_lossy(&told.stderr).trim()),
+        Err(error) => return testing::skip(TEST, format!("dmesg: {error}")),
+    };
+    let detected = log.split("tsc: Detected ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<f64>().ok());
+    let Some(megahertz) = detected else { return testing::skip(TEST, "the log does not name the TSC, or no more") };
+    if Host.counter_evidence().name != "tsc" {
+        return testing::skip(TEST, "the log is of the host of an emulator");
+    }
+    let rates = Host.published_rates();
+    let told = rates.iter().find(|rate| rate.source == "kernel log: detected").map(|rate| rate.rate_hz);
+    assert_eq!(told, Some(megahertz * 1e6), "{rates:?}");
+}
+
+#[test]
 fn the_published_rates_are_near_the_rate_that_is_measured() {
     let rates = Host.published_rates();
     if rates.is_empty() {

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hairspring_machine::sim::{Disturbance, Script};
-use hairspring_machine::{Cpu, CpuSet, Held, Host, Machine, Nanos, Policy, Setting, Sim, Wish};
+use hairspring_machine::{Cpu, CpuSet, Held, Host, Machine, Nanos, Policy, Setting, Sim, Wish, renew};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use testing::skip;
@@ -328,6 +328,50 @@ fn a_wish_that_is_refused_on_the_way_back_is_given_up_and_both_are_told() {
     assert_eq!((refusals.len(), sim.policy()), (1, Policy::Other));
     assert_eq!(middle.release(), Err(refusals), "its holder did not lose it without a word");
     assert_eq!(lowest.release(), Ok(()));
+}
+
+/// Checks on a machine whose threads have wishes of their own, or on one that has a single thread.
+fn check_renewal<M: Machine>(machine: &M) {
+    let usual = machine.timer_slack();
+    assert_eq!(renew(machine, Setting::TimerSlack), Ok(()), "nothing is wished");
+    assert_eq!(machine.timer_slack(), usual);
+    let held = Held::take(machine, Wish::TimerSlack(Nanos::from_micros(7))).expect("no permission is needed");
+    machine.set_timer_slack(Nanos::from_micros(9));
+    assert_eq!(renew(machine, Setting::Affinity), Ok(()), "another setting");
+    assert_eq!(machine.timer_slack(), Nanos::from_micros(9));
+    assert_eq!(renew(machine, Setting::TimerSlack), Ok(()));
+    assert_eq!(machine.timer_slack(), Nanos::from_micros(7));
+    assert_eq!(held.release(), Ok(()));
+    assert_eq!(machine.timer_slack(), usual);
+}
+
+#[test]
+fn a_wish_that_other_code_has_overridden_can_be_renewed() {
+    check_renewal(&Sim::new(Script::default()));
+    on_own_thread(|| check_renewal(&Host));
+}
+
+#[test]
+fn a_renewal_that_the_system_refuses_says_so() {
+    let sim = Sim::new(Script::default());
+    let held = Held::take(&sim, Wish::Policy(Policy::Fifo(50))).expect("permitted");
+    assert!(sim.lose_permission());
+    assert!(renew(&sim, Setting::Policy).is_err());
+    assert_eq!(held.release(), Ok(()));
+}
+
+#[test]
+fn wishes_may_be_released_by_their_thread_and_by_any_once_it_has_ended() {
+    let own = || Host.thread_settings().expect("the thread is not ending").owner();
+    let (here, again) = (own(), own());
+    assert!(here.admits(&Host) && again.admits(&Host));
+    on_own_thread(|| {
+        assert!(!here.admits(&Host), "its thread lives");
+        assert!(own().admits(&Host));
+    });
+    let mut ended = None;
+    on_own_thread(|| ended = Some(own()));
+    assert!(ended.is_some_and(|ended| ended.admits(&Host)));
 }
 
 #[test]

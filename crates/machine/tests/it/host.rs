@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use hairspring_machine::{Clock, ClockCall, Host, Instant, Machine, Nanos, SleepCall, Woken};
+use hairspring_machine::{Clock, ClockCall, Cpu, CpuSet, Host, Instant, Machine, Nanos, SleepCall, Woken};
+use testing::skip;
 
 const CLOCKS: [Clock; 8] = [
     Clock::Monotonic,
@@ -68,6 +69,69 @@ fn the_ordered_counter_never_goes_back() {
         assert!(now.since(last) >= 0, "{last:?} before {now:?}");
         last = now;
     }
+}
+
+#[test]
+fn a_counter_read_between_two_ordered_ones_lies_between_them() {
+    super::on_own_thread(|| {
+        for round in 0..1_000 {
+            let before = Host.ticks_ordered();
+            Host.fence();
+            let between = Host.ticks();
+            Host.fence();
+            let after = Host.ticks_ordered();
+            assert!(between.since(before) >= 0 && after.since(between) >= 0, "round {round}");
+        }
+    });
+}
+
+/// The time that the hypervisor has taken from a CPU, from the eighth column of its line.
+fn stolen(cpu: Cpu) -> Option<Nanos> {
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("cpu{} ", cpu.0)))?;
+    Some(Nanos::from_millis(10 * line.split(' ').nth(7)?.parse::<i64>().ok()?))
+}
+
+#[test]
+fn the_counters_of_a_cpu_are_those_of_the_kernel() {
+    const TEST: &str = "host::the_counters_of_a_cpu_are_those_of_the_kernel";
+    super::on_own_thread(|| {
+        for cpu in Host.affinity().0 {
+            Host.set_affinity(&CpuSet(vec![cpu])).expect("our own CPU");
+            let (least, told, most) = (stolen(cpu), Host.cpu_counters(cpu), stolen(cpu));
+            let before = match told {
+                Ok(told) => told,
+                Err(unread) => return skip(TEST, unread.reason),
+            };
+            assert!(least <= Some(before.steal) && Some(before.steal) <= most, "{least:?} {before:?} {most:?}");
+            assert!(before.interrupts > 0);
+            // Each sleep ends by an interrupt of the timer.
+            for _ in 0..20 {
+                Host.sleep_until(Host.monotonic() + Nanos::from_millis(1));
+            }
+            let after = Host.cpu_counters(cpu).expect("as before");
+            assert!(after.interrupts > before.interrupts, "{before:?} {after:?}");
+        }
+    });
+}
+
+#[test]
+fn heat_is_told_where_the_kernel_shows_it() {
+    let numbers = |path: String| std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    let zones = (0..64).filter_map(|zone| numbers(format!("/sys/class/thermal/thermal_zone{zone}/temp")));
+    let cpu = Host.affinity().0[0];
+    let frequency = numbers(format!("/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", cpu.0));
+    let heat = Host.heat(cpu);
+    assert_eq!(heat.temperature_c.is_some(), zones.count() > 0, "{heat:?}");
+    assert_eq!(heat.frequency_hz.is_some(), frequency.is_some(), "{heat:?}");
+}
+
+#[test]
+fn facts_are_of_this_machine() {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("every Linux has one");
+    let facts = Host.facts();
+    let told = facts.facts.iter().find(|fact| fact.id == "kernel.release").expect("told of every machine");
+    assert_eq!(told.value.as_deref(), Ok(release.trim()));
 }
 
 #[track_caller]

@@ -103,9 +103,25 @@ fn the_timer_slack_is_set_and_given_back_and_is_never_zero() {
 fn memory_is_locked_and_unlocked_or_refused_with_the_limit() {
     let _alone = alone_with_the_memory();
     match Host.lock_memory() {
-        Ok(()) => Host.unlock_memory(),
-        refused => check_refusal(refused, "lock memory"),
+        Ok(()) => {
+            assert!(is_locked());
+            Host.unlock_memory();
+            assert!(!is_locked(), "nobody is left who asked for it");
+        }
+        refused => {
+            check_refusal(refused, "lock memory");
+            assert!(!may_lock(), "this process has the permission");
+        }
     }
+}
+
+/// Whether this process holds CAP_IPC_LOCK, which in a user namespace of its own would be none.
+fn may_lock() -> bool {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/self/{name}")).unwrap_or_default();
+    let status = read("status");
+    let held = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    let outermost = read("uid_map").split_whitespace().eq(["0", "0", "4294967295"]);
+    outermost && held.is_some_and(|held| held >> 14 & 1 == 1)
 }
 
 #[test]

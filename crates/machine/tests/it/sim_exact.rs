@@ -95,13 +95,14 @@ fn steps_and_suspends_add_up_and_show_in_the_clocks_that_they_concern() {
     let clocks = [Clock::Monotonic, Clock::MonotonicRaw, Clock::Boottime, Clock::Realtime, Clock::Tai];
     let read = || clocks.map(|clock| sim.read(clock).count());
     let before = read();
-    for (step, suspend) in [(3, 40), (-1, 500)] {
+    for (step, day_step, suspend) in [(3, 70, 40), (-1, -20, 500)] {
         sim.disturb(Nanos::ZERO, Disturbance::ClockStep(micros(step)));
+        sim.disturb(Nanos::ZERO, Disturbance::DayStep(micros(day_step)));
         sim.disturb(Nanos::ZERO, Disturbance::Suspend(micros(suspend)));
         sim.work(micros(1));
     }
     let passed: Vec<i64> = read().iter().zip(before).map(|(after, before)| after - before).collect();
-    assert_eq!(passed, [4_000, 2_000, 544_000, 544_000, 544_000]);
+    assert_eq!(passed, [4_000, 2_000, 544_000, 594_000, 594_000]);
     assert_eq!((sim.true_time(), sim.suspended()), (micros(542), micros(540)));
     assert_eq!(sim.read(Clock::Tai) - sim.read(Clock::Realtime), Nanos::from_secs(37));
     assert_eq!(sim.clock_step(), Nanos::new(1));

@@ -2,8 +2,9 @@
 //!
 //! Files under `/proc/self` describe the main thread of the process. Threads inherit its values when they start.
 
-use std::fs::OpenOptions;
-use std::io::ErrorKind;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use super::root::{self, Root, malformed, unread, with_remedy};
 use super::{cgroup, cpu_list, fact};
@@ -113,11 +114,32 @@ fn cpus_allowed(root: &Root) -> Result<String, Unread> {
 /// Whether the process may keep the CPUs out of deep idle states. It opens and closes the device without writing, which makes no demand.
 fn cpu_dma_latency(root: &Root) -> Result<String, Unread> {
     let path = root.dev.join("cpu_dma_latency");
-    match OpenOptions::new().write(true).open(&path) {
+    access(&path, OpenOptions::new().write(true).open(&path))
+}
+
+/// What can be done with a device, by what opening it said.
+fn access(path: &Path, opened: io::Result<File>) -> Result<String, Unread> {
+    match opened {
         Ok(_) => Ok("writable".to_owned()),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Ok("present, not writable: permission denied".to_owned())
         }
-        Err(error) => Err(with_remedy(unread(&path, &error), "a kernel built with CONFIG_PM, and its device")),
+        Err(error) => Err(with_remedy(unread(path, &error), "a kernel built with CONFIG_PM, and its device")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing is forbidden to root, so what is checked is how the refusal is told.
+    #[test]
+    fn a_device_that_may_not_be_opened_is_there_all_the_same() {
+        let device = Path::new("/dev/cpu_dma_latency");
+        let told = |errno| access(device, Err(io::Error::from_raw_os_error(errno)));
+        assert_eq!(told(libc::EACCES).as_deref(), Ok("present, not writable: permission denied"));
+        let unread = told(libc::ENOENT).expect_err("it is not there");
+        assert_eq!(unread.reason, "/dev/cpu_dma_latency: not found");
+        assert!(unread.remedy.is_some_and(|remedy| remedy.contains("CONFIG_PM")));
     }
 }

@@ -77,6 +77,36 @@ fn the_top_of_the_hierarchy_has_no_limit() {
     );
 }
 
+/// Of equal limits the own group's is told: its period is the one that the program meets.
+#[test]
+fn the_tightest_limit_among_a_group_and_those_above_it_counts() {
+    let own = ("proc/self/cgroup", "0::/a/b\n");
+    let check = |above, below, expected| {
+        check_limit(&[own, ("sys/fs/cgroup/a/cpu.max", above), ("sys/fs/cgroup/a/b/cpu.max", below)], Ok(expected));
+    };
+    check("50000 100000\n", "90000 100000\n", "0.50 CPUs (50 ms in each 100 ms)");
+    check("90000 100000\n", "50000 100000\n", "0.50 CPUs (50 ms in each 100 ms)");
+    check("100000 200000\n", "50000 100000\n", "0.50 CPUs (50 ms in each 100 ms)");
+    check("50000 100000\n", "max 100000\n", "0.50 CPUs (50 ms in each 100 ms)");
+}
+
+#[test]
+fn a_limit_of_version_1_has_a_period() {
+    let check = |period, expected| {
+        let group = "sys/fs/cgroup/cpu/cpu.cfs_";
+        check_limit(
+            &[
+                ("proc/self/cgroup", "1:cpu:/\n"),
+                (&format!("{group}quota_us"), "50000\n"),
+                (&format!("{group}period_us"), period),
+            ],
+            expected,
+        );
+    };
+    check("200000\n", Ok("0.25 CPUs (50 ms in each 200 ms)"));
+    check("0\n", Err("cpu.cfs_quota_us: not a quota, or not one with a period"));
+}
+
 #[test]
 fn a_malformed_limit_is_not_taken_for_none() {
     let own = ("proc/self/cgroup", "0::/\n");

@@ -100,6 +100,19 @@ fn directories_in_the_place_of_files_are_no_values() {
     assert_eq!(tree.without_path(reason), "/proc/cpuinfo: is a directory");
 }
 
+/// A file that is cut in silence would be a wrong answer.
+#[test]
+fn a_file_beyond_the_limit_is_refused_and_not_cut() {
+    const LIMIT: usize = 16 << 20;
+    for (length, whole) in [(LIMIT - 1, true), (LIMIT, true), (LIMIT + 1, false), (LIMIT + 100, false)] {
+        let tree = Tree::empty().file("proc/interrupts", vec![b'x'; length]);
+        let read = super::super::root::bytes(&tree.root().proc.join("interrupts"));
+        let read = read.map(|content| content.len()).map_err(|unread| tree.without_path(&unread.reason));
+        let refused = || "/proc/interrupts: longer than 16 MiB".to_owned();
+        assert_eq!(read, if whole { Ok(length) } else { Err(refused()) });
+    }
+}
+
 #[test]
 fn a_release_cannot_lead_out_of_the_boot_directory() {
     let tree = workstation::tree().file("proc/sys/kernel/osrelease", "/../../etc/os-release\n");

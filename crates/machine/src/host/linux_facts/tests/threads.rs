@@ -95,6 +95,18 @@ fn a_view_without_the_kernels_own_threads_is_a_part_and_says_so() {
     assert_eq!(reason, "/proc: no kthreadd, so only the processes of this container or user are seen");
 }
 
+/// In a container the second process can be any one, and any process can call itself by the name.
+#[test]
+fn the_kernels_own_threads_are_known_by_number_and_name() {
+    for (pid, name) in [(2, "bash"), (9, "kthreadd")] {
+        let path = format!("proc/{pid}/task/{pid}/stat");
+        let tree = Tree::empty().file(&path, stat(pid, name, [0, 0], 0, 0));
+        let (threads, unread) = threads::read(&tree.root());
+        assert_eq!(threads.len(), 1);
+        assert!(unread.is_some_and(|unread| unread.reason.contains("no kthreadd")), "{pid} {name}");
+    }
+}
+
 #[test]
 fn a_table_that_is_cut_says_so() {
     let mut tree = tree();

@@ -279,6 +279,118 @@ fn throttling_is_told_in_milliseconds() {
     check_one(&tree, "limits.rt_throttling", Ok("real-time threads may run 950 ms of each 1000 ms"));
 }
 
+/// Reads one fact of the workstation with each of these contents of a file.
+#[track_caller]
+fn check_each(id: &str, file: &str, contents: &[(&str, super::Expected)]) {
+    for (content, expected) in contents {
+        check_one(&tree().file(file, content), id, *expected);
+    }
+}
+
+#[test]
+fn throttling_is_off_only_where_the_kernel_says_so() {
+    check_each(
+        "limits.rt_throttling",
+        "proc/sys/kernel/sched_rt_runtime_us",
+        &[("-1\n", Ok("off")), ("0\n", Ok("real-time threads may run 0 ms of each 1000 ms"))],
+    );
+}
+
+#[test]
+fn sizes_are_told_in_the_largest_unit_that_divides_them() {
+    let limit = |bytes: &str| format!("Max locked memory         {bytes}  {bytes}  bytes\n");
+    for (bytes, expected) in
+        [("0", "0"), ("1000", "1000 B"), ("1024", "1 KiB"), ("1049600", "1025 KiB"), ("3145728", "3 MiB")]
+    {
+        check_one(&tree().file("proc/self/limits", limit(bytes)), "limits.memlock", Ok(expected));
+    }
+    let size = "sys/devices/system/cpu/cpu0/cache/index0/size";
+    let one = tree().file("sys/devices/system/cpu/online", "0\n");
+    let caches = ["index1", "index2", "index3"].map(|index| format!("sys/devices/system/cpu/cpu0/cache/{index}"));
+    let mut one = caches.iter().fold(one, |tree, cache| tree.without(cache));
+    for (written, expected) in [("0K\n", "0 KiB"), ("1000K\n", "1000 KiB"), ("2048K\n", "2 MiB")] {
+        one = one.file(size, written);
+        let facts = super::super::read(&one.root());
+        let caches =
+            facts.facts.iter().find(|fact| fact.id == "cpu.caches").and_then(|fact| fact.value.as_deref().ok());
+        assert!(caches.is_some_and(|told| told.contains(&format!(" {expected} "))), "{written}: {caches:?}");
+    }
+}
+
+#[test]
+fn the_slack_is_told_in_microseconds_if_it_is_whole_ones() {
+    check_each(
+        "limits.timer_slack",
+        "proc/self/timerslack_ns",
+        &[("50000\n", Ok("50 µs")), ("1500\n", Ok("1500 ns")), ("0\n", Ok("0 ns")), ("1000\n", Ok("1 µs"))],
+    );
+}
+
+#[test]
+fn the_time_since_boot_has_its_two_largest_units() {
+    check_each(
+        "load.uptime",
+        "proc/uptime",
+        &[
+            ("42.99 1.00\n", Ok("42 s")),
+            ("2107.92 1.00\n", Ok("35 min 7 s")),
+            ("7265.00 1.00\n", Ok("2 h 1 min")),
+            ("93600.00 1.00\n", Ok("1 d 2 h")),
+        ],
+    );
+}
+
+#[test]
+fn load_averages_are_amounts() {
+    let malformed = Err("/proc/loadavg: not three averages");
+    check_each(
+        "load.average",
+        "proc/loadavg",
+        &[
+            ("0 1.5 200 1/2 3\n", Ok("0 over 1 min, 1.5 over 5 min, 200 over 15 min")),
+            ("0.1 few 0.3 1/2 3\n", malformed),
+            ("0.1 -0.2 0.3 1/2 3\n", malformed),
+            ("0.1 inf 0.3 1/2 3\n", malformed),
+            ("0.1 nan 0.3 1/2 3\n", malformed),
+        ],
+    );
+}
+
+#[test]
+fn a_frequency_is_called_nominal_only_in_a_virtual_machine() {
+    check_one(&tree().without("sys/devices/system/cpu/cpufreq"), "cpu.frequency", Ok("3500 MHz"));
+}
+
+#[test]
+fn the_range_of_the_hardware_is_told_where_it_differs() {
+    let mut tree = tree();
+    for policy in 0..8 {
+        tree = tree.file(&format!("sys/devices/system/cpu/cpufreq/policy{policy}/cpuinfo_max_freq"), "3500000\n");
+    }
+    check_one(&tree, "cpu.frequency_range", Ok("1200 to 3500 MHz"));
+}
+
+#[test]
+fn the_maker_is_named_once() {
+    let product = "sys/class/dmi/id/product_name";
+    check_each(
+        "host.product",
+        product,
+        &[
+            ("Dell Inc. Precision\n", Ok("Dell Inc. Precision")),
+            ("Precision Dell Inc.\n", Ok("Dell Inc. Precision Dell Inc.")),
+        ],
+    );
+}
+
+#[test]
+fn a_hypervisor_without_firmware_tables_is_named_by_its_kind_or_not_at_all() {
+    let guest = "processor : 0\nflags : fpu lm hypervisor\n";
+    let tree = tree().without("sys/class/dmi").file("proc/cpuinfo", guest);
+    check_one(&tree, "kernel.hypervisor", Ok("present, not named by firmware tables"));
+    check_one(&tree.file("sys/hypervisor/type", "xen\n"), "kernel.hypervisor", Ok("xen"));
+}
+
 #[test]
 fn boost_of_a_driver_with_a_common_switch_is_read() {
     let tree = tree().without("sys/devices/system/cpu/intel_pstate");
