@@ -195,7 +195,7 @@ impl Results {
         println!("Less than the wall time where others took the CPU meanwhile; more where several CPUs work.\n");
         self.table(
             &Candidate::ALL,
-            times().filter(|scenario| *scenario != Compared::SendRun),
+            times().filter(|scenario| !matches!(scenario, Compared::SendRun | Compared::Delay)),
             |scenario, candidate| {
                 Some(quantity(self.spread(scenario, candidate, |batch| batch.cpu_ns)?.median, Unit::Ns).to_string())
             },

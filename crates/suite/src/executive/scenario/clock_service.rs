@@ -141,6 +141,11 @@ fn leave_and_return<P: Port>(bench: &Bench, cache: Cache) -> Vec<Found> {
     vec![leaves, Ok(taken.series(1))]
 }
 
+/// T1 alone, with hot caches.
+pub(super) fn leaving<P: Port>(bench: &Bench) -> Found {
+    leave_and_return::<P>(bench, Cache::Hot).swap_remove(0)
+}
+
 fn delay<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let ((board, clock), sweep) = (rig.share(), bench.sweep(cache));

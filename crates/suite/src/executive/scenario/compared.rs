@@ -2,7 +2,7 @@
 
 use hairspring_sheet::Absent;
 
-use super::{mailbox, thread_metric, waitwake};
+use super::{clock_service, mailbox, thread_metric, waitwake};
 use crate::executive::bench::{Bench, Cache, Found};
 use crate::executive::port::Port;
 
@@ -17,6 +17,8 @@ pub enum Compared {
     SendRun,
     /// A message starts a task, which ends.
     SendRunEnd,
+    /// T1 of a delay: a task delays until a less urgent one runs.
+    Delay,
     /// Thread-Metric, cooperative.
     Cooperative,
     /// Thread-Metric, preemptive.
@@ -42,11 +44,12 @@ pub struct Round {
 
 impl Compared {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::WakeWait,
         Self::FourTs,
         Self::SendRun,
         Self::SendRunEnd,
+        Self::Delay,
         Self::Cooperative,
         Self::Preemptive,
         Self::Messages,
@@ -60,6 +63,7 @@ impl Compared {
             Self::FourTs => "T1 + T2 + T3 + T4",
             Self::SendRun => "mailbox: send → run",
             Self::SendRunEnd => "mailbox: send → run → back",
+            Self::Delay => "delay T1: delay → run",
             Self::Cooperative => "cooperative",
             Self::Preemptive => "preemptive",
             Self::Messages => "message",
@@ -102,6 +106,7 @@ impl Compared {
             Self::FourTs => waitwake::closed::<P>(bench, Cache::Hot, true),
             Self::SendRun => mailbox::links::<P>(bench),
             Self::SendRunEnd => mailbox::closed::<P>(bench),
+            Self::Delay => clock_service::leaving::<P>(bench),
             Self::Cooperative => thread_metric::yields::<P>(bench, bench.rounds),
             Self::Preemptive => thread_metric::wakes::<P>(bench, bench.rounds),
             Self::Messages => thread_metric::messages::<P>(bench, bench.rounds),
