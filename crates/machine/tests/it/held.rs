@@ -351,6 +351,21 @@ fn a_wish_that_other_code_has_overridden_can_be_renewed() {
     on_own_thread(|| check_renewal(&Host));
 }
 
+fn check_restored<M: Machine>(machine: &M) {
+    for slack in [Nanos::from_micros(70), Nanos::from_micros(3)] {
+        machine.set_timer_slack(slack);
+        let held = Held::take(machine, Wish::TimerSlack(Nanos::from_micros(20))).expect("no permission is needed");
+        assert_eq!(held.release(), Ok(()));
+        assert_eq!(machine.timer_slack(), slack);
+    }
+}
+
+#[test]
+fn the_value_from_before_the_first_wish_is_the_one_at_that_time_and_no_older_one() {
+    check_restored(&Sim::new(Script::default()));
+    on_own_thread(|| check_restored(&Host));
+}
+
 #[test]
 fn a_renewal_that_the_system_refuses_says_so() {
     let sim = Sim::new(Script::default());

@@ -17,7 +17,20 @@ fn lists_are_read_as_the_kernel_writes_them() {
 #[test]
 fn lists_that_no_kernel_writes_are_refused() {
     // A lone comma was an empty list, and the fact that it was written as said nothing.
-    for list in ["0-4294967295", "0-8192", "3-1", "-1", "1-", "a", "0-1-2", "4294967296", "managed_irq,1", ",", "1,"] {
+    for list in [
+        "0-4294967295",
+        "0-8192",
+        "0-4999,0-4999",
+        "3-1",
+        "-1",
+        "1-",
+        "a",
+        "0-1-2",
+        "4294967296",
+        "managed_irq,1",
+        ",",
+        "1,",
+    ] {
         assert_eq!(parse(list), None, "{list}");
     }
 }
