@@ -84,6 +84,7 @@
 //! | [`Mutex`], [`Condition`] | tasks that want the data | data of any `Send` type; the protocols are those of resources |
 //! | [`Pool`] | nobody | buffers that are all made in advance |
 //! | [`Heap`] | a task that wants a block | blocks of memory of any size |
+//! | [`CircularList`] | nobody | `Copy` values, added and removed at both ends |
 //! | [`Join`] | [`Join::wait`], or a future | the result of a task that [`Create::spawn`] started |
 //!
 //! [`Selector`] waits for the first of several. Queues, pipes and broadcasts let waiting tasks go in the order of their priority, but do not hand
@@ -156,9 +157,9 @@ pub use hairspring_machine::{Cpu, CpuSet, Instant, Nanos, Policy, Refused, Sim};
 pub use inspect::{Inspect, TaskInfo, TaskUsage};
 pub use interrupt::{Arrival, InterruptLost, InterruptSource, Isp};
 pub use objects::{
-    Broadcast, Buffer, BytePipe, Condition, DayExpiry, DayTimer, Exchange, HEAP_UNIT_BYTES, Heap, HeapBlock,
-    HeapMemory, HeapOrder, HeapParcel, HeapUse, Heard, Join, Locked, MOST_HEAP_BYTES, Mailbox, MessageQueue, Mutex,
-    Parcel, Pool, Selectable, Selector, Subscriber, Unsent,
+    Broadcast, Buffer, BytePipe, CircularList, Condition, DayExpiry, DayTimer, Exchange, HEAP_UNIT_BYTES, Heap,
+    HeapBlock, HeapMemory, HeapOrder, HeapParcel, HeapUse, Heard, Join, Locked, MOST_HEAP_BYTES, Mailbox, MessageQueue,
+    Mutex, Parcel, Pool, Selectable, Selector, Subscriber, Unsent,
 };
 pub use report::{Finish, MOST_MISHAPS, Misfortune, Mishap, RunLimit, SourceTrouble, StopReason};
 pub use stopper::Stopper;

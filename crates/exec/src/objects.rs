@@ -5,6 +5,7 @@
 
 mod broadcast;
 mod byte_pipe;
+mod circular_list;
 pub(crate) mod day_timer;
 pub(crate) mod guarded;
 mod heap;
@@ -17,6 +18,7 @@ mod waiting;
 
 pub use broadcast::{Broadcast, Heard, Subscriber};
 pub use byte_pipe::BytePipe;
+pub use circular_list::CircularList;
 pub use day_timer::{DayExpiry, DayTimer};
 pub use heap::{HEAP_UNIT_BYTES, Heap, HeapBlock, HeapMemory, HeapOrder, HeapParcel, HeapUse, MOST_HEAP_BYTES};
 pub use join::Join;

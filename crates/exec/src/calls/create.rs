@@ -15,8 +15,8 @@ use crate::errors::{CreateError, accept, refusal};
 use crate::fiber::SwitchBack;
 use crate::message::GRAIN;
 use crate::objects::{
-    Broadcast, BytePipe, Condition, DayExpiry, DayTimer, Exchange, Heap, HeapMemory, HeapOrder, Join, Mailbox,
-    MessageQueue, Mutex, Pool, Selector,
+    Broadcast, BytePipe, CircularList, Condition, DayExpiry, DayTimer, Exchange, Heap, HeapMemory, HeapOrder, Join,
+    Mailbox, MessageQueue, Mutex, Pool, Selector,
 };
 
 /// Making objects: for the program before a run, and for tasks during one. Allocates; not real-time safe.
@@ -143,6 +143,11 @@ pub trait Create: CallSite {
     /// [`CreateError`] names the reasons, each with what to do.
     fn heap(&self, memory: HeapMemory, blocks: usize, order: HeapOrder) -> Result<Heap, CreateError> {
         Heap::new(self, memory, blocks, order)
+    }
+
+    /// Makes a circular list with this many slots.
+    fn circular_list<T: Copy + Send + 'static>(&self, slots: usize) -> CircularList<T> {
+        CircularList::new(self, slots)
     }
 
     /// Makes a task that runs once, starts it, and returns the right to its result.

@@ -272,7 +272,9 @@ impl Heap {
         if back_end.home() != self.home {
             return Err(ParcelError::NoSuchObject);
         }
-        let first = self.unit_at(block).ok_or(ParcelError::NotInUse)?;
+        let Some(first) = self.unit_at(block) else {
+            return Err(self.usage(site).map_or(ParcelError::NoSuchObject, |_| ParcelError::NotInUse));
+        };
         accept(back_end.call(by, Call::FreeBlock { heap: self.heap, first })).map(drop)
     }
 

@@ -2,6 +2,7 @@
 
 mod backends;
 mod backends_random;
+mod circular_lists;
 mod day_timers;
 mod deletions;
 mod fast_paths;
