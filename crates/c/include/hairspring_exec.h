@@ -9,7 +9,7 @@
 //     interrupt procedures while it runs, and from its thread while it does not. Other threads and signal handlers post interrupts, and
 //     make no other call. A call from elsewhere is HS_E_CALLER.
 //   * Tasks, timers and objects are ids, passed by value. One of another kind or another executive, or none, is HS_E_HANDLE; a deleted
-//     one is HS_E_FREED. All others (pools, queues, mutexes, conditions, pipes, broadcasts, subscribers, selectors, tickers, day timers,
+//     one is HS_E_FREED. All others (pools, heaps, circular lists, queues, mutexes, conditions, pipes, broadcasts, subscribers, selectors, tickers, day timers,
 //     interrupts) are handles, are made before or between runs or by a task, interrupts
 //     not by a task, and go with their executive. Memory of a handle goes with the executive, also if the object was deleted before.
 //   * A call that readies a more urgent task switches to it before it returns; in a procedure, when the procedure is done.
@@ -114,6 +114,12 @@
 // The owner runs at the ceiling from the moment it reserves.
 #define HS_EXEC_PROTOCOL_CEILING 2
 
+// Tasks wait for a block in the order in which they came.
+#define HS_EXEC_HEAP_ARRIVAL 0
+
+// Tasks wait for a block in the order of their priority.
+#define HS_EXEC_HEAP_PRIORITY 1
+
 // The most objects of one wait.
 #define HS_EXEC_MOST_SELECTED 16
 
@@ -138,8 +144,14 @@ typedef struct hs_exec_condition hs_exec_condition;
 // A timer on the time of day. Lives as long as its executive.
 typedef struct hs_exec_day_timer hs_exec_day_timer;
 
+// A memory with blocks of any size. Lives as long as its executive; only its tasks and procedures use it.
+typedef struct hs_exec_heap hs_exec_heap;
+
 // An interrupt procedure that is attached to its source. Lives as long as its executive; any thread may post it.
 typedef struct hs_exec_interrupt hs_exec_interrupt;
+
+// A circular list. Lives as long as its executive; only its tasks and procedures use it, and the program between runs.
+typedef struct hs_exec_list hs_exec_list;
 
 // A mutex: one task at a time owns it. Lives as long as its executive; only its tasks use it.
 typedef struct hs_exec_mutex hs_exec_mutex;
@@ -311,6 +323,24 @@ typedef struct hs_exec_events {
     // Of the library.
     uint64_t id;
 } hs_exec_events;
+
+// How a heap is used.
+typedef struct hs_exec_heap_use {
+    // sizeof(struct hs_exec_heap_use), set by the caller.
+    size_t size;
+    // Bytes that it has.
+    uint64_t bytes;
+    // Bytes that are free.
+    uint64_t free_bytes;
+    // The largest block that would be given now if no task waited.
+    uint64_t largest_bytes;
+    // The fewest bytes that were ever free.
+    uint64_t least_free_bytes;
+    // Blocks in use.
+    uint64_t blocks;
+    // Most blocks that can be in use.
+    uint64_t most_blocks;
+} hs_exec_heap_use;
 
 // A tick that has come.
 typedef struct hs_exec_tick {
@@ -821,6 +851,82 @@ int hs_exec_subscriber_next(struct hs_exec_subscriber *subscriber,
                             int64_t limit_ns,
                             struct hs_exec_message *message,
                             uint64_t *missed);
+
+// Creates a heap of so many bytes (16 to 1,073,741,824), for at most so many blocks in use (1 to 32,767). With `memory` = NULL the library
+// allocates them, else the heap has the whole units of 16 bytes in the program's memory, which nobody may use but through blocks until the heap is
+// deleted or its executive is freed. Tasks wait in the `order` HS_EXEC_HEAP_ARRIVAL or HS_EXEC_HEAP_PRIORITY. From outside before or between runs, and from a task of the
+// executive. Allocates; its records take 2 bytes for each 16 and 48 for each block. The heap is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY,
+// HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_heap_new(struct hs_exec *exec,
+                     void *memory,
+                     size_t bytes,
+                     size_t blocks,
+                     int order,
+                     struct hs_exec_heap **heap);
+
+// Gets a block of at least so many bytes, aligned to 16; a task waits until there is one and it is first in line. Its contents are what the last user
+// left. Procedures use HS_EXEC_NO_WAIT. Getting and freeing take constant time. A request can be refused although a free area is up to an eighth
+// larger. A killed task that waits gets none, and frees what it has before it returns. HS_E_EMPTY (none, or a task waits, and HS_EXEC_NO_WAIT),
+// HS_E_TIMED_OUT, HS_E_RANGE (larger than the heap), HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_heap_get(struct hs_exec_heap *heap,
+                     size_t bytes,
+                     int64_t limit_ns,
+                     void **block);
+
+// Frees a block, and gives blocks to the tasks that wait and have one now. Takes constant time, and more for each such task. From tasks and
+// procedures of the executive. A block that was freed before is HS_E_STATE, unless another block begins at its address by then. HS_E_STATE (no block in
+// use begins there), HS_E_RANGE (no address of a block of this heap), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_heap_free(struct hs_exec_heap *heap,
+                      void *block);
+
+// Tells the size of a block in use: what was asked for, rounded up to a multiple of 16. From tasks and procedures of the executive. HS_E_STATE (no
+// block in use begins there), HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_heap_block_bytes(struct hs_exec_heap *heap,
+                             const void *block,
+                             size_t *bytes);
+
+// Tells how a heap is used. From anywhere in its executive. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_heap_measure(struct hs_exec_heap *heap,
+                         struct hs_exec_heap_use *usage);
+
+// Deletes a heap of which no block is in use; while none is, no task waits for one. It is HS_E_FREED from then on. The program's memory is the program's
+// again; the library's is freed with the executive. From anywhere in its executive. HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_heap_delete(struct hs_exec_heap *heap);
+
+// Creates a circular list of so many slots (1 to 16,777,216) of 1, 2, 4 or 8 bytes. From outside before or between runs, and from a task of the
+// executive. Allocates. The list is freed with its executive. HS_E_RANGE, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+int hs_exec_list_new(struct hs_exec *exec,
+                     size_t slots,
+                     size_t slot_bytes,
+                     struct hs_exec_list **list);
+
+// Adds a value at the top: the bytes of one slot at `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_FULL, HS_E_NULL,
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_list_add_top(struct hs_exec_list *list,
+                         const void *value);
+
+// Adds a value at the bottom: the bytes of one slot at `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_FULL, HS_E_NULL,
+// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_list_add_bottom(struct hs_exec_list *list,
+                            const void *value);
+
+// Removes the value at the top and copies the bytes of one slot to `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_EMPTY,
+// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_list_remove_top(struct hs_exec_list *list,
+                            void *value);
+
+// Removes the value at the bottom and copies the bytes of one slot to `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_EMPTY,
+// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_list_remove_bottom(struct hs_exec_list *list,
+                               void *value);
+
+// How many values are in a list. From anywhere in its executive. HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+int hs_exec_list_count(struct hs_exec_list *list,
+                       size_t *count);
+
+// Deletes a list and its values. It is HS_E_FREED from then on; its memory is freed with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE,
+// HS_E_CALLER.
+int hs_exec_list_delete(struct hs_exec_list *list);
 
 // Creates a selector. From outside before or between runs, and from a task of the executive. Allocates. The selector is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
 // HS_E_CALLER.

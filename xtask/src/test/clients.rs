@@ -52,9 +52,11 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("scheduling of the executive", scheduling, &[]);
         let deletion = site.compiled("deletion.c", "crates/c/tests/deletion.c", &[]);
         site.client("deletion of objects of the executive", deletion, &[]);
+        let memory = site.compiled("memory.c", "crates/c/tests/memory.c", &[]);
+        site.client("memory of the executive", memory, &[]);
         let misfortune = site.compiled("misfortune.c", "crates/c/tests/misfortune.c", &[]);
         site.client("misfortunes of the executive", misfortune, &[]);
-        for source in ["client", "exec", "objects", "scheduling", "deletion", "misfortune"] {
+        for source in ["client", "exec", "objects", "scheduling", "deletion", "memory", "misfortune"] {
             let whole = site.compile_instrumented(source);
             site.client(&format!("{source} and library under AddressSanitizer"), whole, &[]);
         }

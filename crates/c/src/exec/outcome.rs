@@ -31,7 +31,7 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
             c"failed to count further: the semaphore is at its limit, or the resource is nested too deep",
         ),
         S::MailboxFull => {
-            (HS_E_FULL, c"failed to send: this queue or pipe is full; give it more room, or let its reader run")
+            (HS_E_FULL, c"failed to send: this queue, pipe or list is full; give it more room, or let its reader run")
         }
         S::NoEnvelope => (
             HS_E_FULL,
@@ -63,7 +63,10 @@ pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
             c"failed to use a resource: a task is more urgent than its ceiling; raise it to its most urgent user",
         ),
         S::NoBits => (HS_E_RANGE, c"failed to wait for bits: none are asked for"),
-        S::Empty => (HS_E_EMPTY, c"failed to take one: no block is free, no sender waits, or nothing has been sent"),
+        S::Empty => (
+            HS_E_EMPTY,
+            c"failed to take one: no block is free, no sender waits, the list is empty, or nothing has been sent",
+        ),
         S::TooLarge => (HS_E_RANGE, c"failed to get a block: it is larger than the heap; make a larger heap"),
         S::InUse => (
             HS_E_STATE,

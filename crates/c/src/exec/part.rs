@@ -18,6 +18,10 @@ pub mod pipe;
 
 pub mod broadcast;
 
+pub mod heap;
+
+pub mod list;
+
 pub mod selector;
 
 pub mod ticker;
