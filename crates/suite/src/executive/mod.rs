@@ -164,7 +164,7 @@ impl Tables {
         let services = [0, 1, 2].map(|place: usize| {
             let (executive, name) = EXECUTIVES[place];
             let id = format!("executive.service.{executive}");
-            probes.table(id, format!("Mutex, select, pipe, broadcast and others, {name}"), LIMITS)
+            probes.table(id, format!("Mutex, select, pipe, heap, broadcast and others, {name}"), LIMITS)
         });
         Self { groups: groups.into(), latency, rhealstone, thread_metric, services }
     }
@@ -332,6 +332,6 @@ mod tests {
         let probes = probes::<hairspring_machine::Host>();
         let declared: std::collections::BTreeSet<&str> =
             probes.declaration().tables.iter().flat_map(|table| &table.rows).map(|row| row.id.as_str()).collect();
-        assert_eq!(declared.len(), 4 * (24 + 8 + 12 + 8 + 16 + 4 + 1 + 6 + 8) + 1 + 3 * 10);
+        assert_eq!(declared.len(), 4 * (24 + 8 + 12 + 8 + 16 + 4 + 1 + 6 + 8) + 1 + 3 * 12);
     }
 }

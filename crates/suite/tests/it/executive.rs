@@ -57,6 +57,8 @@ fn every_cell_has_a_figure_or_a_reason_that_is_no_defect() {
         "condition",
         "selector",
         "byte_pipe",
+        "heap",
+        "circular_list",
         "broadcast",
         "latest_value",
         "ticker",

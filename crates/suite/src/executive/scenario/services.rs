@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use hairspring_exec::{Create, Limit, Priority, ResourceProtocol, Services, TaskCtx};
+use hairspring_exec::{Create, HeapMemory, HeapOrder, Limit, Priority, ResourceProtocol, Services, TaskCtx};
 use hairspring_machine::Nanos;
 use hairspring_sheet::Absent;
 
@@ -20,11 +20,13 @@ use crate::probe::spin;
 
 /// Bytes that go through the pipe at a time.
 const PIPED_BYTES: usize = 16;
+/// Bytes of a block of the heap.
+const BLOCK_BYTES: usize = 100;
 /// Uses between two stamps of a service that makes and deletes a task.
 const SPAWNED: u64 = 16;
 
 /// The services: what one use is, and the run.
-pub(crate) fn services<K: BackendKind>() -> [Component; 10] {
+pub(crate) fn services<K: BackendKind>() -> [Component; 12] {
     let service = |segment, label, measures, run| Component { segment, label, measures, how: How::Loop, place: 0, run };
     [
         service(
@@ -51,6 +53,18 @@ pub(crate) fn services<K: BackendKind>() -> [Component; 10] {
         service("byte_pipe", "byte pipe", "a task writes 16 bytes into a pipe and reads them", |bench| {
             found(byte_pipe::<K>(bench))
         }),
+        service(
+            "heap",
+            "heap",
+            "a task gets a block of 100 bytes of a heap in which others lie apart, and frees it",
+            |bench| found(heap::<K>(bench)),
+        ),
+        service(
+            "circular_list",
+            "circular list",
+            "a task adds a value at the bottom of a list of four, and removes the one at the top",
+            |bench| found(circular_list::<K>(bench)),
+        ),
         service("broadcast", "broadcast", "a task sends a value to one subscriber, and hears it", |bench| {
             found(broadcast::<K>(bench))
         }),
@@ -191,6 +205,32 @@ fn byte_pipe<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
         pipe.write(ctx, &written, Limit::NoWait) == Ok(PIPED_BYTES)
             && pipe.read(ctx, black_box(&mut read), Limit::NoWait) == Ok(PIPED_BYTES)
             && read == written
+    })
+}
+
+fn heap<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let executive = rig.port.executive();
+    let heap = executive.heap(HeapMemory::allocate(64 * 1024), 256, HeapOrder::Priority).map_err(not_made)?;
+    // Blocks of many sizes, of which every second stays in use.
+    let blocks: Result<Vec<_>, _> = (0..128).map(|number| heap.try_get(executive, 16 + 7 * number)).collect();
+    for (number, block) in blocks.map_err(not_made)?.into_iter().enumerate() {
+        if number % 2 == 0 {
+            block.into_parcel();
+        }
+    }
+    alone!(rig, QUICK, (ctx, number) => heap.get(ctx, BLOCK_BYTES, Limit::Forever).is_ok_and(|mut block| {
+        block[0] = number as u8;
+        black_box(&mut block);
+        block.len() >= BLOCK_BYTES
+    }))
+}
+
+fn circular_list<K: BackendKind>(bench: &Bench) -> Result<Sampled, Absent> {
+    let mut rig = Rig::<Ours<K>>::new(bench)?;
+    let list = rig.port.executive().circular_list::<u64>(4);
+    alone!(rig, QUICK, (ctx, number) => {
+        list.add_bottom(ctx, number) == Ok(true) && list.remove_top(ctx) == Ok(Some(number))
     })
 }
 
