@@ -53,7 +53,7 @@ pub use crate::observer::Observer;
 pub use crate::state::arena::{HeapUsage, MOST_BLOCKS, MOST_UNITS};
 pub use crate::state::core::{Core, MOST_STARTS};
 pub use crate::state::mail::NO_ENVELOPE;
-pub use crate::state::objects::MOST_OBJECTS;
+pub use crate::state::table::MOST_OBJECTS;
 pub use crate::state::task::{TaskState, Waiting};
 pub use crate::state::timers::Expired;
 

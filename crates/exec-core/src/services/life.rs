@@ -6,7 +6,7 @@ use crate::observer::Observer;
 use crate::state::core::{Core, MOST_STARTS};
 use crate::state::link::NIL;
 use crate::state::mail::Mailboxes;
-use crate::state::objects::MOST_OBJECTS;
+use crate::state::table::MOST_OBJECTS;
 use crate::state::task::{Task, TaskState, Ticket, Waiting};
 use crate::state::wheel::Owner;
 

@@ -11,7 +11,7 @@ use crate::call::{CallStatus, Reply};
 use crate::id::{Moment, TimerId};
 use crate::observer::Observer;
 use crate::state::core::Core;
-use crate::state::objects::MOST_OBJECTS;
+use crate::state::table::MOST_OBJECTS;
 use crate::state::task::Waiting;
 use crate::state::timers::{Expired, Timer};
 use crate::state::wheel::Owner;

@@ -9,9 +9,6 @@ use crate::state::queue::Queue;
 use crate::state::table::Table;
 use crate::state::task::Waiting;
 
-/// Most objects of one kind. Slots are numbered by 16 bits, of which one pattern means "none".
-pub const MOST_OBJECTS: usize = u16::MAX as usize;
-
 /// The objects that tasks stand in line for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects {

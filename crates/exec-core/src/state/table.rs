@@ -6,7 +6,8 @@
 
 use alloc::vec::Vec;
 
-use super::objects::MOST_OBJECTS;
+/// Most objects of one kind. Slots are numbered by 16 bits, of which one pattern means "none".
+pub const MOST_OBJECTS: usize = u16::MAX as usize;
 
 /// Set in the generation of a slot without an object.
 const EMPTY: u32 = 1 << 16;
