@@ -49,8 +49,9 @@ fn the_kernel_calls_the_counter_constant_by_two_flags() {
 /// What `adjtimex` fills, with these members.
 fn state(status: libc::c_int, freq: libc::c_long) -> libc::timex {
     // SAFETY: the structure is numbers only, of which zero is one.
-    let zero: libc::timex = unsafe { MaybeUninit::zeroed().assume_init() };
-    libc::timex { status, freq, maxerror: 500_000, esterror: 120, ..zero }
+    let mut state: libc::timex = unsafe { MaybeUninit::zeroed().assume_init() };
+    (state.status, state.freq, state.maxerror, state.esterror) = (status, freq, 500_000, 120);
+    state
 }
 
 #[test]
