@@ -52,6 +52,7 @@ pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[
     Need::Program("fish"),
     Need::Program("bindfs"),
     Need::Program("flac"),
+    Need::Program("zstd"),
     CBINDGEN,
     super::interface::ABIDIFF,
     SYSTEMD_ANALYZE,
@@ -141,7 +142,7 @@ impl Need {
 }
 
 /// Modules of the packages that [`PYTHON_REQUIREMENTS`] lists.
-const PYTHON_PACKAGES: [&str; 15] = [
+const PYTHON_PACKAGES: [&str; 16] = [
     "sigmf",
     "numpy",
     "h5py",
@@ -157,6 +158,7 @@ const PYTHON_PACKAGES: [&str; 15] = [
     "duckdb",
     "polars",
     "soundfile",
+    "pyzstd",
 ];
 
 /// Modules of those packages that build the book.
