@@ -108,6 +108,8 @@ impl Recorder {
 
 #[cfg(test)]
 mod tests {
+    use hairspring_machine::Instant;
+
     use super::*;
 
     /// Looks at 8-bit samples in pieces of four; 100 and more triggers.
@@ -127,6 +129,20 @@ mod tests {
         looks("level:ch0>99cnt", 3, 5, &samples, &[(0, 8), (5, 16), (9, 17)]);
         // The last edge of the second piece is armed before it, and the last sample is no edge.
         looks("rising:ch0@99cnt", 1, 2, &samples, &[(1, 4), (7, 13)]);
+    }
+
+    #[test]
+    fn a_trigger_from_outside_means_the_newest_frame() {
+        let keep = KeepOn { trigger: "external".parse().expect("one"), pre: Frames(1), post: Frames(3) };
+        let layout = Layout::analogue(1, 8).expect("exists");
+        let mut watch = KeepWatch::new(keep, layout).expect("possible");
+        let calls = watch.external().expect("from outside");
+        assert_eq!(watch.look(Frames(0), &[0; 4]), None);
+        assert!(calls.fire(Instant::BOOT));
+        assert_eq!(watch.look(Frames(4), &[0; 4]), Some(KeptFrames { first: Frames(6), end: Frames(10) }));
+        assert_eq!(watch.look(Frames(8), &[0; 4]), None);
+        let keep = KeepOn { trigger: "level:ch0>99cnt".parse().expect("one"), ..keep };
+        assert!(KeepWatch::new(keep, layout).expect("possible").external().is_none());
     }
 
     #[test]
