@@ -48,7 +48,7 @@ fn tasks_wait_in_the_order_of_the_heap_and_the_first_gets_its_block_before_any_t
             let (one, two, three) = (heap.clone(), heap.clone(), heap.clone());
             bench.start("owner", 10, move |ctx, log| {
                 let block = one.try_get(ctx, 112).expect("all is free");
-                ctx.delay(micros(300)).expect("nobody breaks it off");
+                ctx.wait(FOREVER).expect("both wait for it");
                 log.tell("passes", one.try_get(ctx, 16).map(drop));
                 log.note("free");
                 drop(block);
@@ -59,10 +59,15 @@ fn tasks_wait_in_the_order_of_the_heap_and_the_first_gets_its_block_before_any_t
                 ctx.delay(micros(100)).expect("nobody breaks it off");
             });
             bench.start("high", 20, move |ctx, log| {
-                // After the other.
-                ctx.delay(micros(100)).expect("nobody breaks it off");
+                ctx.wait(FOREVER).expect("the other waits for a block");
                 let block = three.get(ctx, 48, FOREVER).expect("it is freed");
                 log.note(format!("high:{}", block.len()));
+            });
+            // It runs when all others wait.
+            bench.start("waker", 40, move |ctx, _| {
+                for task in [2, 0] {
+                    ctx.wake(nth(task)).expect("it waits");
+                }
             });
         });
     }
