@@ -169,20 +169,17 @@ impl Goal {
         let machine = timebase.machine();
         let gap_least = timebase.gap_least();
         let ahead = if rehearsal { REHEARSED_AHEAD } else { Nanos::ZERO };
-        let mut rounds = 0;
         loop {
-            let at = machine.monotonic();
-            // Noting the disturbance took time, so a later reading decides.
-            let disturbed = watch.look_by_clock(at).is_some();
-            let (reached, done) = self.over(timebase, at, gap_least, ahead);
-            if !disturbed && done {
-                return reached;
+            for _ in 0..CONFIRM_ROUNDS {
+                let at = machine.monotonic();
+                // Noting the disturbance took time, so a later reading decides.
+                let disturbed = watch.look_by_clock(at).is_some();
+                let (reached, done) = self.over(timebase, at, gap_least, ahead);
+                if !disturbed && done {
+                    return reached;
+                }
             }
-            rounds += 1;
-            if rounds > CONFIRM_ROUNDS {
-                *slept += self.wait_out(timebase, watch);
-                rounds = 0;
-            }
+            *slept += self.wait_out(timebase, watch);
         }
     }
 

@@ -40,7 +40,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::{Instant, Machine, Nanos, Policy, Woken};
+use hairspring_machine::{Instant, Machine, Nanos, Policy};
 
 use crate::ending::Ending;
 use crate::goal::Goal;
@@ -377,9 +377,10 @@ impl Sleeper<'_> {
                 return Err(DelayError::Cancelled(now - began));
             }
             let step = if self.cancel.is_some() { until.min(now + CANCEL_LOOK) } else { until };
-            let (woken, length) = (machine.sleep_until(step), step - now);
+            let length = step - now;
+            machine.sleep_until(step);
             now = machine.monotonic();
-            if now >= until || (step == until && woken == Woken::Expired) {
+            if now >= until {
                 self.learned.note(quiet.policy, length, now - until);
                 return Ok(now);
             }
@@ -432,7 +433,7 @@ fn approach<M: Machine>(timebase: &Timebase<M>, goal: Goal) -> (Watch<'_, M>, Na
     let (filler, _, waited_first, _) = stretch(ANCHOR_AHEAD);
     let earlier = filler.end();
     let (mut watch, left, waited, _) = stretch(CONFIRM_AHEAD);
-    if left < Nanos::new(ANCHOR_AHEAD.count() / 2) || earlier.budget_spent {
+    if left < Nanos::new(ANCHOR_AHEAD.count() / 2) {
         watch.note(|verdict| *verdict = earlier.and(*verdict));
     }
     (watch, waited_first + waited)

@@ -78,7 +78,7 @@ pub struct Watch<'t, M: Machine> {
     left_cpu: bool,
     /// The verdict has an entry, or will have one at the end.
     noted: bool,
-    /// Whether `start` was certainly read on `start_cpu`.
+    /// Whether `start` was certainly read on `start_cpu`. A machine that has a sentinel can tell the CPU, too.
     start_certain: bool,
     start_cpu: Option<Cpu>,
     /// The CPU of all readings since the sentinel was last set.
@@ -134,7 +134,7 @@ impl<'t, M: Machine> Watch<'t, M> {
             broken: false,
             left_cpu: false,
             noted: false,
-            start_certain: sentinel && cpu.is_some(),
+            start_certain: sentinel,
             start_cpu: cpu,
             cpu,
             verdict: Verdict::CLEAN,
