@@ -199,6 +199,14 @@ mod tests {
         assert_eq!(CounterStep::of(&[-5, 0]), None);
     }
 
+    /// 20 ticks are a multiple of 21 to a tick, so 21 is the step as soon as it is a candidate.
+    #[test]
+    fn an_increment_is_a_candidate_from_a_hundredth_of_all_on() {
+        for (count, ticks) in [(1, 20), (9, 20), (10, 21), (11, 21)] {
+            check(&[vec![20; 1_000 - count], vec![21; count]].concat(), ticks);
+        }
+    }
+
     #[test]
     fn estimates_that_disagree_give_the_coarsest_and_say_so() {
         let of = |ticks| CounterStep { ticks, reading: 52, agreed: true };
@@ -224,5 +232,13 @@ mod tests {
             let step = CounterStep::measure(&timebase).expect("it counts");
             assert_eq!((step.ticks, step.agreed), (counter_step.cast_signed(), true));
         }
+    }
+
+    /// A reading takes 33.8 ticks there, so four of five show 34.
+    #[test]
+    fn the_cost_of_a_reading_is_the_median_and_not_the_least() {
+        use hairspring_machine::Sim;
+        let timebase = Timebase::calibrate(Sim::new(hairspring_machine::sim::Script::default())).expect("a time base");
+        assert_eq!(CounterStep::measure(&timebase).map(|step| step.reading), Some(34));
     }
 }

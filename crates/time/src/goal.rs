@@ -203,3 +203,58 @@ impl Goal {
         now - from
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::Sim;
+    use hairspring_machine::sim::{Disturbance, Script};
+
+    use super::*;
+
+    /// The same machine in the same state at each call.
+    fn machine() -> (Sim, Timebase<Sim>) {
+        let sim = Sim::new(Script::default());
+        (sim.clone(), Timebase::calibrate(sim).expect("it advances"))
+    }
+
+    /// The clock of this machine shows single nanoseconds.
+    #[test]
+    fn a_goal_after_a_reading_is_the_span_later() {
+        let (sim, timebase) = machine();
+        let began = sim.monotonic();
+        for span in [0, 1, 20_000].map(Nanos::new) {
+            assert_eq!(Goal::after(&timebase, began, span).reading(), began + span);
+        }
+    }
+
+    #[test]
+    fn the_clocks_are_apart_if_they_differ_by_more_than_the_shortest_gap_in_either_direction() {
+        let over = |by_kernel: Nanos, gap_least| {
+            let (_, timebase) = machine();
+            let target = timebase.now_ordered() + Nanos::from_micros(1);
+            let due = Instant::from_monotonic(target.as_monotonic());
+            let goal = Goal { at: due, due, target: Some((target, due + STUCK_AFTER)) };
+            goal.over(&timebase, due + by_kernel, gap_least, Nanos::ZERO).0
+        };
+        // The kernel's clock is far behind, so the lateness is that of our scale.
+        let ours = over(Nanos::from_millis(-1), Nanos::ZERO).over;
+        for difference in [3_000, -3_000].map(Nanos::new) {
+            let apart = |gap_least| over(ours - difference, Nanos::new(gap_least)).apart;
+            assert!(!apart(3_000) && apart(2_999), "{difference}");
+        }
+    }
+
+    #[test]
+    fn an_approach_ends_ahead_of_the_goal_even_if_the_counter_stands_still() {
+        let (sim, timebase) = machine();
+        sim.disturb(sim.true_time(), Disturbance::CounterRate(0));
+        let (mut watch, began) = Watch::open_by_clock(&timebase);
+        let goal = Goal::after(&timebase, began, Nanos::from_millis(2));
+        let (ahead, first) = (Nanos::from_millis(1), goal.tie(&timebase));
+        watch.start_at(first.after);
+        let (last, near) = goal.approach(&timebase, &mut watch, first, ahead, i64::MAX);
+        let left = goal.reading() - last.at();
+        // It looks at the kernel's clock every 4,096 rounds.
+        assert!(near && left <= ahead && left > Nanos::from_micros(800), "{left} are left");
+    }
+}

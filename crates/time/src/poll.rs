@@ -386,3 +386,67 @@ fn is_over<M: Machine>(
     let longest = timebase.nanos(deadline.since(start).saturating_add(skew_ticks)) + STUCK_AFTER;
     now >= latest || now - *since.get_or_insert(now) > longest
 }
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::Sim;
+    use hairspring_machine::sim::{Disturbance, Script};
+
+    use super::*;
+
+    fn machine() -> (Sim, Timebase<Sim>) {
+        let sim = Sim::new(Script::default());
+        (sim.clone(), Timebase::calibrate(sim).expect("it advances"))
+    }
+
+    #[test]
+    fn a_gap_between_two_readings_of_the_counter_begins_at_the_least_gap() {
+        let (_, timebase) = machine();
+        let (mut watch, start) = Watch::open(&timebase);
+        let short = start.plus(timebase.gap_ticks() - 1);
+        assert_eq!(watch.look(short), None);
+        assert!(!watch.has_news(Nanos::ZERO), "an undisturbed round is no news");
+        let seen = watch.look(short.plus(timebase.gap_ticks()));
+        assert_eq!(seen, Some((Cause::Interrupted, timebase.nanos(timebase.gap_ticks()))));
+        assert!(watch.has_news(Nanos::ZERO));
+    }
+
+    #[test]
+    fn a_gap_between_two_readings_of_the_kernels_clock_is_longer_than_the_least_gap() {
+        let (sim, timebase) = machine();
+        let (mut watch, mut at) = Watch::open_by_clock(&timebase);
+        watch.go_over_to_clock(at);
+        let least = timebase.gap_least();
+        let mut look_after = |gap| {
+            at += gap;
+            watch.look_by_clock(at)
+        };
+        assert_eq!(look_after(least), None);
+        let longer = least + Nanos::new(1);
+        assert_eq!(look_after(longer), Some((Cause::Interrupted, longer)));
+        // A break without a gap is settled one look later.
+        sim.disturb(sim.true_time(), Disturbance::Signal);
+        let round = Nanos::new(30);
+        assert_eq!(look_after(round), None);
+        assert_eq!(look_after(round), Some((Cause::Preempted, round)));
+        assert_eq!(look_after(round), None);
+    }
+
+    /// Then the first reading may be from another CPU than the one that the watch has seen after it.
+    #[test]
+    fn a_thread_that_leaves_its_cpu_before_the_first_look_has_not_certainly_stayed() {
+        for (rounds_before, stayed) in [(0, false), (1, true), (5, true)] {
+            let (sim, timebase) = machine();
+            let (mut watch, _) = Watch::open(&timebase);
+            for _ in 0..rounds_before {
+                watch.look(timebase.stamp());
+            }
+            assert!(watch.stayed());
+            sim.disturb(sim.true_time(), Disturbance::Signal);
+            watch.look(timebase.stamp());
+            assert!(!watch.stayed(), "the latest look found the sentinel broken");
+            watch.look(timebase.stamp());
+            assert_eq!(watch.stayed(), stayed, "after {rounds_before} undisturbed rounds");
+        }
+    }
+}

@@ -446,3 +446,42 @@ impl<M: Machine> Timebase<M> {
         self.machine.cpu()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hairspring_machine::Sim;
+    use hairspring_machine::sim::{Disturbance, Script};
+
+    use super::*;
+
+    /// A time base, and its successor in a new epoch, after a move to a CPU whose counter is that far from the first.
+    fn successor_at(offset: i64) -> (Timebase<Sim>, Timebase<Sim>) {
+        let sim = Sim::new(Script { cpu_offsets: vec![0, offset], ..Script::default() });
+        let timebase = Timebase::calibrate(sim.clone()).expect("it advances");
+        sim.disturb(sim.true_time(), Disturbance::Migrate(Cpu(1)));
+        let successor = timebase.begin_epoch();
+        (timebase, successor)
+    }
+
+    /// As of a counter that begins anew.
+    #[test]
+    fn a_new_epoch_is_another_one_even_if_it_begins_at_the_same_tick() {
+        let begins = |timebase: &Timebase<Sim>| timebase.first.monotonic.before;
+        let (timebase, successor) = successor_at(0);
+        assert_eq!(successor.epoch(), Epoch::beginning_at(begins(&successor)));
+        let (timebase, successor) = successor_at(begins(&timebase).since(begins(&successor)));
+        assert_eq!(begins(&successor), begins(&timebase));
+        assert_ne!(successor.epoch(), timebase.epoch());
+    }
+
+    /// The simulated kernel stalls a real-time thread for 50 ms.
+    #[test]
+    fn a_gap_is_like_a_stall_if_it_is_less_than_a_fifth_away_from_its_length() {
+        let timebase = Timebase::calibrate(Sim::new(Script::default())).expect("it advances");
+        for (length, like) in
+            [(40_000_000, false), (40_000_001, true), (50_000_000, true), (59_999_999, true), (60_000_000, false)]
+        {
+            assert_eq!(timebase.is_like_a_stall(Nanos::new(length)), like, "{length} ns");
+        }
+    }
+}

@@ -122,6 +122,7 @@ fn calibrate_to_a_bound_waits_no_longer_than_the_bound_needs() {
         // Each wait makes the baseline up to four times as long.
         let waits = sim.usage().voluntary_switches.expect("a machine that counts them");
         assert!(waits <= 8, "{waits} waits for {bound_ppm} ppm");
+        assert!(sim.usage().cpu < millis(2), "{} of computing for {bound_ppm} ppm", sim.usage().cpu);
     }
 }
 

@@ -108,6 +108,8 @@ fn a_kernel_clock_that_changes_its_rate_is_noticed_and_learned_anew() {
             let timebase = refined.timebase;
             let (error, bound) = (error_ppm(&timebase, drift), timebase.calibration().bound_ppm);
             assert!(error <= bound, "{error} ppm, bound {bound}, drift {drift}, after {wait} ms");
+            let most = drift.abs() as f64 * 1e-3 + 2.0;
+            assert!(bound <= most, "bound {bound} ppm for a change of {drift} ppb after {wait} ms");
             check_sandwich(&sim, &timebase);
             age(&sim, millis(100));
             check_sandwich(&sim, &timebase);
@@ -116,6 +118,21 @@ fn a_kernel_clock_that_changes_its_rate_is_noticed_and_learned_anew() {
             assert!(error <= bound && bound < 1.5, "{error} ppm, bound {bound}, {:?}", refined.continuity);
             assert_eq!(refined.timebase.epoch(), timebase.epoch());
         }
+    }
+}
+
+#[test]
+fn a_changed_rate_is_learned_from_a_first_baseline_on_and_not_from_less() {
+    let (sim, timebase) = calibrated(Script::default());
+    age(&sim, millis(100));
+    let timebase = timebase.refine().timebase;
+    disturb_in(&sim, Nanos::ZERO, Disturbance::Drift(200_000));
+    for (wait, continuity) in [(2, Continuity::Continued), (1, Continuity::Continued), (2, Continuity::Rerated)] {
+        age(&sim, millis(wait));
+        let refined = timebase.refine();
+        assert_eq!(refined.continuity, continuity);
+        let unchanged = refined.timebase.calibration() == timebase.calibration();
+        assert_eq!(unchanged, continuity == Continuity::Continued, "{:?}", refined.timebase.calibration());
     }
 }
 
@@ -183,6 +200,14 @@ fn a_counter_that_the_kernel_gives_up_is_given_up_here() {
     // And that is that: the next look finds nothing new.
     age(&sim, millis(10));
     assert_eq!(after.refine().continuity, Continuity::Continued);
+}
+
+#[test]
+fn a_counter_that_stops_is_replaced_by_the_kernels_clock_and_no_longer_trusted() {
+    let (sim, before, after, continuity) = refined_after(Disturbance::CounterRate(0));
+    assert!(matches!(continuity, Continuity::Stepped(_)), "{continuity:?}");
+    assert_eq!((after.source(), after.trust().trusted), (TimeSource::KernelClock, false));
+    check_new_epoch(&sim, &before, &after);
 }
 
 #[test]

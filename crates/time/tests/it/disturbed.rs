@@ -81,6 +81,24 @@ fn gaps_below_the_least_are_none() {
     assert!(report.verdict.is_clean(), "{report:?}");
 }
 
+/// The delay rehearses its end at its beginning. Cold code takes time there, which is no disturbance unless it takes until after the end.
+#[test]
+fn time_that_a_rehearsal_takes_is_no_gap_if_the_deadline_has_not_passed() {
+    for (length, passed_over) in [(micros(3), true), (micros(30), false)] {
+        let mut clean = 0;
+        for nanos in 0..60 {
+            let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });
+            disturb_in(&sim, Nanos::new(nanos), Disturbance::Interrupt(length));
+            let before = sim.true_time();
+            let report = timebase.delay(Nanos::from_micros(10)).expect("short");
+            // Time that passes before the first reading is not in the delay.
+            let within = sim.true_time() - before < report.actual + micros(1);
+            clean += u32::from(within && report.verdict.is_clean());
+        }
+        assert_eq!(clean > 0, passed_over, "{clean} of 60 gaps of {length} were passed over");
+    }
+}
+
 #[test]
 fn several_disturbances_are_counted_each_to_its_cause() {
     let report = delay_with(

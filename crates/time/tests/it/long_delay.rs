@@ -1,6 +1,6 @@
 //! Long delays on machines that wake late, at every length and under every budget.
 
-use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_machine::sim::{Costs, Disturbance, Script};
 use hairspring_time::{LongDelay, Machine, Nanos, Policy, Report, Sim, Timebase};
 
 use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
@@ -259,8 +259,20 @@ fn a_delay_counts_from_the_reading_that_it_is_given() {
         assert!(report.late >= late && report.late < late + micros(1), "{work}: {report:?}");
         assert!(took >= report.actual && took < report.actual + micros(1), "{took} {report:?}");
         assert_eq!(report.slept > Nanos::ZERO, late == Nanos::ZERO, "{report:?}");
+        assert_eq!(report.verdict.overslept, Nanos::ZERO, "time that passed without a sleep: {report:?}");
     }
     assert!(long.delay_since(sim.monotonic(), Nanos::new(-1), |_| ()).is_err());
+}
+
+/// Readings of the clock take no time on this machine, so a delay of nothing begins exactly at its deadline.
+#[test]
+fn a_delay_whose_time_has_just_passed_neither_sleeps_nor_prepares() {
+    let costs = Costs { ticks: 0, ticks_ordered: 0, clock: 0, system_call: 0, relax: 0 };
+    let (sim, timebase) = calibrated(Script { costs, ..Script::default() });
+    let mut long = LongDelay::new(&timebase);
+    let mut prepared = Vec::new();
+    let report = long.delay_since(sim.monotonic(), Nanos::ZERO, |left| prepared.push(left)).expect("in bounds");
+    assert_eq!((report.slept, report.window, prepared), (Nanos::ZERO, Nanos::ZERO, vec![]));
 }
 
 #[test]

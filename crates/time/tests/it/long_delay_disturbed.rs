@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Cause, Cpu, DelayError, GAP_LEAST, LongDelay, Machine, Nanos, Report};
 
-use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
+use super::{ODD_COSTS, calibrated, delay_with_in_poll, disturb_in, micros, millis};
 
 const REQUEST: Nanos = Nanos::from_millis(2);
 
@@ -148,6 +148,18 @@ fn a_gap_before_the_last_stretch_is_as_harmless_as_sleep() {
         disturb_in(&sim, REQUEST - micros(before_end), Disturbance::Interrupt(micros(3)));
         let report = long.delay(REQUEST).expect("in bounds");
         assert!(report.verdict.is_clean() && report.late < GAP_LEAST, "{before_end} µs before the end: {report:?}");
+    }
+}
+
+/// The gap begins before the counter is tied to the kernel's clock for the last time, and ends so long before the deadline.
+#[test]
+fn a_gap_that_cuts_the_last_stretch_short_is_told_although_the_delay_is_not_late() {
+    for (before_end, told) in [(3, true), (6, true), (9, true), (11, false), (14, false)] {
+        let gap = Disturbance::Interrupt(micros(26 - before_end));
+        let report = delay_with_in_poll(&Script::default(), micros(26), gap);
+        assert!(report.late < GAP_LEAST, "{before_end} µs before the end: {report:?}");
+        let count = report.verdict.gaps(Cause::Interrupted).count;
+        assert_eq!(count, u32::from(told), "{before_end} µs before the end: {report:?}");
     }
 }
 

@@ -23,7 +23,7 @@ mod skew;
 mod watchdog;
 
 use hairspring_machine::sim::{Costs, Disturbance, Script};
-use hairspring_time::{Nanos, Sim, Timebase};
+use hairspring_time::{LongDelay, Machine, Nanos, Report, Sim, Timebase};
 
 fn micros(count: i64) -> Nanos {
     Nanos::from_micros(count)
@@ -47,6 +47,25 @@ fn calibrated(script: Script) -> (Sim, Timebase<Sim>) {
 /// Lets something happen so much later than now.
 fn disturb_in(sim: &Sim, wait: Nanos, disturbance: Disturbance) {
     sim.disturb(sim.true_time() + wait, disturbance);
+}
+
+/// A long delay of 2 ms to which something happens so long before its end, while it polls.
+fn delay_with_in_poll(script: &Script, before_end: Nanos, disturbance: Disturbance) -> Report {
+    let (sim, timebase) = calibrated(Script { wake_late: (Nanos::ZERO, micros(60)), ..script.clone() });
+    let mut long = LongDelay::new(&timebase);
+    // A wake-up may come later than that, so delays are made until one does not.
+    let mut happens = false;
+    loop {
+        let report = long.delay_since(sim.monotonic(), millis(2), |left| {
+            happens = left > before_end + micros(2);
+            if happens {
+                disturb_in(&sim, left - before_end, disturbance);
+            }
+        });
+        if happens {
+            return report.expect("in bounds");
+        }
+    }
 }
 
 /// What passed by the simulated kernel's clock in so many picoseconds of true time, in picoseconds, rounded up.

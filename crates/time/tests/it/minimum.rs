@@ -56,6 +56,16 @@ fn delay_is_never_early_at_any_phase_and_late_by_one_step() {
     }
 }
 
+/// A rehearsal of the end would make it late.
+#[test]
+fn a_delay_of_nothing_reads_the_counter_twice_and_no_more() {
+    let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });
+    let before = sim.true_picos();
+    timebase.delay(Nanos::ZERO).expect("short");
+    let took = sim.true_picos() - before;
+    assert!(took <= ODD_COSTS.ticks_ordered + ODD_COSTS.ticks + 10 * LOAD_PICOS, "{took} ps");
+}
+
 #[test]
 fn delay_is_never_early_on_a_counter_that_counts_in_steps() {
     // QEMU's for aarch64 moves by a microsecond at a time and says 62.5 MHz; real ones by 40 ticks of 1 GHz.

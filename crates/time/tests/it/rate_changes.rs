@@ -105,6 +105,19 @@ fn a_delay_of_a_tenth_of_a_second_is_never_early_whatever_the_kernels_rate_does(
     }
 }
 
+/// The poll of the counter ends early enough for a rate that is wrong by 244 ppm; the kernel's clock ends the delay.
+#[test]
+fn a_delay_is_not_late_while_the_kernels_clock_runs_faster_than_it_did_by_less_than_244_ppm() {
+    for request in [20, 50, 90].map(super::millis) {
+        for change in [100_000, 200_000, 230_000] {
+            let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..Script::default() });
+            disturb_in(&sim, Nanos::ZERO, Disturbance::Drift(change));
+            let report = timebase.delay(request).expect("in bounds");
+            assert!(report.late < Nanos::new(100), "{request} at {change} ppb: {report:?}");
+        }
+    }
+}
+
 #[test]
 fn a_delay_with_a_budget_is_never_early_whatever_the_kernels_rate_does() {
     for budget in [Nanos::ZERO, micros(3), micros(90)] {

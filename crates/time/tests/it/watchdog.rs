@@ -3,7 +3,7 @@
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{CONFIRMED_FROM, Cpu, LongDelay, Machine, Nanos, Report, Sim, Timebase};
 
-use super::{calibrated, disturb_in, micros, millis};
+use super::{calibrated, delay_with_in_poll, disturb_in, micros, millis};
 
 /// A day of the script's counter.
 const DAY_TICKS: i64 = 86_400 * 2_600_000_000;
@@ -24,6 +24,7 @@ fn check(
     assert!(passed >= request, "early by the kernel's clock: {passed} of {request}, {report:?}");
     assert!(passed < request * 30 + millis(30), "held for {passed}, {request} asked for");
     assert!(report.late >= Nanos::ZERO && report.actual >= request, "{report:?}");
+    assert_eq!(report.late, report.actual - report.requested, "{report:?}");
     report
 }
 
@@ -122,8 +123,22 @@ fn a_kernel_clock_that_is_set_back_is_waited_for_without_polling() {
     let cpu = sim.usage().cpu;
     let report = long.delay(millis(2)).expect("in bounds");
     assert!(sim.monotonic() - began >= millis(2));
-    assert!(report.verdict.budget_spent, "{report:?}");
+    assert!(report.verdict.budget_spent && report.slept > millis(390), "{report:?}");
     assert!(sim.usage().cpu - cpu < millis(210), "the CPU was held for the time by which the clock was set back");
+}
+
+/// The counter of the other CPU is a day ahead, so a poll has spent its budget as soon as the thread moves there.
+#[test]
+fn a_long_delay_counts_as_slept_what_it_sleeps_in_place_of_a_poll() {
+    let script = Script { cpu_offsets: vec![0, DAY_TICKS], ..Script::default() };
+    for before_end in [9, 15, 25, 35] {
+        let report = delay_with_in_poll(&script, micros(before_end), Disturbance::Migrate(Cpu(1)));
+        assert!(report.verdict.budget_spent && report.late > Nanos::ZERO, "{before_end}: {report:?}");
+        // It sleeps, polls until the move, and sleeps until after the deadline.
+        let polled_most = report.window - micros(before_end);
+        assert!(report.polled > Nanos::ZERO && report.polled <= polled_most, "{before_end}: {report:?}");
+        assert!(report.slept >= report.actual - polled_most - micros(1), "{before_end}: {report:?}");
+    }
 }
 
 /// A suspend stops the kernel's clock and the counter, and a clock that is set back by an hour is the reference all the same: the rest is
