@@ -357,10 +357,16 @@ static void *holding(void *argument)
     return grants.lock_memory == HS_GRANTED ? argument : NULL;
 }
 
+// prctl takes five arguments, whether a request uses them or not.
+static int timer_slack(void)
+{
+    return prctl(PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L);
+}
+
 // Handles are freed in any order; what is in force is the most recent wish of a handle that has not been freed.
 static void settings(void)
 {
-    int slack = prctl(PR_GET_TIMERSLACK), policy = sched_getscheduler(0);
+    int slack = timer_slack(), policy = sched_getscheduler(0);
     hs_real_time *handles[3];
     for (int first = 0; first < 3; first++)
         for (int way = 1; way < 3; way++) {
@@ -383,9 +389,9 @@ static void settings(void)
                 if (granted && latest >= 0)
                     CHECK(sched_getscheduler(0) == SCHED_FIFO && parameters.sched_priority == 10 + latest);
                 else
-                    CHECK(prctl(PR_GET_TIMERSLACK) == (latest < 0 ? slack : 1000 + latest));
+                    CHECK(timer_slack() == (latest < 0 ? slack : 1000 + latest));
             }
-            CHECK(sched_getscheduler(0) == policy && prctl(PR_GET_TIMERSLACK) == slack);
+            CHECK(sched_getscheduler(0) == policy && timer_slack() == slack);
         }
 
     // A thread that ended without freeing: its settings ended with it, but the memory stayed locked, and nobody could free the handle.
@@ -401,7 +407,7 @@ static void settings(void)
     IS(HS_OK, hs_real_time_grants(handles[0], &grants));
     IS(HS_OK, hs_real_time_free(handles[0]));
     IS(HS_E_FREED, hs_real_time_free(handles[0]));
-    CHECK(locked_kb() == before_kb && sched_getscheduler(0) == policy && prctl(PR_GET_TIMERSLACK) == slack);
+    CHECK(locked_kb() == before_kb && sched_getscheduler(0) == policy && timer_slack() == slack);
 }
 
 struct shared {
