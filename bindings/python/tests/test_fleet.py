@@ -57,8 +57,9 @@ class Stand:
     def __init__(self, folder, unshare, command, tls=()):
         self.folder, self.unshare, self.tls, self.processes = folder, unshare, list(tls), []
         self.command = str(folder / "gated")
-        # Waits at its host's gate, if there is one, and is the real command then.
-        script = f'#!/bin/sh\n[ "$1" = sheet ] && [ -p "$HAIRSPRING_GATE" ] && cat "$HAIRSPRING_GATE" >/dev/null\nexec "{command}" "$@"\n'
+        # Waits at its host's gate, if there is one, and says so before; is the real command then.
+        wait = 'touch "$HAIRSPRING_GATE.reached" && cat "$HAIRSPRING_GATE" >/dev/null'
+        script = f'#!/bin/sh\n[ "$1" = sheet ] && [ -p "$HAIRSPRING_GATE" ] && {wait}\nexec "{command}" "$@"\n'
         (folder / "gated").write_text(script)
         (folder / "gated").chmod(0o755)
         self.file = folder / "scheduler.json"
@@ -165,7 +166,7 @@ def test_a_worker_that_is_killed_in_its_measurement_is_named_and_its_sheet_is_no
         target=lambda: reports.append(fleet.take(client, archive=kept, only=ROWS, program=stand.command)), daemon=True
     )
     taking_.start()
-    wait_for(lambda: any(name.endswith(".started") for name in stand.spool("stand-3")), "the measurement begins")
+    wait_for(gate.with_name("gate.reached").exists, "the measurement runs, in a process of its own")
     started = [name for name in stand.spool("stand-3") if name.endswith(".started")]
     doomed.send_signal(signal.SIGKILL)
     doomed.wait()
