@@ -358,11 +358,7 @@ static void *holding(void *argument)
 }
 
 // prctl takes five arguments, whether a request uses them or not.
-static int timer_slack(void)
-{
-    return prctl(PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L);
-}
-
+static int timer_slack(void) { return prctl(PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L); }
 // Handles are freed in any order; what is in force is the most recent wish of a handle that has not been freed.
 static void settings(void)
 {
