@@ -43,8 +43,8 @@ const MEANT: Duration = Duration::from_secs(20 * 60);
 /// because a shared host may be that much slower: this limit and those of the steps end what hangs, and judge no speed.
 const WHOLE_RUN: Duration = Duration::from_secs(70 * 60);
 
-/// Optimised builds are optimised little here, and not at link time: that takes longer than all checks of what is built, and does not affect them.
-/// The proofs, the peers and the release are built with all of it.
+/// Optimised builds are optimised little here, and not at link time: optimisation is most of their time, and the checks judge no speed.
+/// `cargo xtask release`, the proofs and the peers are built with all of it.
 const RELEASE: [(&str, &str); 3] = [
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
     ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
