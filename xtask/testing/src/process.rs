@@ -43,7 +43,11 @@ impl Other {
         Self::start_by(command, job, folder, way)
     }
 
-    fn start_by(mut command: Command, job: &str, folder: &Path, way: impl Display) -> Self {
+    /// The same by a command that runs this binary, with arguments and environment of its caller's.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    pub fn start_by(mut command: Command, job: &str, folder: &Path, way: impl Display) -> Self {
         let job = format!("{job} {way} {}", folder.display());
         command.args(["--exact", "a_job", "--nocapture"]).env(JOB, job);
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::piped()).spawn().expect("it starts");

@@ -1,15 +1,21 @@
 //! Delays on this machine while somebody changes the rate of the kernel's clock. A binary of its own, for cargo runs one after the other:
 //! beside it no other test could compare two clocks.
 //!
+//! The rate outlives the process that changed it. So a process of its own waits until the test has ended, by SIGKILL too, and gives it back.
+//!
 //! With `HAIRSPRING_PROOF=N` in the environment, N times as many delays; 34 makes a million.
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "on the ledger: adjtimex, which has no safe binding")]
 
 use std::io::{Error, Write};
 use std::mem::MaybeUninit;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hairspring_time::{Host, LongDelay, Machine, Nanos, Timebase};
+use testing::process::{Other, do_job, until_told};
 
 /// Delays in an ordinary run, some seconds.
 const DELAYS: u64 = 30_000;
@@ -18,9 +24,17 @@ const DELAYS_OF_ONE: u64 = 256;
 /// The most that `adjtimex` changes the rate, in its unit of 2⁻¹⁶ ppm.
 const MOST: libc::c_long = 500 << 16;
 
-/// The rate of the kernel's clock, which is given back in the end, also after a panic.
+/// The most time until the rate is given back for a process that was killed. It takes milliseconds.
+const GIVEN_BACK_WITHIN: Nanos = Nanos::from_secs(20);
+
+/// There is one rate, so one test at a time changes it.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// The rate of the kernel's clock, which is given back in the end, also if this process panics or is killed.
 struct Rate {
     before: libc::c_long,
+    guardian: Option<Other>,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Rate {
@@ -33,11 +47,17 @@ impl Rate {
         if result < 0 { Err(Error::last_os_error()) } else { Ok(state.freq) }
     }
 
+    fn now() -> libc::c_long {
+        Self::adjust(0, 0).expect("reading is permitted")
+    }
+
     /// Takes it, if that is permitted.
     fn take() -> Result<Self, Error> {
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let before = Self::adjust(0, 0)?;
         Self::adjust(libc::ADJ_FREQUENCY, before)?;
-        Ok(Self { before })
+        let guardian = in_a_group_of_its_own("give-back", before);
+        Ok(Self { before, guardian: Some(guardian), _alone: alone })
     }
 
     fn step_to(&self, frequency: libc::c_long) {
@@ -49,7 +69,43 @@ impl Rate {
 impl Drop for Rate {
     fn drop(&mut self) {
         let _ = Self::adjust(libc::ADJ_FREQUENCY, self.before);
+        if let Some(guardian) = self.guardian.take() {
+            guardian.finish();
+        }
     }
+}
+
+/// Starts a process that a signal to this one's group does not reach.
+fn in_a_group_of_its_own(job: &str, before: libc::c_long) -> Other {
+    let mut command = Command::new(std::env::current_exe().expect("this binary"));
+    command.process_group(0);
+    Other::start_by(command, job, &std::env::temp_dir(), before)
+}
+
+/// What this binary does as a child, and nothing otherwise.
+#[test]
+#[expect(clippy::exit, reason = "a child whose parent was killed has nobody to talk to")]
+fn a_job() {
+    do_job(|job, _, before, ready| match job {
+        "give-back" => {
+            ready();
+            // The parent's end of the pipe is closed when the parent ends in any way.
+            until_told(&AtomicBool::new(false));
+            Rate::adjust(libc::ADJ_FREQUENCY, before.parse().expect("a rate")).expect("permitted before");
+            // The test harness would complain that nobody reads what it says.
+            std::process::exit(0);
+        }
+        "step-and-die" => {
+            let rate = Rate::take().expect("permitted before");
+            rate.step_to(if rate.before > 0 { -MOST } else { MOST });
+            assert_ne!(Rate::now(), rate.before, "nothing was changed");
+            ready();
+            // The whole group, as a proof is killed at its limit.
+            let _ = Command::new("kill").args(["-KILL", "0"]).status();
+            unreachable!("it was killed");
+        }
+        _ => panic!("no such job: {job}"),
+    });
 }
 
 /// A fixed sequence of random numbers (xorshift64, Marsaglia 2003).
@@ -142,5 +198,28 @@ fn no_delay_is_early_while_the_kernels_rate_steps_by_500_ppm() {
     println!("figure: delays: {made}\nfigure: changes of the rate by ±500 ppm: {changes}\nfigure: early: {early}");
     assert_eq!(early, 0, "of {made} delays, with {changes} changes of the rate");
     assert!(changes > 100, "the rate was hardly changed: {changes} times in {made} delays");
-    assert_eq!(Rate::adjust(0, 0).expect("reading is permitted"), before, "the rate was not given back");
+    assert_eq!(Rate::now(), before, "the rate was not given back");
+}
+
+/// Regression: a proof that was killed at its limit left the kernel's clock 500 ppm fast, and the proofs and measurements after it ran
+/// with that. The test gave the rate back when it was dropped, and SIGKILL drops nothing.
+#[test]
+fn a_test_that_is_killed_with_its_group_gives_the_rate_back() {
+    const NAME: &str = "rates::a_test_that_is_killed_with_its_group_gives_the_rate_back";
+    // Held, so that the other test changes nothing meanwhile.
+    let rate = match Rate::take() {
+        Ok(rate) => rate,
+        Err(error) => {
+            testing::skip(NAME, format!("change the rate of the kernel's clock: {error}"));
+            return;
+        }
+    };
+    let before = rate.before;
+    let killed = in_a_group_of_its_own("step-and-die", before);
+    let limit = Host.monotonic() + GIVEN_BACK_WITHIN;
+    while Rate::now() != before {
+        assert!(Host.monotonic() < limit, "the rate is {} × 2⁻¹⁶ ppm, before {before}", Rate::now());
+        Host.sleep_until(Host.monotonic() + Nanos::from_millis(5));
+    }
+    killed.kill();
 }
