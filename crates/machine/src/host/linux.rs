@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Host, arch, linux_facts, linux_idle, sentinel};
-use crate::facts::{Facts, Unread};
+use crate::facts::{Fact, Facts, Unread};
 use crate::{
     Clock, ClockCall, CounterEvidence, Cpu, CpuCounters, CpuSet, Discipline, Heat, IdleLimit, Instant, Machine, Nanos,
     Policy, PublishedRate, Refused, SleepCall, ThreadSettings, ThreadUsage, Ticks, Woken,
@@ -321,7 +321,12 @@ impl Machine for Host {
     }
 
     fn facts(&self) -> Facts {
-        linux_facts::read(&linux_facts::Root::default())
+        let mut facts = linux_facts::read(&linux_facts::Root::default());
+        let after = facts.facts.iter().position(|fact| fact.id == "kernel.clocksources");
+        let rate = self.discipline().map(rate_correction);
+        let fact = Fact { id: "kernel.clock_rate", label: "Clock's rate correction", value: rate, private: false };
+        facts.facts.insert(after.map_or(0, |at| at + 1), fact);
+        facts
     }
 }
 
@@ -360,6 +365,12 @@ fn discipline_of(result: libc::c_int, state: &libc::timex) -> Result<Discipline,
         most_error: Nanos::from_micros(state.maxerror),
         estimated_error: Nanos::from_micros(state.esterror),
     })
+}
+
+/// The rate of the kernel's clock for people. In whole ppm, because a synchronized clock is corrected by a little all the time.
+fn rate_correction(discipline: Discipline) -> String {
+    let synchronized = if discipline.synchronized { "synchronized" } else { "not synchronized" };
+    format!("{:+} ppm, {synchronized}", discipline.frequency_ppm.round() as i64)
 }
 
 fn lock_all() -> Result<(), Refused> {

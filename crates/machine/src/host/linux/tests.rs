@@ -94,6 +94,25 @@ fn the_discipline_is_what_adjtimex_says() {
     assert!(undisturbed);
 }
 
+/// Regression: a proof that was killed had left the clock 500 ppm fast. Sheets of before and after differed, and no condition said why.
+#[test]
+fn the_rate_of_the_clock_is_a_fact_of_the_machine() {
+    for (synchronized, frequency_ppm, expected) in [
+        (false, 500.0, "+500 ppm, not synchronized"),
+        (true, -12.5, "-13 ppm, synchronized"),
+        (true, -0.3, "+0 ppm, synchronized"),
+    ] {
+        let discipline =
+            Discipline { synchronized, frequency_ppm, most_error: Nanos::ZERO, estimated_error: Nanos::ZERO };
+        assert_eq!(rate_correction(discipline), expected);
+    }
+    let facts = Host.facts().facts;
+    let at = facts.iter().position(|fact| fact.id == "kernel.clock_rate").expect("a fact");
+    assert_eq!(facts[at - 1].id, "kernel.clocksources", "beside the clock source");
+    let told = facts[at].value.as_deref().expect("reading is permitted");
+    assert!(told.contains(" ppm, "), "{told}");
+}
+
 #[test]
 fn the_cost_of_a_read_is_a_sixteenth_of_what_sixteen_more_take() {
     let cost = |of_17, of_1| cost_of_one(Nanos::new(of_17), Nanos::new(of_1)).count();
