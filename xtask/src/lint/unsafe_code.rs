@@ -1,6 +1,6 @@
 //! Invariant 2: unsafe code stands only in files on the ledger, and each block says why it is sound.
 //!
-//! Every `unsafe { … }` and `unsafe impl` follows a comment `// SAFETY: …`. A few similar blocks may share a sentence; a sentence
+//! Every `unsafe { … }`, `unsafe impl` and `unsafe extern { … }` follows a comment `// SAFETY: …`. A few similar blocks may share a sentence; a sentence
 //! that many blocks share is too general. An entry without unsafe code is stale.
 
 use std::collections::BTreeMap;
@@ -59,14 +59,17 @@ fn is_unsafe(code: &str) -> bool {
     has_word(code, "unsafe") || (has_word(code, "unsafe_code") && (lets_in("allow") || lets_in("expect")))
 }
 
-/// True for a block or an implementation; functions and traits state their contract in their documentation, and
+/// True for a block, an implementation and a block of foreign items; functions and traits state their contract in their documentation, and
 /// the compiler demands a block inside.
 fn needs_reason(source: &Source, line: usize) -> bool {
     let code = &source.code[line - 1];
     words(code, "unsafe").any(|at| {
         let same = code[at + "unsafe".len()..].trim();
         let rest = if same.is_empty() { source.code.get(line).map_or("", |next| next.trim()) } else { same };
-        rest.starts_with('{') || rest.strip_prefix("impl").is_some_and(|after| after.starts_with([' ', '<']))
+        let is_foreign = rest.starts_with("extern") && rest.ends_with('{') && !has_word(rest, "fn");
+        rest.starts_with('{')
+            || is_foreign
+            || rest.strip_prefix("impl").is_some_and(|after| after.starts_with([' ', '<']))
     })
 }
 
@@ -134,6 +137,16 @@ mod tests {
         let bad =
             "// SAFETY: of another statement.\nlet a = 1;\nlet b = unsafe { g() };\n// SAFETY:\nunsafe { h() };\n";
         expect(find, &[LEDGER, (FILE, bad)], &[(FILE, 3), (FILE, 5)]);
+    }
+
+    /// Regression: functions of the C library were declared without a word why the declarations are right.
+    #[test]
+    fn foreign_items_without_a_reason_are_caught() {
+        let good = "// SAFETY: declared as POSIX has it.\nunsafe extern \"C\" {\n    fn f();\n}\n";
+        expect(find, &[LEDGER, (FILE, good)], &[]);
+        let bad = "const X: u8 = 1;\n\nunsafe extern \"C\" {\n    fn f();\n}\ntype F = unsafe extern \"C\" fn();\n";
+        expect(find, &[LEDGER, (FILE, bad)], &[(FILE, 3)]);
+        expect(find, &[LEDGER, (FILE, "unsafe extern \"C\" fn f() {\n}\n")], &[]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::ffi::c_int;
 /// Cancellation is not acted on. The number is the same in all C libraries of Linux.
 const DISABLE: c_int = 1;
 
+// SAFETY: the C library defines both, with the arguments and results that POSIX gives them.
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
     fn pthread_atfork(
