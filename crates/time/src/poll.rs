@@ -172,7 +172,18 @@ impl<'t, M: Machine> Watch<'t, M> {
         if gap <= self.gap_least && self.waiting.is_none() && !broken && !self.broken {
             return None;
         }
-        self.settle(false, gap, gap > self.gap_least, broken)
+        self.settle_by_clock(gap, broken)
+    }
+
+    /// The rare part of a look at the kernel's clock. The next look at the counter does not see its gap again.
+    #[cold]
+    #[inline(never)]
+    fn settle_by_clock(&mut self, gap: Nanos, broken: bool) -> Option<(Cause, Nanos)> {
+        let long = gap > self.gap_least;
+        if long {
+            self.previous = self.timebase.stamp();
+        }
+        self.settle(false, gap, long, broken)
     }
 
     /// Leaves out what has happened since the latest look at the counter, which was read just now, because the delay did it itself.
@@ -272,16 +283,18 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.noted || over > self.gap_least || self.is_broken()
     }
 
-    /// The verdict on a delay that ended `over` beyond its goal.
+    /// The verdict on a delay that ended `over` beyond its goal. What only that shows is not kept: after a rehearsal a later look may see the
+    /// gap itself.
     #[cold]
     #[inline(never)]
     pub(crate) fn explain(&mut self, over: Nanos, apart: bool) -> Verdict {
         self.settle_all();
+        let mut verdict = self.verdict;
         if over > self.gap_least {
-            self.verdict.rerated |= apart;
-            self.verdict.explain(over, self.timebase);
+            verdict.rerated |= apart;
+            verdict.explain(over, self.timebase);
         }
-        self.verdict
+        verdict
     }
 
     #[cold]

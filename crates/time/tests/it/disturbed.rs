@@ -1,6 +1,6 @@
 //! Each disturbance of a guaranteed-minimum delay and the exact verdict on it, wherever in the loop it comes.
 
-use hairspring_machine::sim::{Disturbance, Script};
+use hairspring_machine::sim::{Costs, Disturbance, Script};
 use hairspring_time::{Cause, Cpu, GAP_LEAST, Nanos, Report, Watch};
 
 use super::{ODD_COSTS, calibrated, disturb_in, micros, picos};
@@ -148,6 +148,26 @@ fn whatever_makes_a_delay_late_is_in_its_verdict_up_to_the_final_read() {
         }
     }
     assert!(late >= 180, "the sweep has missed the end: {late}");
+}
+
+/// Regression: one interrupt around the end was two gaps. The rehearsal of the end saw it by the kernel's clock, and the last poll by the counter;
+/// or that poll saw it, and the first reading of the kernel's clock saw its part after the goal again.
+#[test]
+fn one_interrupt_around_the_end_of_a_confirmed_delay_is_one_gap() {
+    for clock in [ODD_COSTS.clock, 95_111] {
+        let mut seen = 0;
+        for length in (1_050..2_300).step_by(50).map(Nanos::new) {
+            for nanos in (17_700..20_050).step_by(13).map(Nanos::new) {
+                let (sim, timebase) = calibrated(Script { costs: Costs { clock, ..ODD_COSTS }, ..Script::default() });
+                disturb_in(&sim, nanos, Disturbance::Interrupt(length));
+                let verdict = timebase.delay(REQUEST).expect("short").verdict;
+                let [told, unknown] = [Cause::Interrupted, Cause::Unknown].map(|cause| verdict.gaps(cause).count);
+                assert!(told + unknown <= 1, "{length} after {nanos}, readings of {clock} ps: {verdict:?}");
+                seen += told;
+            }
+        }
+        assert!(seen > 1_000, "the sweep has missed the delay: {seen}");
+    }
 }
 
 #[test]
