@@ -250,9 +250,9 @@ const PROOFS: &[Proof] = &[
     },
     Proof {
         name: "executive-fast-paths",
-        claim: "Wakes, waits, starts, ends and messages by the core's fast paths come out as in a naive model (20 million random calls, at least \
-                half of them by a fast path), and on fibers by the short way, compiled into the task, as by the core (16 million calls, more \
-                than half of them by the short way).",
+        claim: "Wakes, waits, starts, ends, messages and units of semaphores by the core's fast paths come out as in a naive model (20 million \
+                random calls, at least half of them by a fast path), and on fibers by the short way, compiled into the task, as by the core \
+                (16 million calls, more than half of them by the short way).",
         command: &[
             "tests",
             "--times",

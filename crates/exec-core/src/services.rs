@@ -15,7 +15,6 @@ use crate::call::{By, Call, CallStatus, Reply};
 use crate::id::TaskId;
 use crate::observer::Observer;
 use crate::state::core::Core;
-use crate::state::task::TaskState;
 
 impl<O: Observer> Core<O> {
     /// Makes one call.
@@ -105,7 +104,7 @@ impl<O: Observer> Core<O> {
     fn in_a_run(&self, task: TaskId) -> Result<u16, Reply> {
         if cfg!(feature = "checks") {
             match self.tasks.get(task.index()) {
-                Some(found) if found.generation == task.generation && found.state == TaskState::Ready => {}
+                Some(found) if found.runs_as(task) => {}
                 _ => return Err(self.known(task).err().unwrap_or(CallStatus::NotStarted.into())),
             }
         }

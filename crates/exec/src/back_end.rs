@@ -1,6 +1,6 @@
 //! [`BackEnd`]: a context's reference to its back-end.
 
-use hairspring_exec_core::{By, Call, Reply, TaskId, Urgency};
+use hairspring_exec_core::{By, Call, Reply};
 use hairspring_machine::Host;
 
 use crate::engine::Engine;
@@ -26,20 +26,26 @@ impl<'k> BackEnd<'k> {
         }
     }
 
+    /// Makes a call that is rare, because it usually takes the short way. Said to be cold, so that the compiler takes the short way for the likely one: else it
+    /// counts each of a dozen checks as even, and compiles a switch behind them as code that is hardly ever run.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn call_rarely(self, by: By, call: Call) -> Reply {
+        self.cold().call(by, call)
+    }
+
+    /// The same with a message.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn send_rarely(self, by: By, call: Call, message: Bytes<'_>) -> Reply {
+        self.cold().send(by, call, message)
+    }
+
     #[inline(always)]
     pub(crate) fn send(self, by: By, call: Call, message: Bytes<'_>) -> Reply {
         match self {
             Self::Fiber(fibers, back) => fibers.send_inline(by, call, message, back),
             Self::Other(_) => self.cold().send(by, call, message),
-        }
-    }
-
-    /// Sends to a mailbox.
-    #[inline(always)]
-    pub(crate) fn mail(self, by: By, task: TaskId, urgency: Urgency, message: Bytes<'_>) -> Reply {
-        match self {
-            Self::Fiber(fibers, back) => fibers.mail_inline(by, task, urgency, message, back),
-            Self::Other(_) => self.cold().send(by, Call::Send { task, urgency }, message),
         }
     }
 

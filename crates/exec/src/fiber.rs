@@ -39,6 +39,7 @@ mod objects;
 mod overflow;
 mod placement;
 mod run;
+mod short;
 mod slices;
 mod stacks;
 mod status;

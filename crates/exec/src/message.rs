@@ -107,6 +107,15 @@ impl Slots {
         unsafe { core::ptr::copy_nonoverlapping(message.from, slot, message.count) }
     }
 
+    /// Moves a message in. As [`write`](Self::write), but of a message that may be in registers.
+    #[inline(always)]
+    pub(crate) fn put<M: Copy>(&self, envelope: u32, message: M) {
+        const { assert!(align_of::<M>() <= GRAIN, "messages are aligned to at most 16 bytes") };
+        debug_assert!(size_of::<M>() <= GRAIN << self.shift, "mailboxes are made only for types that fit");
+        // SAFETY: as in `write`; a slot is aligned to a grain.
+        unsafe { self.slot(envelope).cast::<M>().write(message) }
+    }
+
     /// Copies a message out.
     ///
     /// # Safety

@@ -108,11 +108,7 @@ impl<O: Observer> Core<O> {
     /// resources, starts or a mark, and nothing was done.
     #[inline(always)]
     pub fn end_simply(&mut self, me: TaskId) -> bool {
-        let known = !cfg!(feature = "checks")
-            || self
-                .tasks
-                .get(me.index())
-                .is_some_and(|found| found.generation == me.generation && found.state == TaskState::Ready);
+        let known = !cfg!(feature = "checks") || self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me));
         known && self.end_plainly(me.index)
     }
 

@@ -68,6 +68,64 @@ impl<O: Observer> Core<O> {
         Some(envelope)
     }
 
+    /// [`Call::Send`](crate::Call::Send) to a task that is ready: the envelope, which lies in the mailbox then. None: the task is idle or waits, there
+    /// is no room, or a task is killed, and nothing was done.
+    #[inline(always)]
+    pub fn leave_simply(&mut self, task: TaskId, urgency: Urgency) -> Option<u16> {
+        let (target, boxes) = (self.tasks.get(task.index())?, self.mailboxes.get_mut(task.index())?);
+        if target.generation != task.generation
+            || target.state != TaskState::Ready
+            || self.killed != 0
+            || boxes.room(urgency).is_err()
+        {
+            return None;
+        }
+        let envelope = self.mail.draw(Ticket::NONE)?;
+        boxes.push(&mut self.mail, urgency, envelope);
+        Some(envelope)
+    }
+
+    /// [`Call::Send`](crate::Call::Send) to a task that waits for such a message: the envelope, which is in the task's hand then. None: it does not wait for it,
+    /// there is no room, and nothing was done.
+    #[inline(always)]
+    pub fn hand_simply(&mut self, task: TaskId, urgency: Urgency) -> Option<u16> {
+        let (target, boxes) = (self.tasks.get_mut(task.index())?, self.mailboxes.get(task.index())?);
+        let waits = matches!(target.waiting, Waiting::Mail(wanted) if wanted == ANY || wanted == urgency.number());
+        if target.generation != task.generation || !waits || boxes.room(urgency).is_err() {
+            return None;
+        }
+        let envelope = self.mail.draw(Ticket::NONE)?;
+        target.handed = envelope;
+        self.ready_at_once(task.index, CallStatus::Ok, u32::from(envelope));
+        Some(envelope)
+    }
+
+    /// [`Call::Receive`](crate::Call::Receive) of a letter that is there already: its envelope, which is in the task's hand then. None: there is none, one is
+    /// in the hand already, or a task is killed, and nothing was done.
+    #[inline(always)]
+    pub fn receive_simply(&mut self, me: TaskId, urgency: Option<Urgency>) -> Option<u16> {
+        let (task, boxes) = (self.tasks.get_mut(me.index())?, self.mailboxes.get_mut(me.index())?);
+        if !task.runs_as(me) || task.handed != NIL || self.killed != 0 {
+            return None;
+        }
+        let envelope = boxes.pop(&self.mail, urgency)?;
+        task.handed = envelope;
+        Some(envelope)
+    }
+
+    /// [`Call::Take`](crate::Call::Take) where no sender waits for the message before. False: one does, or there is nothing to take, and nothing was done.
+    #[inline(always)]
+    pub fn take_simply(&mut self, me: TaskId) -> bool {
+        let Some(task) = self.tasks.get_mut(me.index()) else { return false };
+        let envelope = task.handed;
+        let simple = task.runs_as(me) && envelope != NIL && task.ticket == Ticket::NONE;
+        if simple {
+            task.handed = NIL;
+            task.ticket = self.mail.give_back(envelope);
+        }
+        simple
+    }
+
     #[inline(always)]
     fn send_with(&mut self, task: TaskId, urgency: Urgency, ticket: Ticket) -> Reply {
         let index = task.index;

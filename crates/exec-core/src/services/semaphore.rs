@@ -53,6 +53,35 @@ impl<O: Observer> Core<O> {
         reply
     }
 
+    /// [`Call::WaitSemaphore`](crate::Call::WaitSemaphore) of a semaphore that has a unit. False: it has none, or a task is killed, and nothing was
+    /// done.
+    #[inline(always)]
+    pub fn take_unit_simply(&mut self, me: TaskId, semaphore: SemaphoreId) -> bool {
+        let able = self.killed == 0 && self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me));
+        let found = self.objects.semaphores.get_mut(semaphore.index, semaphore.generation);
+        match found {
+            Some(found) if able && found.count > 0 => {
+                found.count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// [`Call::SignalSemaphore`](crate::Call::SignalSemaphore) of a semaphore that nobody waits for. False: somebody does, it is at its limit, or a task is
+    /// killed, and nothing was done.
+    #[inline(always)]
+    pub fn give_unit_simply(&mut self, semaphore: SemaphoreId) -> bool {
+        let found = self.objects.semaphores.get_mut(semaphore.index, semaphore.generation);
+        match found {
+            Some(found) if self.killed == 0 && found.waiters.is_empty() && found.count != found.limit => {
+                found.count += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn signal_semaphore(&mut self, semaphore: SemaphoreId) -> Reply {
         let Some(found) = self.objects.semaphores.get_mut(semaphore.index, semaphore.generation) else {

@@ -4,7 +4,7 @@ use crate::call::{CallStatus, Reply, Until};
 use crate::id::TaskId;
 use crate::observer::Observer;
 use crate::state::core::Core;
-use crate::state::task::{TaskState, Waiting};
+use crate::state::task::Waiting;
 
 impl<O: Observer> Core<O> {
     #[inline(always)]
@@ -19,10 +19,7 @@ impl<O: Observer> Core<O> {
     /// [`Call::Wait`](crate::Call::Wait) of a task that then waits without a limit. False: it is not so simple, and nothing was done.
     #[inline(always)]
     pub fn wait_simply(&mut self, me: TaskId) -> bool {
-        let simple = self.tasks.get(me.index()).is_some_and(|found| {
-            (found.generation == me.generation && found.state == TaskState::Ready || !cfg!(feature = "checks"))
-                && !found.marks.any()
-        });
+        let simple = self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me) && !found.marks.any());
         if simple {
             self.block_at_once(me.index, Waiting::Wake, Until::Forever);
         }

@@ -102,6 +102,7 @@ impl Mailboxes {
         }
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, mail: &mut Mail, urgency: Urgency, envelope: u16) {
         let letters = &mut self.letters[usize::from(urgency.number())];
         mail.envelopes[usize::from(envelope)].next = NIL;

@@ -182,6 +182,13 @@ impl Task {
         TaskId { index, generation: self.generation }
     }
 
+    /// Whether it is the task that `me` means, in the middle of a run and not waiting, so that it can make calls. Without the feature `checks`
+    /// always.
+    #[inline(always)]
+    pub(crate) fn runs_as(&self, me: TaskId) -> bool {
+        !cfg!(feature = "checks") || self.generation == me.generation && self.state == TaskState::Ready
+    }
+
     /// Whether it is in the ready list.
     #[inline]
     pub(crate) fn is_ready(&self) -> bool {

@@ -3,7 +3,7 @@
 //! Random calls of every kind meet a fast path once in sixty. Here the state chooses: the running task makes a call that a fast path takes now. A few
 //! calls of any kind come between, so that wakes are kept, tasks are suspended, and mail and starts are pending when the next ones are made.
 
-use hairspring_exec_core::{By, Call, Ending, TaskId, TaskState, Until, Urgency, Waiting};
+use hairspring_exec_core::{By, Call, Ending, SemaphoreId, TaskId, TaskState, Until, Urgency, Waiting};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -30,7 +30,17 @@ fn simple_calls(pair: &Pair, me: TaskId, letter: Urgency) -> Vec<Call> {
                 }
             }
             TaskState::Waiting if man.waiting == Waiting::Wake => calls.push(Call::Wake { task }),
+            TaskState::Waiting if matches!(man.waiting, Waiting::Mail(_)) && pair.naive.free_envelopes > 0 => {
+                calls.push(Call::Send { task, urgency: letter });
+            }
             TaskState::Ready if task == me => {
+                if pair.naive.free_envelopes > 0 && pair.core.letters(task, letter).is_empty() {
+                    calls.push(Call::Send { task, urgency: letter });
+                }
+                // Now and then for a message that is still to come.
+                if man.hand.is_none() && (pair.core.mail_waiting(task) > 0 || letter == Urgency::ALL[0]) {
+                    calls.push(Call::Receive { urgency: None, until: Until::Forever });
+                }
                 if !man.latch && !man.killed && !man.suspended {
                     calls.push(Call::Wait { until: Until::Forever });
                 }
@@ -39,6 +49,14 @@ fn simple_calls(pair: &Pair, me: TaskId, letter: Urgency) -> Vec<Call> {
                 }
             }
             _ => {}
+        }
+    }
+    for (_, number, &(count, limit)) in pair.naive.semaphores.iter() {
+        let semaphore = SemaphoreId::from_number(number);
+        if count > 0 {
+            calls.push(Call::WaitSemaphore { semaphore, until: Until::Forever, at: None });
+        } else if limit > 0 {
+            calls.push(Call::SignalSemaphore { semaphore });
         }
     }
     calls

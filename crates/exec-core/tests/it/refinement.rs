@@ -60,9 +60,17 @@ fn simply(core: &mut Core, by: By, call: Call) -> Option<Reply> {
             core.wait_simply(me).then_some(Reply { status: CallStatus::Blocked, value: 0 })
         }
         Call::Send { task, urgency } => {
-            let envelope = core.send_simply(task, urgency)?;
+            let envelope = core.send_simply(task, urgency).or_else(|| core.leave_simply(task, urgency));
+            let envelope = envelope.or_else(|| core.hand_simply(task, urgency))?;
             Some(Reply { status: CallStatus::Ok, value: u32::from(envelope) })
         }
+        Call::Receive { urgency, .. } => {
+            let envelope = core.receive_simply(me, urgency)?;
+            Some(Reply { status: CallStatus::Ok, value: u32::from(envelope) })
+        }
+        Call::Take => done(core.take_simply(me)),
+        Call::WaitSemaphore { semaphore, .. } => done(core.take_unit_simply(me, semaphore)),
+        Call::SignalSemaphore { semaphore } => done(core.give_unit_simply(semaphore)),
         _ => None,
     }
 }

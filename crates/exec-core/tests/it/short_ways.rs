@@ -30,6 +30,13 @@ fn a_stale_id_takes_no_short_way() {
     is(&bench, task, TaskState::Idle, Waiting::Nothing);
     assert!(bench.trigger_simply(task));
     assert!(!bench.wait_simply(stale) && !bench.end_simply(stale));
+    let semaphore = bench.semaphore_of(1, 1);
+    bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
+    assert!(bench.leave_simply(stale, urgency(1)).is_none() && bench.hand_simply(stale, urgency(1)).is_none());
+    assert!(bench.receive_simply(stale, None).is_none());
+    assert!(!bench.take_unit_simply(stale, semaphore));
+    assert!(bench.receive_simply(task, None).is_some() && !bench.take_simply(stale));
+    assert!(bench.take_simply(task) && bench.take_unit_simply(task, semaphore));
     is(&bench, task, TaskState::Ready, Waiting::Nothing);
     assert!(bench.wait_simply(task) && !bench.wake_simply(stale));
     is(&bench, task, TaskState::Waiting, Waiting::Wake);
@@ -68,6 +75,68 @@ fn a_message_that_starts_a_task_is_in_its_hand_by_the_short_way_too() {
     bench.came_out(task, CallStatus::Ok, u32::from(envelope));
     assert_eq!(bench.in_hand(task), Some(u32::from(envelope)));
     assert_eq!(bench.send_simply(task, urgency(1)), None, "it is not idle any more");
+}
+
+#[test]
+fn a_letter_to_a_task_that_runs_lies_in_its_box_by_the_short_way_too() {
+    let mut bench = Bench::new();
+    let (task, waiting) = (bench.started(20), bench.started(30));
+    let letters = [(); 2].map(|()| u32::from(bench.leave_simply(task, urgency(1)).expect("there is room")));
+    assert_eq!(bench.letters(task, urgency(1)), letters);
+    assert_eq!(bench.leave_simply(task, urgency(1)), None, "the box is full");
+    let first = bench.receive_simply(task, Some(urgency(1))).expect("there is a letter");
+    assert_eq!((bench.in_hand(task), bench.letters(task, urgency(1)).as_slice()), (Some(letters[0]), &letters[1..]));
+    assert_eq!((u32::from(first), bench.receive_simply(task, None)), (letters[0], None), "one is in the hand already");
+    assert!(bench.take_simply(task) && !bench.take_simply(task));
+    assert_eq!(bench.in_hand(task), None);
+    bench.task(waiting, Call::Receive { urgency: None, until: Until::Forever }, CallStatus::Blocked);
+    assert_eq!(bench.leave_simply(waiting, urgency(1)), None, "it waits, and the letter would end the wait");
+    assert_eq!(bench.hand_simply(task, urgency(1)), None, "it does not wait");
+    let handed = bench.hand_simply(waiting, urgency(1)).map(u32::from);
+    bench.came_out(waiting, CallStatus::Ok, handed.expect("it waits for any"));
+    assert_eq!((bench.in_hand(waiting), bench.may_run(waiting)), (handed, true));
+}
+
+#[test]
+fn a_sender_who_waits_for_the_message_before_is_not_forgotten_by_the_short_way() {
+    let mut bench = Bench::new();
+    let (task, sender) = (bench.started(20), bench.started(30));
+    let sent = Call::SendWait { task, urgency: urgency(1), until: Until::Forever };
+    bench.task(sender, sent, CallStatus::Blocked);
+    bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
+    // The message of the one who waits is taken: nobody waited for the one before.
+    assert!(bench.receive_simply(task, None).is_some() && bench.take_simply(task));
+    assert_eq!(bench.owed_by(task), Some(sender));
+    assert!(bench.receive_simply(task, None).is_some() && !bench.take_simply(task), "now somebody does");
+    bench.task(task, Call::Take, CallStatus::Ok);
+    bench.came_out(sender, CallStatus::Ok, 0);
+}
+
+#[test]
+fn a_unit_is_given_by_the_short_way_only_if_nobody_waits_for_it() {
+    let mut bench = Bench::new();
+    let (task, semaphore) = (bench.started(20), bench.semaphore_of(1, 1));
+    assert!(!bench.give_unit_simply(semaphore), "it is at its limit");
+    assert!(bench.take_unit_simply(task, semaphore) && !bench.take_unit_simply(task, semaphore));
+    assert!(bench.give_unit_simply(semaphore) && bench.take_unit_simply(task, semaphore));
+    bench.task(task, Call::WaitSemaphore { semaphore, until: Until::Forever, at: None }, CallStatus::Blocked);
+    assert!(!bench.give_unit_simply(semaphore));
+    bench.outside(Call::SignalSemaphore { semaphore }, CallStatus::Ok);
+    bench.runs(task);
+    bench.outside(Call::DeleteSemaphore { semaphore }, CallStatus::Ok);
+    assert!(!bench.give_unit_simply(semaphore) && !bench.take_unit_simply(task, semaphore));
+}
+
+#[test]
+fn while_a_task_is_killed_no_unit_and_no_letter_moves_by_the_short_way() {
+    let mut bench = Bench::new();
+    let (task, other, semaphore) = (bench.started(20), bench.started(30), bench.semaphore_of(1, 2));
+    bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
+    bench.outside(Call::Kill { task: other }, CallStatus::Ok);
+    assert!(!bench.take_unit_simply(task, semaphore) && !bench.give_unit_simply(semaphore));
+    assert!(bench.leave_simply(task, urgency(1)).is_none() && bench.receive_simply(task, None).is_none());
+    bench.task(other, Call::End { how: Ending::Killed }, CallStatus::Ok);
+    assert!(bench.take_unit_simply(task, semaphore) && bench.receive_simply(task, None).is_some());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The procedure of a task. It runs start after start on a fiber, or once per call on another back-end.
 
+use std::marker::PhantomData;
+
 use hairspring_exec_core::TaskId;
 use hairspring_machine::Host;
 
@@ -7,7 +9,42 @@ use super::task::TaskCtx;
 use crate::back_end::BackEnd;
 use crate::engine::{Ended, Unusual};
 use crate::fiber::{Fibers, SwitchBack};
+use crate::objects::Mailbox;
 use crate::unwind::run_to_end;
+
+/// The code of a task for one run.
+///
+/// Not a closure, which could not be told to be compiled into its caller.
+pub(crate) trait Body {
+    fn run(&mut self, ctx: &TaskCtx<'_>);
+}
+
+/// That of a task which is started by triggers.
+pub(crate) struct Triggered<F>(pub(crate) F);
+
+impl<F: FnMut(&TaskCtx<'_>)> Body for Triggered<F> {
+    #[inline(always)]
+    fn run(&mut self, ctx: &TaskCtx<'_>) {
+        self.0(ctx);
+    }
+}
+
+/// That of a task which is started by messages.
+pub(crate) struct Mailed<M, F> {
+    pub(crate) home: u32,
+    pub(crate) body: F,
+    pub(crate) message: PhantomData<M>,
+}
+
+impl<M: Copy, F: FnMut(&TaskCtx<'_>, Mailbox<M>, M)> Body for Mailed<M, F> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn run(&mut self, ctx: &TaskCtx<'_>) {
+        // Started by a trigger there is no message; such a run has nothing to do.
+        if let Some(message) = ctx.started_with::<M>() {
+            (self.body)(ctx, Mailbox::new(ctx.id(), self.home), message);
+        }
+    }
+}
 
 /// How a procedure runs.
 enum Life<'l> {
@@ -18,12 +55,12 @@ enum Life<'l> {
 }
 
 /// Runs a procedure on a fiber of the host, start after start.
-pub(crate) fn live_on_fiber(procedure: &mut impl FnMut(&TaskCtx<'_>), fibers: &Fibers<Host>, me: TaskId) {
+pub(crate) fn live_on_fiber(procedure: &mut impl Body, fibers: &Fibers<Host>, me: TaskId) {
     live(procedure, &mut Life::Fiber(fibers, me, fibers.way_back(me)));
 }
 
 /// Runs a procedure once.
-pub(crate) fn live_once(procedure: &mut impl FnMut(&TaskCtx<'_>), ctx: &TaskCtx<'_>) -> Ended {
+pub(crate) fn live_once(procedure: &mut impl Body, ctx: &TaskCtx<'_>) -> Ended {
     let mut life = Life::Once(ctx, None);
     live(procedure, &mut life);
     match life {
@@ -38,11 +75,11 @@ pub(crate) fn live_once(procedure: &mut impl FnMut(&TaskCtx<'_>), ctx: &TaskCtx<
 /// One loop for both cases, never inlined, so that the procedure has one caller and is inlined into it. Then no call lies between the
 /// procedure and the switch of fibers, whose return the processor would mispredict after the switch (see `Fibers::give_way`).
 #[inline(never)]
-fn live(procedure: &mut impl FnMut(&TaskCtx<'_>), life: &mut Life<'_>) {
+fn live(procedure: &mut impl Body, life: &mut Life<'_>) {
     loop {
         let ended = if life.is_to_run() {
             let ctx = life.ctx();
-            run_to_end(|| procedure(&ctx))
+            run_to_end(|| procedure.run(&ctx))
         } else {
             Err(Unusual::killed())
         };

@@ -1,10 +1,12 @@
 //! [`Create`]: making objects.
 
+use std::marker::PhantomData;
+
 use hairspring_exec_core::{
     Call, EventsId, ExchangeId, PoolId, Priority, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TimerId,
 };
 
-use super::body;
+use super::body::{self, Body, Mailed, Triggered};
 use super::options::TaskOptions;
 use super::procedures::{Expiry, TimerCtx};
 use super::services::{CallSite, Caller};
@@ -45,7 +47,7 @@ pub trait Create: CallSite {
         options: TaskOptions,
         body: impl FnMut(&TaskCtx<'_>) + Send + 'static,
     ) -> Result<TaskId, CreateError> {
-        create_task(self.caller(), name, priority, [0; 4], options, body)
+        create_task(self.caller(), name, priority, [0; 4], options, Triggered(body))
     }
 
     /// Makes a task that is started by messages of type `M`, with mailboxes of these capacities by urgency (0: none). One
@@ -73,18 +75,13 @@ pub trait Create: CallSite {
         priority: Priority,
         capacities: [u16; 4],
         options: TaskOptions,
-        mut body: impl FnMut(&TaskCtx<'_>, Mailbox<M>, M) + Send + 'static,
+        body: impl FnMut(&TaskCtx<'_>, Mailbox<M>, M) + Send + 'static,
     ) -> Result<Mailbox<M>, CreateError> {
         let caller = self.caller();
         fits::<M>(caller.back_end)?;
         let home = caller.back_end.home();
-        let run = move |ctx: &TaskCtx<'_>| {
-            // Started by a trigger there is no message; such a run has nothing to do.
-            if let Some(message) = ctx.started_with::<M>() {
-                body(ctx, Mailbox::new(ctx.id(), home), message);
-            }
-        };
-        create_task(caller, name, priority, capacities, options, run).map(|task| Mailbox::new(task, home))
+        let mailed = Mailed { home, body, message: PhantomData };
+        create_task(caller, name, priority, capacities, options, mailed).map(|task| Mailbox::new(task, home))
     }
 
     /// Makes a counting semaphore.
@@ -256,7 +253,7 @@ pub trait Create: CallSite {
 impl Create for TaskCtx<'_> {}
 
 /// A procedure that runs under a threshold. Boxed, so that its type does not nest for ever.
-type CalmProcedure = Box<dyn FnMut(&TaskCtx<'_>) + Send>;
+type CalmProcedure = Triggered<Box<dyn FnMut(&TaskCtx<'_>) + Send>>;
 
 /// Makes a task whose procedure is compiled for the back-end at hand.
 fn create_task(
@@ -265,15 +262,16 @@ fn create_task(
     priority: Priority,
     mailboxes: [u16; 4],
     mut options: TaskOptions,
-    mut procedure: impl FnMut(&TaskCtx<'_>) + Send + 'static,
+    mut procedure: impl Body + Send + 'static,
 ) -> Result<TaskId, CreateError> {
     if let Some(threshold) = options.threshold {
         let calm = move |ctx: &TaskCtx<'_>| {
             let _threshold = ctx.threshold(threshold);
-            procedure(ctx);
+            procedure.run(ctx);
         };
+        let calm: CalmProcedure = Triggered(Box::new(calm));
         let rest = TaskOptions { threshold: None, ..options };
-        return create_task(Caller { back_end, by }, name, priority, mailboxes, rest, Box::new(calm) as CalmProcedure);
+        return create_task(Caller { back_end, by }, name, priority, mailboxes, rest, calm);
     }
     let made = match back_end {
         BackEnd::Fiber(fibers, _) => {

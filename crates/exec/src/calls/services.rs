@@ -59,7 +59,12 @@ pub trait Services: CallSite {
     #[inline(always)]
     fn trigger(&self, task: TaskId) -> Result<(), TriggerError> {
         let Caller { back_end, by } = self.caller();
-        accept(back_end.call(by, Call::Trigger { task })).map(drop)
+        if let (BackEnd::Fiber(fibers, back), By::Task(me)) = (back_end, by)
+            && fibers.trigger_shortly(me, task, back)
+        {
+            return Ok(());
+        }
+        accept(back_end.call_rarely(by, Call::Trigger { task })).map(drop)
     }
 
     /// Wakes a task from its wait. If the task does not wait, one wake is kept for it.
@@ -69,7 +74,12 @@ pub trait Services: CallSite {
     #[inline(always)]
     fn wake(&self, task: TaskId) -> Result<WakeOutcome, WakeError> {
         let Caller { back_end, by } = self.caller();
-        match back_end.call(by, Call::Wake { task }).status {
+        if let (BackEnd::Fiber(fibers, back), By::Task(me)) = (back_end, by)
+            && fibers.wake_shortly(me, task, back)
+        {
+            return Ok(WakeOutcome::Now);
+        }
+        match back_end.call_rarely(by, Call::Wake { task }).status {
             CallStatus::Ok => Ok(WakeOutcome::Now),
             CallStatus::WakePending => Ok(WakeOutcome::Pending),
             status => Err(refusal(status)),
@@ -93,7 +103,13 @@ pub trait Services: CallSite {
     fn send<M: Copy>(&self, mailbox: Mailbox<M>, urgency: Urgency, message: M) -> Result<(), SendError> {
         let Caller { back_end, by } = self.caller();
         at_home(back_end, mailbox.home)?;
-        accept(back_end.mail(by, mailbox.task, urgency, Bytes::of(&message))).map(drop)
+        if let (BackEnd::Fiber(fibers, back), By::Task(me)) = (back_end, by)
+            && fibers.send_shortly(me, mailbox.task, urgency, message, back)
+        {
+            return Ok(());
+        }
+        let call = Call::Send { task: mailbox.task, urgency };
+        accept(back_end.send_rarely(by, call, Bytes::of(&message))).map(drop)
     }
 
     /// Sends a message to an exchange.
@@ -124,6 +140,11 @@ pub trait Services: CallSite {
     #[inline(always)]
     fn signal_semaphore(&self, semaphore: SemaphoreId) -> Result<(), SemaphoreError> {
         let Caller { back_end, by } = self.caller();
+        if let (BackEnd::Fiber(fibers, _), By::Task(me)) = (back_end, by)
+            && fibers.give_unit_shortly(me, semaphore)
+        {
+            return Ok(());
+        }
         accept(back_end.call(by, Call::SignalSemaphore { semaphore })).map(drop)
     }
 

@@ -114,6 +114,11 @@ impl<'k> TaskCtx<'k> {
     /// [`WaitError`] names the reasons, each with what to do.
     #[inline(always)]
     pub fn wait(&self, limit: Limit) -> Result<(), WaitError> {
+        if let (Limit::Forever, BackEnd::Fiber(fibers, back)) = (limit, self.back_end)
+            && let Some(reply) = fibers.wait_shortly(self.me, back)
+        {
+            return accept(reply).map(drop);
+        }
         self.call(Call::Wait { until: self.until(limit) }).map(drop)
     }
 
@@ -293,6 +298,7 @@ impl<'k> TaskCtx<'k> {
     ///
     /// # Errors
     /// [`ReceiveError`] names the reasons, each with what to do.
+    #[inline(always)]
     pub fn receive<M: Copy>(
         &self,
         mailbox: Mailbox<M>,
@@ -303,8 +309,20 @@ impl<'k> TaskCtx<'k> {
         if mailbox.task != self.me {
             return Err(ReceiveError::NoMailbox);
         }
+        if let Some(message) = self.letter(urgency) {
+            return Ok(message);
+        }
         let envelope = self.call(Call::Receive { urgency, until: self.until(limit) })?;
         Ok(self.open(envelope))
+    }
+
+    /// The message of a letter that lies in this task's mailbox already, where that is simple. The mailbox is of type M.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
+    fn letter<M: Copy>(&self, urgency: Option<Urgency>) -> Option<M> {
+        let BackEnd::Fiber(fibers, _) = self.back_end else { return None };
+        // SAFETY: the mailbox is of type M, so a whole M was written to the envelope before it was handed over.
+        unsafe { fibers.receive_shortly(self.me, urgency) }
     }
 
     /// Acknowledges the message received last with a value, if its sender waits.
@@ -358,16 +376,16 @@ impl<'k> TaskCtx<'k> {
     #[inline(always)]
     #[expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
     pub(crate) fn open<M: Copy>(&self, envelope: u32) -> M {
-        let mut message = MaybeUninit::<M>::uninit();
         // SAFETY: the mailbox or exchange is of type M, so a whole M was written to the envelope before it was handed over.
         unsafe {
             match self.back_end {
-                BackEnd::Fiber(fibers, _) => {
-                    fibers.take_inline(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>(), false);
+                BackEnd::Fiber(fibers, _) => fibers.open_inline(self.me, envelope),
+                other => {
+                    let mut message = MaybeUninit::<M>::uninit();
+                    other.cold().take(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>());
+                    message.assume_init()
                 }
-                other => other.cold().take(self.me, envelope, message.as_mut_ptr().cast(), size_of::<M>()),
             }
-            message.assume_init()
         }
     }
 
@@ -377,6 +395,11 @@ impl<'k> TaskCtx<'k> {
     /// [`WaitError`] names the reasons, each with what to do.
     #[inline(always)]
     pub fn wait_semaphore(&self, semaphore: SemaphoreId, limit: Limit) -> Result<(), WaitError> {
+        if let BackEnd::Fiber(fibers, _) = self.back_end
+            && fibers.take_unit_shortly(self.me, semaphore)
+        {
+            return Ok(());
+        }
         self.call(Call::WaitSemaphore { semaphore, until: self.until(limit), at: None }).map(drop)
     }
 

@@ -5,7 +5,7 @@
 #![expect(unsafe_code, reason = "stacks that are switched")]
 
 use corosensei::Yielder;
-use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId, Until, Urgency};
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId};
 
 use super::attention::TIMED;
 use super::carrier::Carrier;
@@ -50,28 +50,6 @@ impl<M: Carrier> Fibers<M> {
     /// [`Engine::call`](crate::engine::Engine::call) of an executive that is not observed, compiled into its caller.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn call_inline(&self, by: By, call: Call, back: SwitchBack) -> Reply {
-        // The calls that are made most. Each is put together again for the core, so that it need not be kept in memory.
-        let call = match (by, call) {
-            (By::Task(me), Call::Wake { task }) => {
-                if self.core.borrow().wake_simply(task) {
-                    return self.settle_done(me, back);
-                }
-                Call::Wake { task }
-            }
-            (By::Task(me), Call::Trigger { task }) => {
-                if self.core.borrow().trigger_simply(task) {
-                    return self.settle_done(me, back);
-                }
-                Call::Trigger { task }
-            }
-            (By::Task(me), Call::Wait { until: Until::Forever }) => {
-                if self.core.borrow().wait_simply(me) {
-                    return self.settle_blocked(me, back);
-                }
-                Call::Wait { until: Until::Forever }
-            }
-            (_, call) => call,
-        };
         // Asked before the call is consumed, so that it need not be kept in memory.
         let asks_for_buffer = gives_memory(&call);
         let deadline = call.deadline();
@@ -98,27 +76,6 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// [`Call::Send`], compiled into its caller. It gets the parts of the call, so that the call need not be kept in memory: a load of two
-    /// parts that were stored one by one has to wait for both.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn mail_inline(
-        &self,
-        by: By,
-        task: TaskId,
-        urgency: Urgency,
-        message: Bytes<'_>,
-        back: SwitchBack,
-    ) -> Reply {
-        if let By::Task(me) = by {
-            let simple = self.core.borrow().send_simply(task, urgency);
-            if let Some(envelope) = simple {
-                self.slots.write(u32::from(envelope), message);
-                return self.settle_done(me, back);
-            }
-        }
-        self.send_inline(by, Call::Send { task, urgency }, message, back)
-    }
-
     /// [`Engine::take`](crate::engine::Engine::take), compiled into its caller. Taking readies at most the sender of the
     /// message before.
     ///
@@ -133,7 +90,8 @@ impl<M: Carrier> Fibers<M> {
             return;
         }
         // Usually it readies no task and nothing is due, so there is nothing to settle.
-        let reply = self.core.borrow().apply(By::Task(me), Call::Take);
+        let simple = self.core.borrow().take_simply(me);
+        let reply = if simple { CallStatus::Ok.into() } else { self.core.borrow().apply(By::Task(me), Call::Take) };
         if reply.value != 0 || self.needs_attention() {
             self.settle_cold(me, reply);
         }
@@ -188,14 +146,13 @@ impl<M: Carrier> Fibers<M> {
 
     /// [`settle`](Self::settle) after a call that came out as it should and did not block the caller.
     #[inline(always)]
-    fn settle_done(&self, me: TaskId, back: SwitchBack) -> Reply {
-        let done = CallStatus::Ok.into();
+    pub(super) fn settle_done(&self, me: TaskId, back: SwitchBack) {
         if self.needs_attention() {
-            return self.settle_cold(me, done);
+            return self.settle_done_cold(me);
         }
         if !self.core.borrow().is_first(me) {
             if self.is_switch_remarkable() {
-                return self.settle_cold(me, done);
+                return self.settle_done_cold(me);
             }
             match self.above() {
                 Some(next) => self.resume(next),
@@ -206,12 +163,22 @@ impl<M: Carrier> Fibers<M> {
                 self.switch_away_cold(me, waits, back);
             }
         }
-        if self.core.borrow().is_killed(me) { self.killed(me, done) } else { done }
+        if self.core.borrow().is_killed(me) {
+            self.killed(me, CallStatus::Ok.into());
+        }
+    }
+
+    /// The same after a call that readied no task, while no task was killed.
+    #[inline(always)]
+    pub(super) fn settle_still(&self, me: TaskId) {
+        if self.needs_attention() {
+            self.settle_done_cold(me);
+        }
     }
 
     /// [`settle`](Self::settle) after a call that blocked the caller.
     #[inline(always)]
-    fn settle_blocked(&self, me: TaskId, back: SwitchBack) -> Reply {
+    pub(super) fn settle_blocked(&self, me: TaskId, back: SwitchBack) -> Reply {
         if self.needs_attention() || self.is_switch_remarkable() {
             return self.settle_cold(me, CallStatus::Blocked.into());
         }
@@ -244,6 +211,12 @@ impl<M: Carrier> Fibers<M> {
     #[inline(never)]
     fn settle_cold(&self, me: TaskId, reply: Reply) -> Reply {
         self.settle(me, reply, self.way_back(me))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn settle_done_cold(&self, me: TaskId) {
+        self.settle(me, CallStatus::Ok.into(), self.way_back(me));
     }
 
     #[cold]

@@ -1,7 +1,7 @@
 //! The short way of a call on fibers against the long one: random programs whose calls nearly all take the short way, run twice.
 //!
-//! An executive that measures the usage of its tasks makes each call by the pure core. One that does not makes wakes, waits, starts, ends and messages by the
-//! core's fast paths, compiled into the task, and switches without asking it again. Both must give the same outcomes in the same order. The tasks of a
+//! An executive that measures the usage of its tasks makes each call by the pure core. One that does not makes wakes, waits, starts, ends, messages and units
+//! of semaphores by the core's fast paths, compiled into the task, and switches without asking it again. Both must give the same outcomes in the same order. The tasks of a
 //! program draw their steps from one source of random numbers, so the first difference in who runs, or in what a call returns, changes all that follows.
 
 use std::fmt::Debug;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use hairspring_exec::{
-    Backend, Create, ExecConfig, Executive, Limit, Mailbox, Nanos, RunLimit, Services, StopReason, TaskCtx, TaskId,
-    Urgency, WakeOutcome,
+    Backend, Create, ExecConfig, Executive, Limit, Mailbox, Nanos, RunLimit, SemaphoreId, Services, StopReason,
+    TaskCtx, TaskId, Urgency, WakeOutcome,
 };
 
 use crate::backends::{nth, priority, proof};
@@ -31,23 +31,28 @@ struct Program {
     /// Everything that happened, in order.
     digest: AtomicU64,
     steps: AtomicU64,
-    /// Wakes, starts and messages by the short way. Each leads to a wait or an end by it, which is not counted.
+    /// Wakes, starts, messages and units by the short way. What follows from them by it, waits and ends, is not counted.
     short: AtomicU64,
     /// What each task does: see below.
     states: [AtomicU8; ALL as usize],
     mail: [std::sync::OnceLock<Mailbox<u64>>; RECEIVERS as usize],
+    semaphore: std::sync::OnceLock<SemaphoreId>,
 }
 
 const IDLE: u8 = 0;
 const WAITS: u8 = 1;
 const BUSY: u8 = 2;
+/// Waits for a unit of the semaphore, for a letter.
+const UNIT: u8 = 3;
+const LETTER: u8 = 4;
 
 impl Program {
     fn new(seed: u64) -> Arc<Self> {
         let states = [const { AtomicU8::new(IDLE) }; ALL as usize];
         let mail = [const { std::sync::OnceLock::new() }; RECEIVERS as usize];
         let (digest, steps, short) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Arc::new(Self { random: AtomicU64::new(seed), digest, steps, short, states, mail })
+        let semaphore = std::sync::OnceLock::new();
+        Arc::new(Self { random: AtomicU64::new(seed), digest, steps, short, states, mail, semaphore })
     }
 
     /// The next random number (SplitMix64).
@@ -64,6 +69,16 @@ impl Program {
         let event = u64::from(who.number()) << 40 ^ what << 32 ^ outcome;
         let digest = (self.digest.load(Relaxed) ^ event).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
         self.digest.store(digest, Relaxed);
+    }
+
+    fn semaphore(&self) -> SemaphoreId {
+        *self.semaphore.get().expect("set before the run")
+    }
+
+    /// The mailbox of a receiver.
+    fn mailbox(&self, task: TaskId) -> Option<Mailbox<u64>> {
+        let receiver = (task.index() as u32).checked_sub(WAITERS + RUNNERS)?;
+        self.mail.get(receiver as usize).map(|mailbox| *mailbox.get().expect("set before the run"))
     }
 
     fn state(&self, task: u32) -> &AtomicU8 {
@@ -95,13 +110,13 @@ impl Program {
         }
         // Busy from now on: it may run only later.
         let state = self.state(number).swap(BUSY, Relaxed);
-        let (is_short, outcome) = match (state, number.checked_sub(WAITERS + RUNNERS)) {
+        let (is_short, outcome) = match (state, self.mailbox(task)) {
             (WAITS, _) => {
                 let woken = ctx.wake(task);
                 (woken == Ok(WakeOutcome::Now), code(woken))
             }
-            (IDLE, Some(receiver)) => {
-                let mailbox = *self.mail[receiver as usize].get().expect("set before the run");
+            (UNIT, _) => (false, code(ctx.signal_semaphore(self.semaphore()))),
+            (IDLE | LETTER, Some(mailbox)) => {
                 let sent = ctx.send(mailbox, Urgency::ALL[0], random);
                 (sent.is_ok(), code(sent))
             }
@@ -110,13 +125,29 @@ impl Program {
                 (started.is_ok(), code(started))
             }
             // It is in the middle of something; it may be this very task.
-            _ => {
-                ctx.yield_now();
-                (false, 0)
-            }
+            _ => self.alone(ctx, random >> 16),
         };
         self.short.fetch_add(u64::from(is_short), Relaxed);
         self.note(ctx.id(), u64::from(state), outcome);
+    }
+
+    /// A step that needs no other task. Whether it took the short way, and its outcome.
+    fn alone(&self, ctx: &TaskCtx<'_>, random: u64) -> (bool, u64) {
+        let taken = match (random % 4, self.mailbox(ctx.id())) {
+            (0, _) => code(ctx.wait_semaphore(self.semaphore(), Limit::NoWait)),
+            (1, _) => code(ctx.signal_semaphore(self.semaphore())),
+            (2, Some(own)) => {
+                let sent = code(ctx.send(own, Urgency::ALL[0], random));
+                let received = ctx.receive(own, None, Limit::NoWait);
+                self.note(ctx.id(), 23, received.unwrap_or(0));
+                sent ^ code(received)
+            }
+            _ => {
+                ctx.yield_now();
+                return (false, 0);
+            }
+        };
+        (taken == 0, taken)
     }
 
     /// The run of a task: some steps, and waits between, if it is of those that wait.
@@ -132,10 +163,24 @@ impl Program {
             if !waits || self.draw().is_multiple_of(5) {
                 return;
             }
-            me.store(WAITS, Relaxed);
-            let woken = ctx.wait(Limit::Forever);
+            let outcome = match (self.draw() % 4, self.mailbox(ctx.id())) {
+                (0, _) => {
+                    me.store(UNIT, Relaxed);
+                    code(ctx.wait_semaphore(self.semaphore(), Limit::Forever))
+                }
+                (1, Some(own)) => {
+                    me.store(LETTER, Relaxed);
+                    let received = ctx.receive(own, None, Limit::Forever);
+                    self.note(ctx.id(), 24, received.unwrap_or(0));
+                    code(received)
+                }
+                _ => {
+                    me.store(WAITS, Relaxed);
+                    code(ctx.wait(Limit::Forever))
+                }
+            };
             me.store(BUSY, Relaxed);
-            self.note(ctx.id(), 21, code(woken));
+            self.note(ctx.id(), 21, outcome);
         }
     }
 }
@@ -162,6 +207,7 @@ fn run(seed: u64, measure_usage: bool) -> (u64, u64) {
     let config = ExecConfig { measure_usage, envelopes: 8, watchdog: Nanos::ZERO, ..ExecConfig::default() };
     let mut executive = Executive::new(Backend::fiber(), &config).expect("it can be made");
     let program = Program::new(seed);
+    program.semaphore.set(executive.semaphore(1, 2).expect("few objects")).expect("set once");
     for number in 0..WAITERS + RUNNERS {
         let program = Arc::clone(&program);
         // Some are equals.
@@ -202,7 +248,7 @@ fn the_short_way_of_a_call_comes_out_as_the_long_one() {
             different = different.or(Some(seed));
         }
     }
-    println!("figure: wakes, starts and messages by the short way: {short}");
+    println!("figure: wakes, starts, messages and units by the short way: {short}");
     assert_eq!(different, None, "the program with this seed comes out in two ways");
     assert!(short > u64::from(programs) * STEPS / 2, "only {short} calls of {programs} programs are short");
 }
