@@ -203,6 +203,15 @@ impl ChannelDescription {
     }
 }
 
+/// The layout by which a trigger reads a channel. Left-justified codes are numbers of the whole container, of which the full scale is that of
+/// the converter.
+pub(crate) fn layout_of_codes(layout: Layout, channels: &[ChannelDescription], channel: Option<u32>) -> Layout {
+    let described = channel.and_then(|channel| channels.get(channel as usize));
+    let container = layout.container();
+    let filled = Layout::stored_as(layout.channels(), container.bits(), container);
+    filled.ok().filter(|_| described.is_some_and(|it| it.justified == Some(Justified::High))).unwrap_or(layout)
+}
+
 /// Why a set of descriptions is refused: the number of the channel, and the contradiction.
 pub(super) fn check_names(channels: &[ChannelDescription]) -> Result<(), (usize, ChannelContradiction)> {
     for (number, channel) in channels.iter().enumerate() {
@@ -217,6 +226,8 @@ pub(super) fn check_names(channels: &[ChannelDescription]) -> Result<(), (usize,
 
 #[cfg(test)]
 mod tests {
+    use hairspring_ring::units::Frames;
+
     use super::*;
 
     fn layout(bits: u32, container: Container) -> Layout {
@@ -227,6 +238,17 @@ mod tests {
     fn refused(channel: ChannelDescription, layout: Layout, key: &str, why: &str) {
         let found = channel.check(layout).expect_err("contradicts");
         assert!(found.key == key && found.why.contains(why), "{found}");
+    }
+
+    /// Regression: a trigger at a part of the full scale fired at a sixteenth of it, if 12 bits were the highest of 16.
+    #[test]
+    fn a_trigger_reads_left_justified_codes_as_numbers_of_the_container() {
+        let layout = layout(12, Container::I16);
+        let justified = |justified| ChannelDescription { justified, ..ChannelDescription::default() };
+        let channels = [justified(Some(Justified::High)), justified(Some(Justified::Low))];
+        let bits = |channel| layout_of_codes(layout, &channels, channel).resolution_bits();
+        assert_eq!([Some(0), Some(1), Some(2), None].map(bits), [16, 12, 12, 12]);
+        assert_eq!(layout_of_codes(layout, &channels, Some(0)).bytes_of(Frames(1)), layout.bytes_of(Frames(1)));
     }
 
     #[test]

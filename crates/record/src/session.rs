@@ -30,7 +30,7 @@ use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
 use hairspring_time::Timebase;
 
 use crate::beginning::Beginning;
-use crate::channels::ChannelDescription;
+use crate::channels::{ChannelDescription, layout_of_codes};
 use crate::clock::watch::ClockWatch;
 use crate::clock::{BootId, ClockNote, ClockPair, ClockRecord};
 use crate::journal::RecordingId;
@@ -427,12 +427,13 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     if config.notify.0 == 0 || !config.buffer.0.is_multiple_of(config.notify.0) {
         return Err(RecordError::Notify(config.notify, config.buffer));
     }
+    let codes = |trigger: Trigger| layout_of_codes(description.layout, &input.channels, trigger.channel());
     let gate = config.trigger.map(|(trigger, pre, post, shots)| {
-        Gate::new(trigger, description.layout, pre, post, shots).map_err(RecordError::Trigger)
+        Gate::new(trigger, codes(trigger), pre, post, shots).map_err(RecordError::Trigger)
     });
     let gate = gate.transpose()?;
     let keep_on = config.series.and_then(|series| series.keep_on);
-    let keep_on = keep_on.map(|keep| KeepWatch::new(keep, description.layout).map_err(RecordError::Trigger));
+    let keep_on = keep_on.map(|keep| KeepWatch::new(keep, codes(keep.trigger)).map_err(RecordError::Trigger));
     let keep_on = keep_on.transpose()?;
     let external = gate.as_ref().and_then(Gate::external).or(keep_on.as_ref().and_then(KeepWatch::external));
     let least = Bytes(config.notify.0 * 2 + gate.as_ref().map_or(0, |gate| gate.must_hold().0));

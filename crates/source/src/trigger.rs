@@ -223,6 +223,16 @@ impl fmt::Display for Level {
     }
 }
 
+impl Trigger {
+    /// The channel that it looks at; `None` for one from outside.
+    pub fn channel(&self) -> Option<u32> {
+        match self {
+            Self::Level { channel, .. } | Self::Edge { channel, .. } => Some(*channel),
+            Self::External => None,
+        }
+    }
+}
+
 impl fmt::Display for Trigger {
     /// As it is written on the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,7 @@ mod exports;
 mod senders;
 mod series;
 mod taps;
+mod triggers;
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -274,49 +275,6 @@ fn a_loss_is_declared_frame_by_frame_and_has_its_code() {
     let report = recorded(folder.path(), &["--card", card, "--for", "600ms", "--to", "stop"], 4);
     assert_eq!((&report["verdict"], &report["source_end"]), (&"incomplete".into(), &"overrun".into()));
     assert!(number(&report, "produced_bytes") < 1_200_000, "it stopped at the first loss");
-}
-
-#[test]
-fn a_trigger_keeps_what_was_asked_for_around_it() {
-    let folder = folder();
-    let card = "virtual:1ch,16bit,1MS/s,data=counter";
-    let arguments = ["--card", card, "--for", "500ms", "--to", "x", "--trigger", "level:ch0>1000cnt"];
-    let report = recorded(folder.path(), &[&arguments[..], &["--pre", "100", "--post", "400"]].concat(), 0);
-    assert_eq!((number(&report, "shots"), number(&report, "stored_bytes")), (1, 1000));
-    assert_eq!(report["verdict"], "complete");
-    about(folder.path(), &["verify", "x"], 0);
-}
-
-#[test]
-fn the_signal_usr1_triggers_from_outside() {
-    let folder = folder();
-    let arguments = ["--card", CARD, "--for", "50s", "--to", "x", "--trigger", "external", "--post", "1000"];
-    let mut child = begin(folder.path(), &arguments);
-    // Blocks are only written once something is kept; that it records is seen by its metadata and a second's rest.
-    let start = Instant::now();
-    while child.child().try_wait().expect("it can be asked").is_none() {
-        assert!(start.elapsed() < PATIENCE, "no signal triggers");
-        if folder.path().join("x.sigmf-meta").exists() {
-            signal(child.child(), "USR1");
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let report = report(&child.output(), 0);
-    assert_eq!((number(&report, "shots"), number(&report, "stored_bytes")), (1, 4000));
-    assert!(number(&report, "produced_bytes") < 4 * 50_000_000, "one shot was asked for, and it ended then");
-}
-
-/// The first frame triggers, so that the frames before it that were asked for do not exist. Nobody was told.
-#[test]
-fn a_shot_that_is_not_whole_is_said_in_report_and_metadata() {
-    let folder = folder();
-    let shot = ["--trigger", "level:ch0>-1", "--pre", "500", "--post", "1000"];
-    let arguments = [&["--card", "virtual:1ch,16bit,1MS/s,data=zero", "--for", "5s", "--to", "x"][..], &shot].concat();
-    let report = recorded(folder.path(), &arguments, 0);
-    assert_eq!((number(&report, "shots"), number(&report["missed_triggers"], "short_shots")), (1, 1), "{report:#}");
-    let meta = json(&std::fs::read_to_string(folder.path().join("x.sigmf-meta")).expect("metadata"));
-    assert_eq!(meta["global"]["hairspring:result"]["missed_triggers"], report["missed_triggers"]);
-    assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("frames before the trigger")), "{report:#}");
 }
 
 #[test]
