@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use hairspring_exec_core::TaskId;
+use hairspring_exec_core::{Priority, TaskId};
 use hairspring_machine::Host;
 
 use super::task::TaskCtx;
@@ -54,15 +54,15 @@ enum Life<'l> {
     Once(&'l TaskCtx<'l>, Option<Ended>),
 }
 
-/// Runs a procedure on a fiber of the host, start after start.
-pub(crate) fn live_on_fiber(procedure: &mut impl Body, fibers: &Fibers<Host>, me: TaskId) {
-    live(procedure, &mut Life::Fiber(fibers, me, fibers.way_back(me)));
+/// Runs a procedure on a fiber of the host, start after start, each run under this threshold if there is one.
+pub(crate) fn live_on_fiber(procedure: &mut impl Body, calm: Option<Priority>, fibers: &Fibers<Host>, me: TaskId) {
+    live(procedure, calm, &mut Life::Fiber(fibers, me, fibers.way_back(me)));
 }
 
 /// Runs a procedure once.
-pub(crate) fn live_once(procedure: &mut impl Body, ctx: &TaskCtx<'_>) -> Ended {
+pub(crate) fn live_once(procedure: &mut impl Body, calm: Option<Priority>, ctx: &TaskCtx<'_>) -> Ended {
     let mut life = Life::Once(ctx, None);
-    live(procedure, &mut life);
+    live(procedure, calm, &mut life);
     match life {
         Life::Once(_, Some(ended)) => ended,
         // A life on a fiber does not come here; a single one leaves its end.
@@ -72,14 +72,19 @@ pub(crate) fn live_once(procedure: &mut impl Body, ctx: &TaskCtx<'_>) -> Ended {
 
 /// Runs a procedure, as often as its life has it.
 ///
-/// One loop for both cases, never inlined, so that the procedure has one caller and is inlined into it. Then no call lies between the
+/// One loop for all cases, never inlined, so that the procedure has one caller and is inlined into it. Then no call lies between the
 /// procedure and the switch of fibers, whose return the processor would mispredict after the switch (see `Fibers::give_way`).
 #[inline(never)]
-fn live(procedure: &mut impl Body, life: &mut Life<'_>) {
+fn live(procedure: &mut impl Body, calm: Option<Priority>, life: &mut Life<'_>) {
     loop {
         let ended = if life.is_to_run() {
             let ctx = life.ctx();
-            run_to_end(|| procedure.run(&ctx))
+            run_to_end(|| {
+                if let Some(threshold) = calm {
+                    keep_calm(&ctx, threshold);
+                }
+                procedure.run(&ctx);
+            })
         } else {
             Err(Unusual::killed())
         };
@@ -87,6 +92,13 @@ fn live(procedure: &mut impl Body, life: &mut Life<'_>) {
             return;
         }
     }
+}
+
+/// Sets the threshold of a run. The end of the run sets it back.
+#[cold]
+#[inline(never)]
+fn keep_calm(ctx: &TaskCtx<'_>, threshold: Priority) {
+    ctx.set_threshold(threshold);
 }
 
 impl<'l> Life<'l> {

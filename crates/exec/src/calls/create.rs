@@ -252,9 +252,6 @@ pub trait Create: CallSite {
 
 impl Create for TaskCtx<'_> {}
 
-/// A procedure that runs under a threshold. Boxed, so that its type does not nest for ever.
-type CalmProcedure = Triggered<Box<dyn FnMut(&TaskCtx<'_>) + Send>>;
-
 /// Makes a task whose procedure is compiled for the back-end at hand.
 fn create_task(
     Caller { back_end, by }: Caller<'_>,
@@ -264,23 +261,15 @@ fn create_task(
     mut options: TaskOptions,
     mut procedure: impl Body + Send + 'static,
 ) -> Result<TaskId, CreateError> {
-    if let Some(threshold) = options.threshold {
-        let calm = move |ctx: &TaskCtx<'_>| {
-            let _threshold = ctx.threshold(threshold);
-            procedure.run(ctx);
-        };
-        let calm: CalmProcedure = Triggered(Box::new(calm));
-        let rest = TaskOptions { threshold: None, ..options };
-        return create_task(Caller { back_end, by }, name, priority, mailboxes, rest, calm);
-    }
+    let calm = options.threshold;
     let made = match back_end {
         BackEnd::Fiber(fibers, _) => {
-            let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, fibers, me));
+            let life = Box::new(move |fibers: &_, me| body::live_on_fiber(&mut procedure, calm, fibers, me));
             fibers.make_task(by, name, priority, mailboxes, options.take_stack(), life)
         }
         BackEnd::Other(engine) => {
             let run = Box::new(move |engine: &dyn Engine, me| {
-                body::live_once(&mut procedure, &TaskCtx::new(BackEnd::Other(engine), me))
+                body::live_once(&mut procedure, calm, &TaskCtx::new(BackEnd::Other(engine), me))
             });
             engine.create_task(by, name, priority, mailboxes, options.take_stack(), run)
         }

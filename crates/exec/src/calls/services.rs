@@ -109,7 +109,9 @@ pub trait Services: CallSite {
             return Ok(());
         }
         let call = Call::Send { task: mailbox.task, urgency };
-        accept(back_end.send_rarely(by, call, Bytes::of(&message))).map(drop)
+        // A copy for this way only, so that for the short way the message may be in registers.
+        let copied = message;
+        accept(back_end.send_rarely(by, call, Bytes::of(&copied))).map(drop)
     }
 
     /// Sends a message to an exchange.
