@@ -148,28 +148,32 @@ impl Recorder {
 
     /// Whether [`cut`](Self::cut) would divide the stream now: all blocks before it are taken, and something follows.
     pub fn is_at_cut(&mut self) -> bool {
-        let waits = self.inlet.available() > 0 || self.inlet.next_gap_at().is_some();
+        self.something_follows() && self.may_cut()
+    }
+
+    /// Whether something is in the ring behind what was taken.
+    fn something_follows(&self) -> bool {
+        self.inlet.available() > 0 || self.inlet.next_gap_at().is_some()
+    }
+
+    /// Whether [`cut`](Self::cut) is possible now: as [`is_at_cut`](Self::is_at_cut), but maybe nothing follows yet. The next segment stays
+    /// empty if nothing ever does.
+    pub fn may_cut(&mut self) -> bool {
         // What a shot has left in an unfinished block becomes the segment's last one.
         let is_whole = self.ahead_bytes() == 0 || self.setup.gated && self.journals_have_room();
-        self.phase == Phase::Streaming
-            && self.failed.is_none()
-            && self.is_full()
-            && is_whole
-            && waits
-            && !self.inlet.owes()
+        self.phase == Phase::Streaming && self.failed.is_none() && self.is_full() && is_whole && !self.inlet.owes()
     }
 
     /// Whether all blocks before the cut are taken and the source has ended there.
     pub fn ends_at_cut(&self) -> bool {
-        let waits = self.inlet.available() > 0 || self.inlet.next_gap_at().is_some();
-        self.is_full() && self.inlet.closed().is_some() && !waits
+        self.is_full() && self.inlet.closed().is_some() && !self.something_follows()
     }
 
     /// Ends this segment and gives the ring to the recorder of the next, which was made by [`Recorder::prepare`]. Returns whether that was
-    /// possible: [`is_at_cut`](Self::is_at_cut). This recorder is called further until it is done; it may move to another thread, and needs
+    /// possible: [`may_cut`](Self::may_cut). This recorder is called further until it is done; it may move to another thread, and needs
     /// no counts of the source any more.
     pub fn cut(&mut self, next: &mut Self, now: Instant, counters: SourceCounters) -> bool {
-        if !self.is_at_cut() || self.ahead_bytes() > 0 && !self.send_copies(now) {
+        if !self.may_cut() || self.ahead_bytes() > 0 && !self.send_copies(now) {
             return false;
         }
         let Some(handed) = self.inlet.hand_on() else { return false };

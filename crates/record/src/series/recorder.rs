@@ -30,6 +30,8 @@ use crate::store::Direct;
 
 /// How often the hands are asked while they have something to do.
 const ASK_EVERY: Nanos = Nanos::from_millis(5);
+/// How long a source is silent at a cut before the segment is closed all the same. Shorter, and a source that ends there leaves an empty segment.
+const SILENT: Nanos = Nanos::from_secs(1);
 /// How often the free space is asked for.
 const SPACE_EVERY: Nanos = Nanos::from_secs(1);
 /// The most gaps in the result of a series; the segments have all.
@@ -210,6 +212,8 @@ pub struct SeriesRecorder {
     refused: Option<(String, bool, Instant)>,
     /// When the present segment began.
     since: Option<Instant>,
+    /// Since when a cut is possible and nothing follows.
+    silent_since: Option<Instant>,
     /// Whether the present cut is overdue.
     overdue: bool,
     asked_space: Instant,
@@ -238,6 +242,7 @@ impl SeriesRecorder {
             asked: false,
             refused: None,
             since: None,
+            silent_since: None,
             overdue: false,
             asked_space: Instant::BOOT,
             sums,
@@ -356,7 +361,7 @@ impl SeriesRecorder {
 
     /// Cuts, if it is time.
     fn cut(&mut self, now: Instant, counters: SourceCounters) -> bool {
-        if !self.current.is_at_cut() {
+        if !self.current.is_at_cut() && !self.is_silent(now) {
             return false;
         }
         let Some(mut next) = self.next.take() else { return false };
@@ -374,8 +379,17 @@ impl SeriesRecorder {
         self.hands.close(self.number, old, Some(following), counters);
         self.number += 1;
         self.sums.summary.last_number = self.number;
-        (self.since, self.overdue) = (Some(now), false);
+        (self.since, self.silent_since, self.overdue) = (Some(now), None, false);
         true
+    }
+
+    /// Whether the source has been silent for long where a cut is due.
+    fn is_silent(&mut self, now: Instant) -> bool {
+        if !self.current.may_cut() || self.current.is_ending() {
+            self.silent_since = None;
+            return false;
+        }
+        now - *self.silent_since.get_or_insert(now) >= SILENT
     }
 
     /// Like [`Recorder::wait`].

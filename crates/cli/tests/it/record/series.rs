@@ -1,11 +1,13 @@
 //! Series on the real command: segments, retention, kills across cuts, resumption.
 
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{CARD, Ended, PATIENCE, about, begin, number, recorded, refused, report, signal};
+use super::{CARD, Ended, PATIENCE, about, begin, number, record, recorded, refused, report, signal};
 use crate::{code, folder, hairspring, items, json, names, stderr, stdout, wait_until};
 
 /// The segments that are there, by the names of their data files.
@@ -145,6 +147,30 @@ fn retention_deletes_the_oldest_segments_and_never_a_pinned_one() {
     about(folder.path(), &["keep", pinned], 0);
     assert!(folder.path().join("x-000001.keep").exists());
     refused(folder.path(), &["keep", "x"], 2, "no segment");
+}
+
+/// Regression: a segment whose last block was the last of a silent source was not closed before the source went on or ended.
+#[test]
+fn a_segment_is_closed_though_the_source_falls_silent_where_it_ends() {
+    let folder = folder();
+    let asked = ["--card", "stdin:1ch,16bit", "--segment", "128KiB", "--notify", "64KiB", "--to", "x"];
+    let started = record(folder.path(), &asked).stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut child = Ended(Some(started));
+    let mut source = child.child().stdin.take().expect("a pipe");
+    let is_closed = |name: &str| {
+        let meta = std::fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+        meta.contains("\"verdict\"")
+    };
+    for segment in ["x-000000.sigmf-meta", "x-000001.sigmf-meta"] {
+        // The next segment is made in advance, and the cut needs it.
+        source.write_all(&[7; 128 * 1024]).expect("it reads");
+        wait_until("the segment is closed", || is_closed(segment));
+    }
+    drop(source);
+    let report = report(&child.output(), 0);
+    assert_eq!((&report["verdict"], number(&report, "stored_bytes")), (&"complete".into(), 256 * 1024), "{report:#}");
+    let verified = about(folder.path(), &["verify", "x"], 0);
+    assert_eq!((&verified["verdict"], number(&verified, "proven_bytes")), (&"complete".into(), 256 * 1024));
 }
 
 #[test]

@@ -251,6 +251,31 @@ fn a_segment_that_was_resumed_hands_its_epoch_on() {
     assert!(records.contains(&Record::Epoch { first: Frames(origin) }), "its source counts from there");
 }
 
+/// The caller may cut where a source falls silent, so that what is there becomes a closed segment.
+#[test]
+fn a_cut_before_anything_follows_loses_nothing_whether_something_comes_or_not() {
+    for more in [0, 30] {
+        let mut two = Two::new(OnOverrun::Gap, |setup| setup);
+        two.first.put(BLOCK - 1);
+        two.first.recorder.cut_after(1);
+        two.first.step();
+        assert!(!two.first.recorder.may_cut(), "its block is not whole");
+        two.first.put(1);
+        two.first.step();
+        assert!(two.first.recorder.may_cut() && !two.first.recorder.is_at_cut(), "nothing follows");
+        assert!(two.cut() && !two.first.recorder.may_cut());
+        assert_eq!((two.next.first_frame(), two.next.blocks_taken()), (Frames(BLOCK), 0));
+        if more > 0 {
+            two.first.put(more);
+        }
+        let [(first, slow), (next, fast)] = two.end(End::Finished);
+        assert_eq!((first.verdict, next.verdict), (RecordingVerdict::Complete, RecordingVerdict::Complete), "{more}");
+        assert_eq!((first.ledger.stored_bytes, next.ledger.stored_bytes), (BLOCK, more));
+        oracle::check(&slow.image_after_kill(0), &["0/x"], bytes(), PATTERN, true);
+        oracle::check(&fast.image_after_kill(0), &["1/x"], bytes(), PATTERN, true);
+    }
+}
+
 #[test]
 fn a_source_that_ends_at_the_cut_ends_there() {
     let mut two = Two::new(OnOverrun::Gap, |setup| setup);
