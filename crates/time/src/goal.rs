@@ -23,6 +23,7 @@ use hairspring_machine::{Clock, Instant, Machine, Nanos};
 
 use crate::calibration::Bracket;
 use crate::poll::{STUCK_AFTER, Watch, poll};
+use crate::report::Report;
 use crate::timebase::Timebase;
 
 /// Readings of the kernel's clock before the kernel waits instead. They take some milliseconds, and the poll before has left some
@@ -114,10 +115,14 @@ impl Goal {
         self.target.map_or(self.at, |(_, latest)| latest)
     }
 
-    /// The lateness of a goal that has passed, by the clock that is further.
+    /// The report on a goal that has passed: the lateness by the clock that is further, and whether the two clocks differ.
     #[cold]
-    pub(crate) fn lateness<M: Machine>(self, timebase: &Timebase<M>) -> Nanos {
-        self.over(timebase, timebase.machine().monotonic(), Nanos::ZERO, Nanos::ZERO).0.over
+    pub(crate) fn passed<M: Machine>(self, timebase: &Timebase<M>) -> Report {
+        let gap_least = timebase.gap_least();
+        let Reached { over, apart, .. } = self.over(timebase, timebase.machine().monotonic(), gap_least, Nanos::ZERO).0;
+        let mut report = Report { late: over, ..Report::NONE };
+        report.verdict.rerated = apart && over > gap_least;
+        report
     }
 
     /// Polls the counter until `ahead` before the goal, for at most `budget` ticks from the first tie on. Returns the last tie, and whether

@@ -346,7 +346,8 @@ impl Sleeper<'_> {
         if let (Wanted::Deadline(_), Ok(Aim { goal, request, .. })) = (wanted, aim)
             && goal.left(timebase, now) <= Nanos::ZERO
         {
-            *told = Ok(Report { requested: request, ..Report::of_none(goal.lateness(timebase) - self.lead) });
+            let passed = goal.passed(timebase);
+            *told = Ok(Report { requested: request, late: passed.late - self.lead, ..passed });
             return None;
         }
         match aim.and_then(|aim| self.come_near(timebase, aim, prepare)) {

@@ -43,12 +43,6 @@ impl Report {
             verdict: Verdict::CLEAN,
         }
     };
-
-    /// The report on a delay whose deadline had passed.
-    #[cold]
-    pub(crate) fn of_none(late: Nanos) -> Self {
-        Self { late, ..Self::NONE }
-    }
 }
 
 /// Why a delay was refused; all but [`Cancelled`](Self::Cancelled) return without waiting.

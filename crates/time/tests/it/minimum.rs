@@ -138,6 +138,7 @@ fn a_deadline_that_has_passed_returns_at_once_with_its_lateness() {
     // A deadline at the beginning of time is as passed as any other.
     let report = timebase.delay_until(timebase.now() - Nanos::MAX).expect("this epoch");
     assert_eq!(report.late, Nanos::MAX);
+    assert!(report.verdict.is_clean(), "{report:?}");
 }
 
 #[test]

@@ -155,3 +155,19 @@ fn a_long_delay_until_an_instant_ends_by_both_clocks_whatever_the_kernels_rate_d
         check_until(change, phase, request, |long, _, deadline| long.delay_until(deadline).expect("this epoch"));
     });
 }
+
+/// Regression: after a change of the rate a deadline that had just passed was late by how far the two clocks were apart, with a clean verdict.
+#[test]
+fn a_deadline_that_has_passed_by_one_clock_only_says_that_the_rate_has_changed() {
+    for (ppb, rerated) in [(0, false), (-9_000, true), (9_000, true)] {
+        let (sim, timebase) = calibrated(Script::default());
+        disturb_in(&sim, Nanos::ZERO, Disturbance::Drift(ppb));
+        sim.sleep_until(sim.monotonic() + Nanos::from_secs(10));
+        let deadline = timebase.now() - if ppb < 0 { micros(95) } else { micros(1) };
+        for report in [timebase.delay_until(deadline), LongDelay::new(&timebase).delay_until(deadline)] {
+            let report = report.expect("this epoch");
+            assert_eq!((report.actual, report.verdict.rerated), (Nanos::ZERO, rerated), "{ppb}: {report:?}");
+            assert!(!rerated || report.late > micros(80), "{ppb}: {report:?}");
+        }
+    }
+}
