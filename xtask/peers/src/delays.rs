@@ -82,6 +82,22 @@ struct Tally {
     wall: Nanos,
 }
 
+/// Makes and times `turn` delays. Inlined, like the calls: the stamps stand right before and after the call, as in a program that makes it.
+/// A way back through this function would be in no cache after a sleep, and be counted with the delay.
+#[inline(always)]
+fn take(tally: &mut Tally, timebase: &Timebase, request: Nanos, turn: usize, mut delay: impl FnMut()) {
+    let began = (Host.monotonic(), Host.read(Clock::ThreadCpu));
+    for _ in 0..turn {
+        let before = timebase.stamp_ordered();
+        delay();
+        let ticks = timebase.stamp_ordered().since(before);
+        tally.late.push((timebase.nanos(ticks) - request).count() as f64);
+    }
+    tally.wall += Host.monotonic() - began.0;
+    tally.cpu += Host.read(Clock::ThreadCpu) - began.1;
+    Host.sleep_until(Host.monotonic() + REST);
+}
+
 fn one_request(timebase: &Timebase, request: Nanos, count: usize) {
     let mut tallies: [Tally; CANDIDATES.len()] = Default::default();
     let mut long = LongDelay::new(timebase);
@@ -92,33 +108,21 @@ fn one_request(timebase: &Timebase, request: Nanos, count: usize) {
     while left > 0 {
         let turn = left.min(TURN);
         left -= turn;
-        let mut take = |index: usize, delay: &mut dyn FnMut()| {
-            let tally = &mut tallies[index];
-            let began = (Host.monotonic(), Host.read(Clock::ThreadCpu));
-            for _ in 0..turn {
-                let before = timebase.stamp_ordered();
-                delay();
-                let ticks = timebase.stamp_ordered().since(before);
-                tally.late.push((timebase.nanos(ticks) - request).count() as f64);
-            }
-            tally.wall += Host.monotonic() - began.0;
-            tally.cpu += Host.read(Clock::ThreadCpu) - began.1;
-            Host.sleep_until(Host.monotonic() + REST);
-        };
+        let [ours, by_default, by_hint, by_kernel, by_std] = &mut tallies;
         if request < LONG_FROM {
-            take(0, &mut || late(timebase.delay(request)));
+            take(ours, timebase, request, turn, || late(timebase.delay(request)));
         } else {
-            take(0, &mut || late(long.delay(request)));
+            take(ours, timebase, request, turn, || late(long.delay(request)));
         }
-        take(1, &mut || default.sleep(span));
-        take(2, &mut || hint.sleep(span));
+        take(by_default, timebase, request, turn, || default.sleep(span));
+        take(by_hint, timebase, request, turn, || hint.sleep(span));
         let slack = Host.timer_slack();
         Host.set_timer_slack(Nanos::new(1));
-        take(3, &mut || {
+        take(by_kernel, timebase, request, turn, || {
             Host.sleep(SleepCall::ClockNanosleep, request);
         });
         Host.set_timer_slack(slack);
-        take(4, &mut || std::thread::sleep(span));
+        take(by_std, timebase, request, turn, || std::thread::sleep(span));
     }
     for (name, tally) in CANDIDATES.iter().zip(&mut tallies) {
         let early = tally.late.iter().filter(|late| **late < 0.0).count();
