@@ -21,8 +21,14 @@ pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict
 const SANITIZERS: [&str; 2] = ["thread", "address"];
 
 /// Runs tests under the sanitizers, with the nightly toolchain, which alone has them. The standard library is built anew with
-/// each (`rustup component add rust-src --toolchain nightly`): ThreadSanitizer must see its atomics, too.
+/// each: ThreadSanitizer must see its atomics, too.
 pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
+    let installed =
+        Command::new("rustup").args(["component", "list", "--toolchain", "nightly", "--installed"]).output();
+    if !installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains("rust-src")) {
+        let remedy = "rustup toolchain install nightly --component rust-src";
+        return Verdict::not_run(format!("the source of the standard library is missing; {remedy}"));
+    }
     let mut all = Verdict { passed: true, figures: Map::new() };
     for name in SANITIZERS {
         let mut command = Command::new("rustup");
