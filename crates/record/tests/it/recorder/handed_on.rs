@@ -276,6 +276,23 @@ fn a_cut_before_anything_follows_loses_nothing_whether_something_comes_or_not() 
     }
 }
 
+/// The next segment would go on as if nothing had happened.
+#[test]
+fn a_segment_whose_disk_has_failed_is_not_cut() {
+    let what = What::Error(Errno(libc::EIO));
+    let file = Some(".sigmf-data".to_owned());
+    let fault = Fault { kind: Some(OpKind::Write), file, when: When::From(2), what };
+    let mut rig = Rig::new(DiskScript { faults: vec![fault], ..at_once() }, segment(0));
+    rig.put(2 * BLOCK);
+    rig.recorder.cut_after(2);
+    while rig.step() != Step::StopSource {
+        rig.pass(MILLISECOND);
+    }
+    rig.put(BLOCK);
+    assert_eq!(rig.recorder.blocks_taken(), 2);
+    assert!(!rig.recorder.is_at_cut() && !rig.recorder.may_cut());
+}
+
 #[test]
 fn a_source_that_ends_at_the_cut_ends_there() {
     let mut two = Two::new(OnOverrun::Gap, |setup| setup);
