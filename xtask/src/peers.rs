@@ -10,7 +10,7 @@ pub(crate) struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
     quick: bool,
-    /// One part alone: reads, calibrations, delays, executive, reaction, bridge, recording, datagrams, memory, callers or thread-metric
+    /// One part alone: reads, calibrations, delays, executive, reaction, bridge, recording, datagrams, memory, callers, thread-metric or rtos-benchmark
     #[arg(long)]
     only: Option<String>,
     /// Where the files of the recordings go [default: the target folder]

@@ -34,19 +34,19 @@ const SWEEP_BYTES: usize = 0;
 pub(crate) struct Spread {
     n: usize,
     min: f64,
-    median: f64,
+    pub(crate) median: f64,
     max: f64,
 }
 
 impl Spread {
-    fn of(mut samples: Vec<f64>) -> Option<Self> {
+    pub(crate) fn of(mut samples: Vec<f64>) -> Option<Self> {
         let median = median(&samples);
         samples.sort_unstable_by(f64::total_cmp);
         let (min, max) = (*samples.first()?, *samples.last()?);
         Some(Self { n: samples.len(), min, median, max })
     }
 
-    fn cell(&self, unit: Unit) -> String {
+    pub(crate) fn cell(&self, unit: Unit) -> String {
         let [min, median, max] = [self.min, self.median, self.max].map(|value| quantity(value, unit));
         format!("{min} / {median} / {max}")
     }

@@ -17,6 +17,7 @@ mod reaction;
 mod reads;
 mod recording;
 mod report;
+mod rtos_benchmark;
 mod thread_metric;
 
 use std::path::{Path, PathBuf};
@@ -67,6 +68,7 @@ enum Part {
     Memory,
     Callers,
     ThreadMetric,
+    RtosBenchmark,
 }
 
 #[derive(Subcommand)]
@@ -131,6 +133,9 @@ fn run(quick: bool, only: Option<Part>, folder: &Path, suite: Option<&Path>) -> 
     }
     if wanted(Part::ThreadMetric) {
         thread_metric::run(folder, quick, suite)?;
+    }
+    if wanted(Part::RtosBenchmark) {
+        rtos_benchmark::run(folder, quick)?;
     }
     if wanted(Part::Recording) {
         recording::run(folder, quick)?;

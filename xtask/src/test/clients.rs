@@ -85,6 +85,21 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
             let whole = |said: String| if said.lines().any(|line| line == all) { Ok(()) } else { Err(said) };
             site.case(&label, said.and_then(whole));
         }
+        let benchmark = site.compiled("rtos_benchmark.c", "crates/c/tests/rtos_benchmark.c", &["-O2"]);
+        for (backend, all) in [("fibers", "passed 31 of 32"), ("threads", "passed 32 of 32")] {
+            let label = format!("rtos-benchmark on {backend}");
+            let said = benchmark
+                .clone()
+                .and_then(|program| site.run(&label, Command::new(program).args([backend, FEW_CALLS])));
+            match said {
+                Ok(said) if said == "strict 0\n" => {
+                    let reason = "the system refuses real-time priorities";
+                    site.tally.add(Tally::skip(&format!("{} {label}", site.name), reason, false));
+                }
+                Ok(said) if said.lines().any(|line| line == all) => site.case(&label, Ok(())),
+                other => site.case(&label, other.and_then(Err)),
+            }
+        }
         let passes = site.compiled("executive.c", "crates/c/examples/executive.c", &["-O2"]);
         let said = passes.and_then(|program| site.output("example executive", &Command::new(program)));
         let expected = "samples 50\naverages 5\nearly 0\nstopped asked\nmishaps 0\n";
