@@ -5,7 +5,6 @@
 //! missing frames ([`GapChoice`]).
 
 mod csv;
-mod described;
 mod flac;
 mod hdf5;
 mod npy;
@@ -20,6 +19,7 @@ mod zarr;
 use std::fmt;
 use std::path::PathBuf;
 
+use hairspring_record::described;
 use hairspring_record::recording::{Block, BlockReader, Recording, RecordingError};
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;

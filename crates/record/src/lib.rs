@@ -21,6 +21,8 @@
 mod account;
 pub mod channels;
 pub mod clock;
+pub mod described;
+pub mod flac;
 mod format;
 pub mod recorder;
 pub mod recording;

@@ -45,6 +45,18 @@ impl Number {
         }
     }
 
+    /// The container that stores such numbers.
+    pub(super) fn container(self) -> Container {
+        match self {
+            Self::I8 => Container::I8,
+            Self::U8 => Container::U8,
+            Self::I16 => Container::I16,
+            Self::U16 => Container::U16,
+            Self::I32 => Container::I32,
+            Self::F32 => Container::F32,
+        }
+    }
+
     pub(super) fn bytes(self) -> u64 {
         match self {
             Self::I8 | Self::U8 => 1,

@@ -40,7 +40,7 @@ pub use foreign::{Foreign, parse_foreign};
 pub use segments::{StoredSegment, segments};
 pub(crate) use version::restated;
 
-/// The version of the extension that is written. A reader accepts every version with the same first number, and with the next one where the
+/// The version of the extension that is written. A reader accepts every version with the same first number, and with the next two where the
 /// samples are compressed.
 pub const EXTENSION_VERSION: &str = "1.1.0";
 

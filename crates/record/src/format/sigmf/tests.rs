@@ -226,8 +226,8 @@ fn packed_samples_are_bytes_by_the_grain_for_tools_that_do_not_know_better() {
 #[test]
 fn newer_and_foreign_metadata_are_told_apart_from_broken_ones() {
     let text = String::from_utf8(render(&about(), None, &[])).expect("text");
-    let newer = text.replace("\"1.1.0\"", "\"3.0.0\"").replace("hairspring:layout", "hairspring:form");
-    assert_eq!(parse(newer.as_bytes()), Err(SigmfError::Newer("3.0.0".to_owned())));
+    let newer = text.replace("\"1.1.0\"", "\"4.0.0\"").replace("hairspring:layout", "hairspring:form");
+    assert_eq!(parse(newer.as_bytes()), Err(SigmfError::Newer("4.0.0".to_owned())));
     let minor =
         text.replace("\"1.1.0\"", "\"1.7.0\"").replace("\"global\": {", "\"global\": {\"hairspring:new\": [1],");
     assert!(parse(minor.as_bytes()).is_ok());

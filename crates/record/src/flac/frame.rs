@@ -11,10 +11,14 @@
 use super::bits::{BitWriter, crc8, crc16};
 
 /// Samples of a channel in a frame; fewer in the last.
-pub(super) const BLOCK: usize = 4096;
+pub const BLOCK: usize = 4096;
+
+/// Assignments of channels, beside those of independent ones.
+pub(super) const LEFT_SIDE: u64 = 8;
+pub(super) const SIDE_RIGHT: u64 = 9;
 
 /// The highest order of a fixed predictor.
-const MOST_ORDER: usize = 4;
+pub(super) const MOST_ORDER: usize = 4;
 /// At most 2 to this power partitions, of 64 samples each.
 const MOST_PARTITIONS_LOG: u32 = 6;
 /// The largest parameters of the two kinds of Rice codes.
@@ -82,13 +86,13 @@ impl FrameEncoder {
             let dearer = usize::from(cost(&choices[1]) > cost(&choices[0]));
             if cost(&side) < cost(&choices[dearer]) {
                 // Left and side, or side and right.
-                assignment = if dearer == 1 { 8 } else { 9 };
+                assignment = if dearer == 1 { LEFT_SIDE } else { SIDE_RIGHT };
                 choices[dearer] = side;
             }
         }
         let mut writer = BitWriter::after(std::mem::take(to));
         let start = writer.bytes.len();
-        self.header(&mut writer, start, length, assignment);
+        header(&mut writer, self.bits, self.number, length, assignment);
         for (column, bits, choice) in choices {
             self.subframe(&mut writer, column, bits, &choice);
         }
@@ -97,31 +101,6 @@ impl FrameEncoder {
         writer.bits(sum.into(), 16);
         self.number += 1;
         *to = writer.bytes;
-    }
-
-    fn header(&self, writer: &mut BitWriter, start: usize, length: usize, assignment: u64) {
-        // Synchronisation, and blocks of one size.
-        writer.bits(0xFFF8, 16);
-        // The size: 4096, or a number after the header. The rate is that of the stream.
-        writer.bits(if length == BLOCK { 0b1100 } else { 0b0111 }, 4);
-        writer.bits(0, 4);
-        writer.bits(assignment, 4);
-        writer.bits(
-            match self.bits {
-                8 => 0b001,
-                16 => 0b100,
-                24 => 0b110,
-                _ => 0b111,
-            },
-            3,
-        );
-        writer.bits(0, 1);
-        numbered(writer, self.number);
-        if length != BLOCK {
-            writer.bits(length as u64 - 1, 16);
-        }
-        let sum = crc8(&writer.bytes[start..]);
-        writer.bits(sum.into(), 8);
     }
 
     /// Chooses how to encode a channel whose samples have so many bits.
@@ -203,6 +182,33 @@ impl FrameEncoder {
             }
         }
     }
+}
+
+/// Writes the header of a frame.
+pub(super) fn header(writer: &mut BitWriter, bits: u32, number: u64, length: usize, assignment: u64) {
+    let start = writer.bytes.len();
+    // Synchronisation, and blocks of one size.
+    writer.bits(0xFFF8, 16);
+    // The size: 4096, or a number after the header. The rate is that of the stream.
+    writer.bits(if length == BLOCK { 0b1100 } else { 0b0111 }, 4);
+    writer.bits(0, 4);
+    writer.bits(assignment, 4);
+    writer.bits(
+        match bits {
+            8 => 0b001,
+            16 => 0b100,
+            24 => 0b110,
+            _ => 0b111,
+        },
+        3,
+    );
+    writer.bits(0, 1);
+    numbered(writer, number);
+    if length != BLOCK {
+        writer.bits(length as u64 - 1, 16);
+    }
+    let sum = crc8(&writer.bytes[start..]);
+    writer.bits(sum.into(), 8);
 }
 
 /// 0, −1, 1, −2, 2 … as 0, 1, 2, 3, 4 …

@@ -1,0 +1,125 @@
+//! [`Decoder`]: the samples of the frames that [`Encoder`](super::Encoder) makes.
+//!
+//! It knows the parts of FLAC that the encoder uses: constant and verbatim subframes, fixed predictors, Rice codes without escapes, and a
+//! channel beside the difference of two. Anything else is `None`, and so is a wrong checksum. No input makes it panic, or take more memory than
+//! one block of samples.
+
+use super::bits::{BitReader, BitWriter, crc16};
+use super::frame::{LEFT_SIDE, MOST_ORDER, SIDE_RIGHT, header};
+
+/// Decodes the frames of one file.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    bits: u32,
+    /// The samples of each channel.
+    columns: Vec<Vec<i64>>,
+}
+
+impl Decoder {
+    /// For files of so many channels, and bits of a sample.
+    pub(crate) fn new(channels: usize, bits: u32) -> Self {
+        Self { bits, columns: vec![Vec::new(); channels] }
+    }
+
+    /// Decodes the frame with this number and so many samples of each channel, from the front of bytes. Yields the samples of each channel, and
+    /// how many bytes the frame has; `None` if it is not that frame.
+    pub(crate) fn decode(&mut self, bytes: &[u8], number: u64, length: usize) -> Option<(&[Vec<i64>], usize)> {
+        let independent = self.columns.len() as u64 - 1;
+        let assignment = u64::from(bytes.get(3)? >> 4);
+        let has_side = matches!(assignment, LEFT_SIDE | SIDE_RIGHT) && independent == 1 && self.bits < 32;
+        let mut head = BitWriter::default();
+        header(&mut head, self.bits, number, length, assignment);
+        if !(has_side || assignment == independent) || !bytes.starts_with(&head.bytes) {
+            return None;
+        }
+        let mut reader = BitReader::new(&bytes[head.bytes.len()..]);
+        for (channel, column) in self.columns.iter_mut().enumerate() {
+            let is_side = has_side && (assignment == LEFT_SIDE) == (channel == 1);
+            subframe(&mut reader, self.bits + u32::from(is_side), length, column)?;
+        }
+        let end = head.bytes.len() + reader.align()?;
+        if u64::from(crc16(&bytes[..end])) != reader.bits(16)? {
+            return None;
+        }
+        if let (true, [first, second]) = (has_side, &mut self.columns[..]) {
+            for (first, second) in first.iter_mut().zip(second) {
+                match assignment {
+                    LEFT_SIDE => *second = *first - *second,
+                    _ => *first += *second,
+                }
+            }
+        }
+        Some((&self.columns, end + 2))
+    }
+}
+
+/// Decodes a channel whose samples have so many bits, at most 33.
+fn subframe(reader: &mut BitReader<'_>, bits: u32, length: usize, column: &mut Vec<i64>) -> Option<()> {
+    column.clear();
+    let kind = reader.bits(8)?;
+    let wasted = if kind & 1 == 1 { u32::try_from(reader.unary()? + 1).ok()? } else { 0 };
+    let bits = bits.checked_sub(wasted).filter(|bits| *bits > 0)?;
+    match kind >> 1 {
+        0 => column.resize(length, reader.signed(bits)?),
+        1 => {
+            for _ in 0..length {
+                column.push(reader.signed(bits)?);
+            }
+        }
+        kind => {
+            let order = (kind as usize).checked_sub(8).filter(|order| *order <= MOST_ORDER.min(length))?;
+            for _ in 0..order {
+                column.push(reader.signed(bits)?);
+            }
+            residuals(reader, bits, order, length, column)?;
+        }
+    }
+    column.iter_mut().for_each(|sample| *sample <<= wasted);
+    Some(())
+}
+
+/// Appends the samples that a fixed predictor and its residuals yield.
+fn residuals(reader: &mut BitReader<'_>, bits: u32, order: usize, length: usize, column: &mut Vec<i64>) -> Option<()> {
+    // Parameters of four bits or of five; the last one of each is an escape.
+    let parameter_bits = match reader.bits(2)? {
+        0 => 4,
+        1 => 5,
+        _ => return None,
+    };
+    let log = reader.bits(4)? as u32;
+    let each = length >> log;
+    if each << log != length || each < order {
+        return None;
+    }
+    for partition in 1..=1_usize << log {
+        let parameter = reader.bits(parameter_bits)? as u32;
+        if parameter == (1 << parameter_bits) - 1 {
+            return None;
+        }
+        while column.len() < partition * each {
+            let high = reader.unary()?;
+            // Residuals have 32 bits.
+            if high >> (32 - parameter) != 0 {
+                return None;
+            }
+            let folded = (high << parameter | reader.bits(parameter)?).cast_signed();
+            let sample = predicted(order, column) + (folded >> 1 ^ -(folded & 1));
+            if sample >> (bits - 1) != sample >> 63 {
+                return None;
+            }
+            column.push(sample);
+        }
+    }
+    Some(())
+}
+
+/// The next sample, if it continues the polynomial through the last ones.
+fn predicted(order: usize, before: &[i64]) -> i64 {
+    match (order, before) {
+        (1, [.., a]) => *a,
+        (2, [.., b, a]) => 2 * a - b,
+        (3, [.., c, b, a]) => 3 * (a - b) + c,
+        (4, [.., d, c, b, a]) => 4 * (a + c) - 6 * b - d,
+        _ => 0,
+    }
+}
