@@ -2,7 +2,7 @@
 //!
 //! **Own encoder.** The maintained encoders in Rust hold 24 bits at most or keep the whole file in memory. This one writes frame by frame
 //! with the fixed predictors of the format and partitioned Rice codes; it has no linear prediction, so a file is somewhat larger than the
-//! reference encoder's. [`frame`] encodes, [`decode`] decodes what it encodes and nothing else, [`bits`] packs.
+//! reference encoder's. `frame` encodes, `decode` decodes what it encodes and nothing else, `bits` packs.
 //!
 //! **A sample is the code that was recorded.** It has 8, 16, 24 or 32 bits in the file: the next size that holds it. Codes without a
 //! sign get the next larger one. Nothing here reads or writes files.

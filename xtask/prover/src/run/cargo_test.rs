@@ -36,7 +36,8 @@ pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
         command.args(["run", "nightly", "cargo", "test", "-Zbuild-std", "--lib", "--target", &target]);
         command.args(packages.iter().flat_map(|package| ["-p", package]));
         command.arg("--").args(tests);
-        command.env("RUSTFLAGS", format!("-Zsanitizer={name}"));
+        // Memory that system calls map behind the back of the C library would keep the marks of who used it before.
+        command.env("RUSTFLAGS", format!("-Zsanitizer={name} --cfg rustix_use_libc"));
         command.env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
         command.env("TSAN_OPTIONS", "halt_on_error=1");
         // Memory that the kernel uses as long as the process lives is not a leak.
