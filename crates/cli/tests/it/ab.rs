@@ -113,7 +113,7 @@ fn a_build_that_spins_in_a_row_is_slower_there_by_what_it_spins() {
         BUILD,
         "--quick",
         "--rounds",
-        "2",
+        "4",
         "--only",
         &ids.join(","),
         "--spin",
@@ -124,8 +124,10 @@ fn a_build_that_spins_in_a_row_is_slower_there_by_what_it_spins() {
     assert!([0, 9].contains(&code(&output)), "{}", stderr(&output));
     let measured: Interleaved = serde_json::from_value(json_file(&out)).expect("it is a comparison");
     for row in &measured.rows {
-        let added: Vec<f64> = row.pairs.iter().filter_map(|pair| Some(pair.other? - pair.baseline?)).collect();
-        // A machine that runs other tests makes all of it longer, and never much shorter.
-        assert!(!added.is_empty() && added.iter().all(|ns| (1_000.0..20_000.0).contains(ns)), "{}: {added:?}", row.id);
+        let mut added: Vec<f64> = row.pairs.iter().filter_map(|pair| Some(pair.other? - pair.baseline?)).collect();
+        added.sort_by(f64::total_cmp);
+        // A machine that runs other tests can disturb either side of a pair for any time.
+        let median = added.get(added.len() / 2);
+        assert!(median.is_some_and(|ns| (1_000.0..20_000.0).contains(ns)), "{}: {added:?}", row.id);
     }
 }
