@@ -181,7 +181,9 @@ impl<'t, M: Machine> Watch<'t, M> {
     fn settle_by_clock(&mut self, gap: Nanos, broken: bool) -> Option<(Cause, Nanos)> {
         let long = gap > self.gap_least;
         if long {
-            self.previous = self.timebase.stamp();
+            // After every reading, so that the next look only remembers its own. To read the counter here would take time: where a reading
+            // takes a microsecond, the next look at the clock would see that as a gap, and so on without end.
+            self.previous = self.start.plus(i64::MAX / 2);
         }
         self.settle(false, gap, long, broken)
     }
