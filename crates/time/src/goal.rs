@@ -29,6 +29,9 @@ use crate::timebase::Timebase;
 /// Readings of the kernel's clock before the kernel waits instead. They take some milliseconds, and the poll before has left some
 /// microseconds.
 const CONFIRM_ROUNDS: u32 = 100_000;
+/// Disturbances in a row for each of which another reading is taken beyond the goal. If the clock has become slow to read, as when the kernel
+/// takes another clock source, every reading looks disturbed.
+const DISTURBED_MOST: u32 = 8;
 /// How long before the goal the end is rehearsed. A rehearsal with cold caches takes some hundred nanoseconds.
 const REHEARSED_AHEAD: Nanos = Nanos::from_micros(2);
 /// The poll of the counter ends earlier by this part of the stretch (244 ppm), because the rate may have changed.
@@ -174,14 +177,18 @@ impl Goal {
         let machine = timebase.machine();
         let gap_least = timebase.gap_least();
         let ahead = if rehearsal { REHEARSED_AHEAD } else { Nanos::ZERO };
+        let mut beyond = 0;
         loop {
             for _ in 0..CONFIRM_ROUNDS {
                 let at = machine.monotonic();
                 // Noting the disturbance took time, so a later reading decides.
                 let disturbed = watch.look_by_clock(at).is_some();
                 let (reached, done) = self.over(timebase, at, gap_least, ahead);
-                if !disturbed && done {
-                    return reached;
+                if done {
+                    beyond += 1;
+                    if !disturbed || beyond > DISTURBED_MOST {
+                        return reached;
+                    }
                 }
             }
             *slept += self.wait_out(timebase, watch);

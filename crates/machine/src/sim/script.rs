@@ -78,6 +78,8 @@ pub enum Disturbance {
     Drift(i64),
     /// From now on the counter runs at this rate, in hertz.
     CounterRate(u64),
+    /// From now on a clock read without a system call takes this many picoseconds, as when the kernel takes a slower clock source.
+    ClockCost(u64),
     /// From now on a call reads the clock after this percentage of its duration; 50 at the beginning.
     ReadAt(u8),
     /// A signal is handled: sleeps end, the sentinel breaks.

@@ -288,6 +288,7 @@ impl State {
             }
             Disturbance::Drift(ppb) => self.script.kernel_drift_ppb = ppb,
             Disturbance::CounterRate(rate_hz) => self.script.rate_hz = rate_hz,
+            Disturbance::ClockCost(picos) => self.script.costs.clock = picos,
             Disturbance::ReadAt(percent) => self.read_at_percent = percent.min(100),
             Disturbance::Signal => {
                 self.signalled = true;

@@ -67,6 +67,25 @@ fn a_counter_that_stops_neither_holds_a_delay_nor_makes_it_early() {
     }
 }
 
+/// Every look at such a clock comes later than the shortest gap after the one before.
+#[test]
+fn a_clock_that_becomes_slow_to_read_does_not_hold_a_delay() {
+    for picos in [1_000_000, 5_000_000] {
+        let slow = Disturbance::ClockCost(picos);
+        for request in [micros(20), micros(50), millis(2)] {
+            let delays: [fn(&Timebase<Sim>, Nanos) -> Report; 3] = [
+                |timebase, request| timebase.delay(request).expect("short"),
+                |timebase, request| timebase.delay_until(timebase.now() + request).expect("short"),
+                |timebase, request| LongDelay::new(timebase).delay(request).expect("short"),
+            ];
+            for delay in delays {
+                let report = check(&Script::default(), slow, request, |timebase| delay(timebase, request));
+                assert!(report.late < micros(200) && !report.verdict.is_clean(), "{report:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_counter_that_is_set_back_neither_holds_a_delay_nor_makes_it_early() {
     // Like a counter that begins anew after a suspend.
