@@ -164,8 +164,8 @@ fn repeated(deed: &mut impl FnMut()) -> Vec<Stretch> {
     stamped.collect()
 }
 
-/// The gaps that were provoked for certain: each begins with its provocation and ends with it, is the only one there, and is not much longer
-/// than they usually are.
+/// The gaps that were provoked for certain: each begins with its provocation and ends with it, is the only one there, and was lengthened
+/// by nobody else.
 fn certain(provocations: &[Stretch], gaps: &[Stretch]) -> Vec<Stretch> {
     let only = |provocation: &Stretch| {
         let first = gaps.partition_point(|gap| gap.to <= provocation.from);
@@ -174,13 +174,18 @@ fn certain(provocations: &[Stretch], gaps: &[Stretch]) -> Vec<Stretch> {
             _ => None,
         }
     };
-    let mut certain: Vec<Stretch> = provocations.iter().filter_map(only).collect();
-    let mut lengths: Vec<Nanos> = certain.iter().map(|gap| gap.to - gap.from).collect();
+    usual(provocations.iter().filter_map(only).collect())
+}
+
+/// Those that are not much longer than the shorter ones. What a busy host takes from a guest makes some of them longer, and no clock of the
+/// guest tells how much that was.
+fn usual(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
+    let length = |stretch: &Stretch| stretch.to - stretch.from;
+    let mut lengths: Vec<Nanos> = stretches.iter().map(length).collect();
     lengths.sort_unstable();
-    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(Nanos::ZERO);
-    // One that is half as long again was lengthened by somebody else.
-    certain.retain(|gap| gap.to - gap.from <= usual * 3 / 2);
-    certain
+    let shorter = lengths.get(lengths.len() / 4).copied().unwrap_or(Nanos::ZERO);
+    stretches.retain(|stretch| length(stretch) <= shorter * 5 / 4);
+    stretches
 }
 
 /// Those about which the kernel lost no record.

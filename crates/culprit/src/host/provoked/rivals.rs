@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::{Host, Instant, Machine, Nanos, Policy};
 use testing::skip;
 
-use super::{Right, Stretch, Watched, busy, cpu, explained, judge, pin, times};
+use super::{Right, Stretch, Watched, busy, cpu, explained, judge, pin, times, usual};
 use crate::host::own_thread;
 use crate::host::tests::now;
 use crate::{Culprit, CulpritKind, Occupant, Terms};
@@ -111,7 +111,7 @@ fn page_faults_are_blamed_on_the_memory() {
             .iter()
             .all(|(_, _, occupant)| matches!(occupant, Occupant::Task(task) if task.pid == own_thread()))
     };
-    let faults: Vec<Stretch> = explained(&history, truths).into_iter().filter(alone).collect();
+    let faults = usual(explained(&history, truths).into_iter().filter(alone).collect());
     if faults.is_empty() {
         return skip(TEST, "the system has given the memory without a fault");
     }
