@@ -31,6 +31,8 @@
 //!
 //! The watchdog cannot make either early: when the budget is spent, the thread sleeps for the rest.
 
+use std::hint::black_box;
+
 use hairspring_machine::{Instant, Machine, Nanos, Ticks};
 
 use crate::calibration::Bracket;
@@ -66,22 +68,9 @@ impl<M: Machine> Timebase<M> {
     /// # Errors
     /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead. Readings of the kernel's clock
     /// ([`Epoch::KERNEL`](crate::Epoch::KERNEL)) are accepted.
-    #[inline(never)]
+    #[inline]
     pub fn delay_until(&self, deadline: Instant) -> Result<Report, DelayError> {
-        let (watch, began) = Watch::open_by_clock(self);
-        let deadline = self.deadline(deadline);
-        let ahead = deadline.since(self.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
-        let goal = Goal::until(self, began, deadline, ahead);
-        let left = goal.left(self, began);
-        if left > POLL_MOST {
-            return Err(DelayError::TooLongToPoll(left));
-        }
-        if left <= Nanos::ZERO {
-            return Ok(goal.passed(self));
-        }
-        let mut told = Ok(Report::NONE);
-        self.poll_confirmed(watch, goal, ahead.max(Nanos::ZERO), POLL_MOST, &mut told);
-        told
+        self.poll_confirmed(Wanted::Deadline(deadline))
     }
 
     /// Waits at least `request`, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took
@@ -90,18 +79,9 @@ impl<M: Machine> Timebase<M> {
     ///
     /// # Errors
     /// Negative requests, and requests of which more than [`POLL_MOST`] is left.
-    #[inline(never)]
+    #[inline]
     pub fn delay_since(&self, began: Instant, request: Nanos) -> Result<Report, DelayError> {
-        check(request)?;
-        let (watch, now) = Watch::open_by_clock(self);
-        let goal = Goal::after(self, began, request);
-        let left = goal.left(self, now);
-        if left > POLL_MOST {
-            return Err(DelayError::TooLongToPoll(left));
-        }
-        let mut told = Ok(Report::NONE);
-        self.poll_confirmed(watch, goal, request, POLL_MOST, &mut told);
-        told
+        self.poll_confirmed(Wanted::Since { began, request })
     }
 
     /// Waits at least `request` and polls for at most `budget` of it. Then the thread sleeps for the rest, which is late by a wake-up of
@@ -111,13 +91,12 @@ impl<M: Machine> Timebase<M> {
     /// Negative and absurd requests, and requests above [`POLL_MOST`] with a budget that does not exceed it.
     #[inline]
     pub fn delay_polling(&self, request: Nanos, budget: Nanos) -> Result<Report, DelayError> {
+        if request.is_negative() || request >= CONFIRMED_FROM || budget < request {
+            return self.poll_confirmed(Wanted::Span { request, budget });
+        }
         // One variable and one return: so it is the caller's variable, and no copy is made after the end.
         let mut told = Ok(Report::NONE);
-        if !request.is_negative() && request < CONFIRMED_FROM && budget >= request {
-            self.poll_short(request, &mut told);
-        } else {
-            self.poll_long(request, budget, &mut told);
-        }
+        self.poll_short(request, &mut told);
         told
     }
 
@@ -132,7 +111,7 @@ impl<M: Machine> Timebase<M> {
         *told = Ok(Report { requested: request, ..Report::NONE });
         let Ok(report) = told else { return };
         // The compiler must not know the answer, or it would make two copies of the code.
-        let mut rehearsal = std::hint::black_box(request >= self.gap_least());
+        let mut rehearsal = black_box(request >= self.gap_least());
         loop {
             let (until, skew) = if rehearsal { (start, Nanos::ZERO) } else { (deadline, self.skew()) };
             let polled = poll(&mut watch, start, until, i64::MAX, Instant::END, skew);
@@ -151,7 +130,7 @@ impl<M: Machine> Timebase<M> {
                 self.machine().fence();
                 return;
             }
-            rehearsal = std::hint::black_box(false);
+            rehearsal = black_box(false);
             // Fetching cold code is no gap, unless it took until after the deadline.
             let now = self.stamp();
             if deadline.since(now) > 0 {
@@ -160,21 +139,96 @@ impl<M: Machine> Timebase<M> {
         }
     }
 
-    /// A delay that ends by the kernel's clock, or is refused.
+    /// A delay that ends by the kernel's clock, or is refused: two calls of [`advance`](Self::advance), of which only the loop is inlined
+    /// into the caller's code. The first returns after the rehearsal, so the code to which the delay returns has run just before the goal.
+    #[inline(always)]
+    fn poll_confirmed(&self, wanted: Wanted) -> Result<Report, DelayError> {
+        let mut told = Ok(Report::NONE);
+        let mut near = None;
+        while !self.advance(wanted, &mut near, &mut told) {}
+        told
+    }
+
+    /// Brings a delay further. The first call polls until just before the goal and rehearses the end; the second ends the delay. Returns
+    /// whether the delay is over.
     #[inline(never)]
-    fn poll_long(&self, request: Nanos, budget: Nanos, told: &mut Result<Report, DelayError>) {
-        let (watch, began) = Watch::open_by_clock(self);
-        if let Err(refused) = check(request) {
-            *told = Err(refused);
-        } else if request > POLL_MOST && budget <= POLL_MOST {
-            *told = Err(DelayError::TooLongToPoll(request));
-        } else if self.source() == TimeSource::KernelClock && budget >= request {
-            // Every reading confirms.
-            drop(watch);
-            self.poll_short(request, told);
-        } else {
-            self.poll_confirmed(watch, Goal::after(self, began, request), request, budget, told);
+    fn advance<'t>(
+        &'t self,
+        wanted: Wanted,
+        near: &mut Option<Near<'t, M>>,
+        told: &mut Result<Report, DelayError>,
+    ) -> bool {
+        // First of all: the time that passes before this reading is not in the delay.
+        let now = self.machine().monotonic();
+        // The compiler must not know the answer, or it would make two copies of the end.
+        let rehearsal = black_box(near.is_none());
+        if rehearsal {
+            match self.come_near(now, wanted) {
+                Ok(Come::Near(at)) => {
+                    *told = Ok(Report { requested: at.request, ..Report::NONE });
+                    *near = Some(at);
+                }
+                Ok(Come::ByKernel(request)) => self.poll_short(request, told),
+                Ok(Come::Passed(report)) => *told = Ok(report),
+                Err(refused) => *told = Err(refused),
+            }
         }
+        let (Some(near), Ok(report)) = (near, told) else { return true };
+        let request = near.request;
+        near.ending.pass(rehearsal, report, |report, reached, slept| {
+            report.actual = request + reached.over;
+            report.late = reached.over;
+            report.slept = slept;
+            report.polled = report.actual - slept;
+        });
+        !rehearsal
+    }
+
+    /// A confirmed delay without its end: polls until just before the goal.
+    #[inline(never)]
+    fn come_near(&self, now: Instant, wanted: Wanted) -> Result<Come<'_, M>, DelayError> {
+        let mut watch = Watch::begin_by_clock(self, now);
+        let (goal, request, budget) = match wanted {
+            Wanted::Span { request, budget } => {
+                check(request)?;
+                if request > POLL_MOST && budget <= POLL_MOST {
+                    return Err(DelayError::TooLongToPoll(request));
+                }
+                if self.source() == TimeSource::KernelClock && budget >= request {
+                    // Every reading confirms.
+                    return Ok(Come::ByKernel(request));
+                }
+                (Goal::after(self, now, request), request, budget)
+            }
+            Wanted::Since { began, request } => {
+                check(request)?;
+                (Goal::after(self, began, request), request, POLL_MOST)
+            }
+            Wanted::Deadline(deadline) => {
+                let deadline = self.deadline(deadline);
+                let ahead = deadline.since(self.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
+                (Goal::until(self, now, deadline, ahead), ahead.max(Nanos::ZERO), POLL_MOST)
+            }
+        };
+        if !matches!(wanted, Wanted::Span { .. }) {
+            let left = goal.left(self, now);
+            if left > POLL_MOST {
+                return Err(DelayError::TooLongToPoll(left));
+            }
+            if left <= Nanos::ZERO && matches!(wanted, Wanted::Deadline(_)) {
+                return Ok(Come::Passed(goal.passed(self)));
+            }
+        }
+        let first = goal.tie(self);
+        watch.start_at(first.before);
+        watch.look(first.after);
+        let budget = self.ticks_for_at_least(budget).max(1);
+        let (last, near) = goal.approach(self, &mut watch, first, CONFIRM_AHEAD, budget);
+        if !watch.may_have_moved() && !self.agrees(&first, &last) {
+            watch.note(|verdict| verdict.rerated = true);
+        }
+        let slept = if near { Nanos::ZERO } else { goal.wait_out(self, &mut watch) };
+        Ok(Come::Near(Near { ending: Ending::new(goal, self, watch, slept), request }))
     }
 
     /// The second half of the watchdog: the counter does not reach the deadline, so the thread sleeps in the kernel. The time that has
@@ -197,41 +251,6 @@ impl<M: Machine> Timebase<M> {
         }
     }
 
-    /// Polls to a goal. The watch has begun.
-    #[inline(always)]
-    fn poll_confirmed(
-        &self,
-        mut watch: Watch<'_, M>,
-        goal: Goal,
-        request: Nanos,
-        budget: Nanos,
-        told: &mut Result<Report, DelayError>,
-    ) {
-        let first = goal.tie(self);
-        watch.start_at(first.before);
-        watch.look(first.after);
-        let mut slept = Nanos::ZERO;
-        let budget = self.ticks_for_at_least(budget).max(1);
-        let (last, near) = goal.approach(self, &mut watch, first, CONFIRM_AHEAD, budget);
-        if !watch.may_have_moved() && !self.agrees(&first, &last) {
-            watch.note(|verdict| verdict.rerated = true);
-        }
-        if !near {
-            slept = goal.wait_out(self, &mut watch);
-        }
-        *told = Ok(Report { requested: request, ..Report::NONE });
-        let Ok(report) = told else { return };
-        let mut ending = Ending::new(goal, self, watch, slept);
-        Ending::<M>::in_two_passes(|rehearsal| {
-            ending.pass(rehearsal, report, |report, reached, slept| {
-                report.actual = request + reached.over;
-                report.late = reached.over;
-                report.slept = slept;
-                report.polled = report.actual - slept;
-            });
-        });
-    }
-
     /// Whether the kernel's clock ran at the rate that the time base knows between two ties.
     fn agrees(&self, first: &Bracket, last: &Bracket) -> bool {
         let passed = last.clock - first.clock;
@@ -240,6 +259,31 @@ impl<M: Machine> Timebase<M> {
         let most = self.nanos(last.after.since(first.before)) + slack;
         (least..=most).contains(&passed)
     }
+}
+
+/// What a confirmed delay waits for.
+#[derive(Clone, Copy)]
+enum Wanted {
+    /// A time from now on, of which so much may be polled.
+    Span { request: Nanos, budget: Nanos },
+    /// A time from this reading of the kernel's clock on.
+    Since { began: Instant, request: Nanos },
+    /// An instant of the time base.
+    Deadline(Instant),
+}
+
+/// Where a confirmed delay has come to.
+enum Come<'t, M: Machine> {
+    Near(Near<'t, M>),
+    /// The kernel's clock is the time source: a delay by the source alone is confirmed.
+    ByKernel(Nanos),
+    Passed(Report),
+}
+
+/// A confirmed delay just before its goal.
+struct Near<'t, M: Machine> {
+    ending: Ending<'t, M>,
+    request: Nanos,
 }
 
 #[cfg(test)]

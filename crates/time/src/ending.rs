@@ -12,7 +12,6 @@
 //!
 //! The report is written into the caller's variable, because a copy of what was written just before would cost more than the rest.
 
-use std::hint::black_box;
 use std::mem::ManuallyDrop;
 
 use hairspring_machine::{Machine, Nanos};
@@ -40,19 +39,6 @@ impl<'t, M: Machine> Ending<'t, M> {
     #[inline(always)]
     pub(crate) fn new(goal: Goal, timebase: &'t Timebase<M>, watch: Watch<'t, M>, waited: Nanos) -> Self {
         Self { goal, timebase, watch: ManuallyDrop::new(watch), waited }
-    }
-
-    /// Makes both passes. `pass` makes one; its argument says whether that is the rehearsal.
-    #[inline(always)]
-    pub(crate) fn in_two_passes(mut pass: impl FnMut(bool)) {
-        let mut rehearsal = black_box(true);
-        loop {
-            pass(rehearsal);
-            if !rehearsal {
-                return;
-            }
-            rehearsal = black_box(false);
-        }
     }
 
     /// One pass: this polls the counter until the next reading of the kernel's clock will be at the goal, reads that clock until the goal is

@@ -260,7 +260,8 @@ mod tests {
     fn an_approach_ends_ahead_of_the_goal_even_if_the_counter_stands_still() {
         let (sim, timebase) = machine();
         sim.disturb(sim.true_time(), Disturbance::CounterRate(0));
-        let (mut watch, began) = Watch::open_by_clock(&timebase);
+        let began = sim.monotonic();
+        let mut watch = Watch::begin_by_clock(&timebase, began);
         let goal = Goal::after(&timebase, began, Nanos::from_millis(2));
         let (ahead, first) = (Nanos::from_millis(1), goal.tie(&timebase));
         watch.start_at(first.after);

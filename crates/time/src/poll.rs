@@ -104,11 +104,10 @@ impl<'t, M: Machine> Watch<'t, M> {
         (watch, start)
     }
 
-    /// Reads the kernel's clock, before anything else, and begins to watch. That clock is the same on all CPUs.
+    /// Begins to watch at a reading of the kernel's clock taken just before. That clock is the same on all CPUs.
     #[inline(always)]
-    pub(crate) fn open_by_clock(timebase: &'t Timebase<M>) -> (Self, Instant) {
-        let now = timebase.machine().monotonic();
-        Self::begin_with(timebase, || now)
+    pub(crate) fn begin_by_clock(timebase: &'t Timebase<M>, now: Instant) -> Self {
+        Self::begin_with(timebase, || now).0
     }
 
     /// Sets the sentinel, takes the reading, and only then does the rest.
@@ -429,7 +428,8 @@ mod tests {
     #[test]
     fn a_gap_between_two_readings_of_the_kernels_clock_is_longer_than_the_least_gap() {
         let (sim, timebase) = machine();
-        let (mut watch, mut at) = Watch::open_by_clock(&timebase);
+        let mut at = sim.monotonic();
+        let mut watch = Watch::begin_by_clock(&timebase, at);
         watch.go_over_to_clock(at);
         let least = timebase.gap_least();
         let mut look_after = |gap| {
