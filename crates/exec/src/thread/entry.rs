@@ -101,7 +101,8 @@ impl Threads {
         self.shared.release_for(state, urgency.filter(|_| !lower_later));
         if lower_later {
             let mut state = self.shared.lock.hold();
-            state.settle(None, Some(call));
+            // Without the call: a thread that made itself ordinary first would wait for the CPU among the ordinary ones. It yields below.
+            state.settle(None, None);
             let late = me.and_then(|me| state.late_before(me));
             self.shared.release(state);
             if let Some(first) = late {

@@ -237,6 +237,38 @@ fn a_task_that_lowers_itself_makes_way_at_once() {
     clean(&threads, &finish);
 }
 
+/// Symptom: a task that lowered itself continued milliseconds after the more urgent ones had let it, beside busy ordinary programs. Cause: to get to the
+/// end of its new run queue its thread was made ordinary first, and there it lost the CPU to them.
+#[test]
+fn a_task_that_lowers_itself_is_never_ordinary_and_goes_behind_its_equals() {
+    let threads = up();
+    if !strict(&threads, "a_task_that_lowers_itself_is_never_ordinary_and_goes_behind_its_equals") {
+        return;
+    }
+    let (order, policy) = (Count::default(), Count::default());
+    let mine = order.clone();
+    let sinking = start(&threads, "sinking", 10, move |ctx| {
+        mine.set(mine.get() * 10 + 1);
+        ctx.set_priority(ctx.id(), priority(30)).expect("it exists");
+        mine.set(mine.get() * 10 + 4);
+    });
+    let place = threads.shared.lock.hold().core.observer.seats[sinking.index()].place;
+    let thread = threads.shared.places.at(place).thread();
+    let (mine, seen) = (order.clone(), policy.clone());
+    start(&threads, "middle", 20, move |_| {
+        let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).expect("it lives");
+        // Field 41 of proc_pid_stat(5); the third follows the name in parentheses.
+        let field = text.rsplit(") ").next().and_then(|fields| fields.split(' ').nth(38)).expect("a policy");
+        seen.set(field.parse().expect("a number"));
+        mine.set(mine.get() * 10 + 2);
+    });
+    let mine = order.clone();
+    start(&threads, "equal", 30, move |_| mine.set(mine.get() * 10 + 3));
+    let finish = threads.run(LIMIT);
+    assert_eq!((order.get(), policy.get()), (1234, libc::SCHED_FIFO.unsigned_abs().into()));
+    clean(&threads, &finish);
+}
+
 /// Low owns what high waits for, and middle has work: with inheritance low goes before middle, without it middle goes first.
 fn inversion(threads: &Threads, protocol: ResourceProtocol) -> u64 {
     let reply = threads.call(By::Outside, Call::CreateResource { protocol });
