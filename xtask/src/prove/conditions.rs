@@ -20,8 +20,22 @@ pub(crate) fn read(workspace: &Workspace) -> Vec<(&'static str, String)> {
         ("load before", file("/proc/loadavg")),
         ("commit", commit(workspace)),
         ("compiler", said(Command::new("rustc").arg("--version"))),
-        ("profile", "release".to_owned()),
+        ("profile", profile(std::env::vars_os().map(|(name, value)| (text(name), text(value))))),
     ]
+}
+
+/// The profile, with what the environment changes in it.
+fn profile(environment: impl Iterator<Item = (String, String)>) -> String {
+    let changed = environment.filter_map(|(name, value)| {
+        name.strip_prefix("CARGO_PROFILE_RELEASE_").map(|name| format!(", {name}={value}"))
+    });
+    let mut changed: Vec<String> = changed.collect();
+    changed.sort();
+    format!("release{}", changed.concat())
+}
+
+fn text(value: std::ffi::OsString) -> String {
+    value.to_string_lossy().into_owned()
 }
 
 fn cpu_model(cpuinfo: &str) -> String {
@@ -64,6 +78,15 @@ mod tests {
         assert_eq!(cpu_model("processor : 0\nmodel name\t: Example CPU\n"), "Example CPU");
         assert!(cpu_model("").contains("not named"));
         assert!(file("/no/such/file").contains("/no/such/file"));
+    }
+
+    #[test]
+    fn a_changed_profile_is_told() {
+        let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let environment =
+            [own("HOME", "/"), own("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"), own("CARGO_PROFILE_RELEASE_LTO", "off")];
+        assert_eq!(profile(environment.into_iter()), "release, LTO=off, OPT_LEVEL=1");
+        assert_eq!(profile([].into_iter()), "release");
     }
 
     #[test]
