@@ -15,8 +15,8 @@
 //! directory; compilers of Rust for them are those of rustup or of `cargo xtask test --setup`.
 
 mod bill;
-mod parts;
-mod tools;
+pub(crate) mod parts;
+pub(crate) mod tools;
 mod trial;
 mod wheels;
 mod windows;

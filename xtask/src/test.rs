@@ -70,7 +70,7 @@ const TOGETHER: [Together; 3] = [
         share: Share::Leftover,
     },
     Together {
-        lane: &["html", "readme", "book", "crates", "lab"],
+        lane: &["html", "readme", "book", "crates", "static", "lab"],
         beside: &["examples", "c", "tcl", "install", "python", "shapes", "peers", "debian"],
         share: Share::Equal,
     },

@@ -10,7 +10,7 @@ use crate::test::needs::{self, Need};
 use crate::{book, components, library};
 
 /// The target of the static command.
-const STATIC: &str = "x86_64-unknown-linux-musl";
+pub(crate) const STATIC: &str = "x86_64-unknown-linux-musl";
 
 pub(super) fn crates(making: &Making) -> Result<(), String> {
     let published = || making.workspace.packages.iter().filter(|package| package.is_published);

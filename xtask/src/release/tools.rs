@@ -62,7 +62,7 @@ pub(super) fn compile_for(making: &Making, target: &str, command: &mut Command) 
 }
 
 /// Whether the toolchain has the standard library of a target.
-pub(super) fn is_of_toolchain(workspace: &Workspace, target: &str) -> Result<bool, String> {
+pub(crate) fn is_of_toolchain(workspace: &Workspace, target: &str) -> Result<bool, String> {
     let mut ask = Command::new("rustc");
     let sysroot = library::run(ask.args(["--print", "sysroot"]).current_dir(&workspace.root))?;
     Ok(has_std(Path::new(sysroot.trim()), target))

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use super::{aarch64, debian, windows};
 use crate::lab::kind::Kind;
 use crate::lab::supplies;
+use crate::release::{parts::STATIC, tools};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +24,8 @@ pub(crate) enum Need {
     Aarch64Run,
     /// A compiler with the sources of its standard library, a linker for Windows, and Wine.
     Windows,
+    /// The standard library for Linux with musl, and a C compiler for it.
+    Musl,
     /// A Python with the packages that read recordings, and those that build and test ours.
     Python,
     /// The tools that build the book.
@@ -111,6 +114,13 @@ impl Need {
                 let remedy = if has_apt() { HINT } else { "install MinGW's compiler and Wine for x86-64" };
                 Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() && aarch64::can_fetch() })
             }
+            Need::Musl => {
+                let what = no_musl(workspace)?;
+                let installable = in_path("rustup").is_some() && has_apt();
+                let remedy =
+                    if installable { HINT.to_owned() } else { format!("install musl-gcc and the target {STATIC}") };
+                Some(Missing { what, remedy, installable })
+            }
             Need::Python => no_python_with(workspace, &PYTHON_PACKAGES),
             Need::Book => no_python_with(workspace, &BOOK_PACKAGES),
             Need::Lab => {
@@ -163,6 +173,18 @@ const PYTHON_PACKAGES: [&str; 16] = [
 
 /// Modules of those packages that build the book.
 const BOOK_PACKAGES: [&str; 3] = ["mkdocs", "material", "pymdownx"];
+
+/// What is missing to compile for Linux with musl.
+fn no_musl(workspace: &Workspace) -> Option<String> {
+    if in_path("musl-gcc").is_none() {
+        return Some("musl-gcc is not installed".to_owned());
+    }
+    match tools::is_of_toolchain(workspace, STATIC) {
+        Ok(true) => None,
+        Ok(false) => Some(format!("the toolchain lacks the standard library for {STATIC}")),
+        Err(why) => Some(why),
+    }
+}
 
 /// What is missing for a Python with these modules.
 fn no_python_with(workspace: &Workspace, packages: &[&str]) -> Option<Missing> {

@@ -1,6 +1,6 @@
 //! The setup step: lists what the other steps lack and installs it.
 //!
-//! Several things can be missing. Components of the toolchain come from rustup. Chromium, programs that single tests use, and
+//! Several things can be missing. Components of the toolchain and its library for musl come from rustup. Chromium, programs that single tests use, and
 //! linkers and emulators for other systems come from the Debian archive, which needs root. The compiler for aarch64 and Windows,
 //! with the sources of its standard library, is downloaded from the Debian archive and unpacked under the target directory. The
 //! download uses package lists of its own with arm64 among their architectures, so that the system's configuration does not change. Versions
@@ -18,6 +18,7 @@ use super::{Context, aarch64, debian, windows};
 use crate::apt::{Apt, Must};
 use crate::lab::kind::Kind;
 use crate::lab::supplies;
+use crate::release::parts::STATIC;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
 
@@ -43,7 +44,7 @@ fn install_all(context: &Context, name: &str) -> Tally {
             continue;
         }
         let outcome = match need {
-            Need::Component(component, _) => component_from_rustup(context, component),
+            Need::Component(component, _) => from_rustup(context, "component", component),
             Need::Chromium => from_debian(context, &["chromium", "fonts-dejavu-core"]),
             Need::Aarch64 => compiler_from_debian(context.workspace, &mut |command| must(context, command)),
             Need::Aarch64Run => from_debian(context, &aarch64::DEBIAN),
@@ -53,6 +54,7 @@ fn install_all(context: &Context, name: &str) -> Tally {
                     false => compiler_from_debian(context.workspace, &mut |command| must(context, command)),
                 })
             }
+            Need::Musl => from_debian(context, &["musl-tools"]).and_then(|()| from_rustup(context, "target", STATIC)),
             Need::Python | Need::Book => python_from_pip(context),
             Need::Lab => supplies::install(context.workspace, Kind::Pc, &mut |command| must(context, command)),
             Need::Program(name) | Need::Packaged(_, name) => from_debian(context, &[name]),
@@ -71,9 +73,8 @@ fn install_all(context: &Context, name: &str) -> Tally {
     tally
 }
 
-fn component_from_rustup(context: &Context, component: &str) -> Result<(), String> {
-    must(context, Command::new("rustup").args(["component", "add", component]).current_dir(&context.workspace.root))
-        .map(drop)
+fn from_rustup(context: &Context, kind: &str, name: &str) -> Result<(), String> {
+    must(context, Command::new("rustup").args([kind, "add", name]).current_dir(&context.workspace.root)).map(drop)
 }
 
 fn from_debian(context: &Context, packages: &[&str]) -> Result<(), String> {

@@ -7,6 +7,7 @@ use super::needs::Need;
 use super::{
     Context, aarch64, book, cargo_tests, clients, crates, debian, examples, html, python, readme, shapes, windows,
 };
+use crate::release::parts::STATIC;
 use crate::tally::Tally;
 use crate::{r#gen, lab, lint};
 
@@ -164,6 +165,16 @@ pub(crate) const STEPS: &[Step] = &[
         needs: &[],
         limit_s: 120,
         run: Run::Call(crates::check),
+    },
+    Step {
+        name: "static",
+        about: "the command passes the type check for Linux with musl",
+        needs: &[Need::Musl],
+        limit_s: 480,
+        run: Run::Cargo {
+            arguments: &["check", "--locked", "-p", "hairspring-cli", "--target", STATIC],
+            environment: &[],
+        },
     },
     Step {
         name: "examples",
