@@ -400,7 +400,8 @@ extern "C" {
 #endif // __cplusplus
 
 // Makes an executive. `options` may be NULL: fibers. Free it with hs_exec_free() in the same thread. From a task of another executive,
-// too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED (no threads or memory).
+// too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED (no threads or memory; or a shadow stack, which
+// threads alone work with).
 int hs_exec_new(const struct hs_exec_options *options,
                 struct hs_exec **exec);
 

@@ -69,6 +69,9 @@ pub enum ExecError {
     ExecConfig(&'static str),
     /// The system has no more threads, memory or descriptors.
     System(std::io::Error),
+    /// The calling thread has a shadow stack (CET, GCS), which ends the process when fibers switch stacks. Take threads, or start the program without
+    /// shadow stacks.
+    ShadowStack,
     /// The system refused a requested placement.
     Refused(Refused),
 }
@@ -78,6 +81,10 @@ impl std::fmt::Display for ExecError {
         match self {
             Self::ExecConfig(text) => write!(f, "set up an executive: {text}"),
             Self::System(error) => write!(f, "set up an executive: {error}"),
+            Self::ShadowStack => f.write_str(
+                "set up an executive on fibers: this thread has a shadow stack, with which no switch of stacks is allowed; take threads, or start the \
+                 program without shadow stacks",
+            ),
             Self::Refused(refused) => refused.fmt(f),
         }
     }
@@ -86,7 +93,7 @@ impl std::fmt::Display for ExecError {
 impl std::error::Error for ExecError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::ExecConfig(_) => None,
+            Self::ExecConfig(_) | Self::ShadowStack => None,
             Self::System(error) => Some(error),
             Self::Refused(refused) => Some(refused),
         }

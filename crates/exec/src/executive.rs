@@ -9,7 +9,7 @@ use crate::back_end::BackEnd;
 use crate::calls::{CallSite, Caller, Create, IspCtx};
 use crate::config::{ExecConfig, ExecError, ThreadProfile};
 use crate::engine::{Engine, InterruptProcedure, TimerProcedure};
-use crate::fiber::{Fibers, SwitchBack};
+use crate::fiber::{Fibers, SwitchBack, can_switch};
 use crate::interrupt::{Arrival, InterruptSource, Isp};
 use crate::report::{Finish, RunLimit};
 use crate::status::Publication;
@@ -86,7 +86,7 @@ impl Executive {
     /// An empty executive.
     ///
     /// # Errors
-    /// The configuration is invalid, or the system has no more threads.
+    /// The configuration is invalid, or the system has no more threads. On fibers and in virtual time: the calling thread has a shadow stack.
     pub fn new(backend: Backend, config: &ExecConfig) -> Result<Self, ExecError> {
         if config.envelopes == 0 || config.envelopes == u16::MAX {
             return Err(ExecError::ExecConfig("envelopes must be 1 to 65534"));
@@ -96,6 +96,9 @@ impl Executive {
         }
         if config.slice.is_some_and(|slice| slice < LEAST_SLICE) {
             return Err(ExecError::ExecConfig("slice must be at least 100 µs"));
+        }
+        if !matches!(backend, Backend::Thread(_)) {
+            can_switch()?;
         }
         let backing = match backend {
             Backend::Sim(sim) => Backing::Other(Fibers::new(sim, config, None, Policy::Other)),

@@ -39,6 +39,7 @@ mod objects;
 mod overflow;
 mod placement;
 mod run;
+mod shadow_stack;
 mod short;
 mod slices;
 mod stacks;
@@ -49,4 +50,5 @@ mod usage;
 mod watchdog;
 
 pub(crate) use fibers::Fibers;
+pub(crate) use shadow_stack::can_switch;
 pub(crate) use switch::SwitchBack;

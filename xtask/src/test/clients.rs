@@ -396,6 +396,11 @@ impl Site<'_> {
         if wanted.is_empty() || !dynamic.contains(&format!("[{}]", library::soname())) {
             return Err(format!("there is no function, or no SONAME {}", library::soname()));
         }
+        // Fibers switch stacks: the loader must not take the library for one that works with shadow stacks.
+        let notes = library::run(Command::new("readelf").args(["-n", "-W"]).arg(&shared))?;
+        if notes.contains("SHSTK") {
+            return Err(format!("it is marked for shadow stacks:\n{notes}"));
+        }
         Ok(())
     }
 

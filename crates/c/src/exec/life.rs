@@ -155,7 +155,8 @@ fn backend(options: &hs_exec_options) -> Result<Backend, Failure> {
 }
 
 /// Makes an executive. `options` may be NULL: fibers. Free it with hs_exec_free() in the same thread. From a task of another executive,
-/// too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED (no threads or memory).
+/// too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED (no threads or memory; or a shadow stack, which
+/// threads alone work with).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut hs_exec) -> c_int {
     static MADE: AtomicU32 = AtomicU32::new(0);
@@ -362,4 +363,16 @@ pub extern "C" fn hs_exec_free(exec: *mut hs_exec) -> c_int {
         disown(exec);
         context::outside(|| free(exec))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fibers_with_a_shadow_stack_are_refused_with_a_sentence_of_their_own() {
+        let refused = failed(ExecError::ShadowStack);
+        assert!(format!("{refused:?}").contains("shadow stack"), "{refused:?}");
+        assert_eq!(refused.tell(), HS_E_REFUSED);
+    }
 }
