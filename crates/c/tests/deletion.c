@@ -60,7 +60,7 @@ static int turned_away;
         size_t count;                                              \
         (void)got, (void)byte, (void)count;                        \
         IS(HS_E_FREED, call);                                      \
-        turned_away++;                                             \
+        __atomic_fetch_add(&turned_away, 1, __ATOMIC_RELAXED);     \
     }
 TURNED_AWAY(waits_for_semaphore, hs_exec_semaphore_wait(semaphore, HS_EXEC_FOREVER))
 TURNED_AWAY(waits_for_events, hs_exec_events_wait(events, 1, 0, HS_EXEC_FOREVER, NULL))

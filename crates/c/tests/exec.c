@@ -418,6 +418,58 @@ static void killed(int kind)
     IS(HS_OK, hs_exec_free(exec));
 }
 
+// ---- interrupts from threads of the program ----
+
+enum { POSTERS = 2, POSTS = 1000 };
+static _Atomic int accepted, refused, ended;
+
+static void *posts(void *argument)
+{
+    for (int number = 0; number < POSTS; number++) {
+        int code = hs_exec_interrupt_post(interrupt);
+        CHECK(code == HS_OK || code == HS_E_FULL);
+        ++*(code == HS_OK ? &accepted : &refused);
+    }
+    ended++;
+    return argument;
+}
+
+static void on_post(void *argument, const hs_exec_arrival *arrival)
+{
+    CHECK(argument == &interrupt && arrival->count == 1);
+    arrivals++;
+    IS(HS_OK, hs_exec_semaphore_signal(semaphore));
+}
+
+static void takes(void *argument, const hs_exec_message *message)
+{
+    (void)argument, (void)message;
+    pthread_t threads[POSTERS];
+    for (int number = 0; number < POSTERS; number++)
+        CHECK(!pthread_create(&threads[number], NULL, posts, NULL));
+    // An arrival that is lost ends the run by its limit.
+    for (int taken = 0; ended < POSTERS || taken < accepted;)
+        taken += hs_exec_semaphore_wait(semaphore, MS) == HS_OK;
+    for (int number = 0; number < POSTERS; number++)
+        CHECK(!pthread_join(threads[number], NULL));
+    IS(HS_OK, hs_exec_stop());
+}
+
+// Each post that is not refused arrives once, and what the procedure wrote the task reads.
+static void posted(int kind)
+{
+    accepted = refused = ended = arrivals = 0;
+    exec = fresh(kind);
+    low = task(exec, 40, takes, 0);
+    IS(HS_OK, hs_exec_semaphore_new(exec, 0, UINT32_MAX, &semaphore));
+    IS(HS_OK, hs_exec_interrupt_new(exec, "post", HS_EXEC_SOFTWARE, -1, on_post, &interrupt, &interrupt));
+    IS(HS_OK, hs_exec_task_start(low));
+    hs_exec_finish finish = run(exec);
+    CHECK(finish.stopped == HS_EXEC_ASKED && arrivals == accepted && accepted + refused == POSTERS * POSTS);
+    CHECK(finish.interrupts_lost == (uint64_t)refused);
+    IS(HS_OK, hs_exec_free(exec));
+}
+
 int main(int count, char **arguments)
 {
     (void)arguments;
@@ -432,6 +484,9 @@ int main(int count, char **arguments)
         every_service(BACKENDS[number]);
         wrong(BACKENDS[number]);
         killed(BACKENDS[number]);
+        // In virtual time nothing comes from outside.
+        if (BACKENDS[number] != HS_EXEC_SIM)
+            posted(BACKENDS[number]);
     }
     printf("checks %d\n", checks);
     return 0;

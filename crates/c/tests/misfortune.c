@@ -31,8 +31,22 @@ const char *__asan_default_options(void)
 {
     return "handle_segv=0:handle_sigbus=0:detect_leaks=0";
 }
+#elif defined __SANITIZE_THREAD__
+enum { JUMPS = 0 };
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "handle_segv=0:handle_sigbus=0:handle_abort=0:report_thread_leaks=0:die_after_fork=0";
+}
 #else
 enum { JUMPS = 1 };
+#endif
+
+// ThreadSanitizer knows nothing of switches between stacks.
+#ifdef __SANITIZE_THREAD__
+enum { FIBERS = 0 };
+#else
+enum { FIBERS = 1 };
 #endif
 
 // What a child said on both outputs, and how it ended. 99 is a scenario that came to its end.
@@ -510,7 +524,7 @@ struct misfortune {
     // In what it says, on fibers; NULL: nothing is said of it.
     const char *sentence;
     int on_threads;
-    // It leaves a stack without a word, which AddressSanitizer takes for an overflow, or limits memory: not tried under it.
+    // It leaves a stack without a word, which AddressSanitizer takes for an overflow, or limits memory: not tried under a sanitizer.
     int jumps;
 };
 
@@ -519,7 +533,7 @@ static const struct misfortune MISFORTUNES[] = {
     { "exits", exiting, 7, "good bye", 1, 0 },
     { "overflows its stack", overflowing, -SIGSEGV, "has overflowed its stack of 65536 bytes", 1, 0 },
     { "overflows a stack of its own size", overflowing_its_own, -SIGSEGV, "has overflowed its stack of 262144 bytes", 1, 0 },
-    // AddressSanitizer itself has more than the limit.
+    // A sanitizer itself has more than the limit.
     { "asks for too large a stack", asking_for_too_much, 99, NULL, 1, 1 },
     { "goes on after its kill", going_on, -SIGABRT, "must return from its function", 1, 0 },
     { "ends its thread", ending_its_thread, -SIGABRT, NULL, 1, 0 },
@@ -544,7 +558,7 @@ int main(int count, char **arguments)
         const struct misfortune *one = &MISFORTUNES[number];
         if (one->jumps && !JUMPS)
             continue;
-        for (int threads = 0; threads <= one->on_threads; threads++) {
+        for (int threads = !FIBERS; threads <= one->on_threads; threads++) {
             backend = threads ? HS_EXEC_THREADS_UP : HS_EXEC_FIBERS;
             int status = child(one->scenario, said, sizeof said);
             int end = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);

@@ -195,6 +195,8 @@ enum Proof {
     StreamSanitizers,
     /// The sanitizers see no data race and no bad access in the tests of the executive's thread back-end
     ExecutiveSanitizers,
+    /// The sanitizers see no data race and no bad access in the programs in C of the executive
+    CSanitizers,
     /// No pulse is shorter than asked
     Pulses {
         /// How many
@@ -399,6 +401,7 @@ fn main() -> ExitCode {
         }
         Proof::Fuzz(terms) => fuzz::prove(&terms),
         Proof::StreamSanitizers => run::cargo_test::sanitize(STREAM_CRATES, STREAM_TESTS),
+        Proof::CSanitizers => run::c_sanitizers::prove(),
         Proof::ExecutiveSanitizers => run::cargo_test::sanitize(&["hairspring-exec"], EXECUTIVE_TESTS),
     };
     let mut said = json!({"passed": verdict.passed, "figures": verdict.figures});

@@ -100,6 +100,13 @@ pub(super) const PROOFS: &[Proof] = &[
         limit_s: 1800,
     },
     Proof {
+        name: "c-sanitizers",
+        claim: "ThreadSanitizer and AddressSanitizer (nightly) see no data race and no bad access in the programs in C of the \
+                executive, the library included: the first on threads, the second on every back-end.",
+        command: &["c-sanitizers"],
+        limit_s: 3600,
+    },
+    Proof {
         name: "crashes",
         claim: "Of 20,000 recordings on the scripted disk, with faults, storms of gaps and crashes at any operation through the end, \
                 the metadata of none say more than there is.",

@@ -18,31 +18,56 @@ pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict
 }
 
 /// The sanitizers.
-const SANITIZERS: [&str; 2] = ["thread", "address"];
+pub(crate) const SANITIZERS: [&str; 2] = ["thread", "address"];
 
-/// Runs tests under the sanitizers, with the nightly toolchain, which alone has them. The standard library is built anew with
-/// each: ThreadSanitizer must see its atomics, too.
-pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
+/// The target of what is built under a sanitizer.
+pub(crate) fn target() -> String {
+    format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
+}
+
+/// The folder of what is built under a sanitizer.
+pub(crate) fn target_folder(sanitizer: &str) -> String {
+    format!("target/sanitizer-{sanitizer}")
+}
+
+/// The verdict if nothing can be built under a sanitizer here.
+pub(crate) fn no_sanitizers() -> Option<Verdict> {
     let installed =
         Command::new("rustup").args(["component", "list", "--toolchain", "nightly", "--installed"]).output();
-    if !installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains("rust-src")) {
-        let remedy = "rustup toolchain install nightly --component rust-src";
-        return Verdict::not_run(format!("the source of the standard library is missing; {remedy}"));
+    if installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains("rust-src")) {
+        return None;
+    }
+    let remedy = "rustup toolchain install nightly --component rust-src";
+    Some(Verdict::not_run(format!("the source of the standard library is missing; {remedy}")))
+}
+
+/// Cargo of the nightly toolchain, which alone has the sanitizers, to build under one. The standard library is built anew: ThreadSanitizer must see
+/// its atomics, too.
+pub(crate) fn sanitized(sanitizer: &str, task: &str) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", "cargo", task, "-Zbuild-std", "--target", &target()]);
+    // Memory that system calls map behind the back of the C library would keep the marks of who used it before.
+    command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} --cfg rustix_use_libc"));
+    command.env("CARGO_TARGET_DIR", target_folder(sanitizer));
+    command
+}
+
+/// The environment of a program under a sanitizer.
+pub(crate) fn watch(command: &mut Command) -> &mut Command {
+    // Memory that the kernel uses as long as the process lives is not a leak.
+    command.env("TSAN_OPTIONS", "halt_on_error=1").env("ASAN_OPTIONS", "detect_leaks=0")
+}
+
+/// Runs tests under the sanitizers.
+pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
+    if let Some(verdict) = no_sanitizers() {
+        return verdict;
     }
     let mut all = Verdict { passed: true, figures: Map::new() };
     for name in SANITIZERS {
-        let mut command = Command::new("rustup");
-        let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-        command.args(["run", "nightly", "cargo", "test", "-Zbuild-std", "--lib", "--target", &target]);
-        command.args(packages.iter().flat_map(|package| ["-p", package]));
-        command.arg("--").args(tests);
-        // Memory that system calls map behind the back of the C library would keep the marks of who used it before.
-        command.env("RUSTFLAGS", format!("-Zsanitizer={name} --cfg rustix_use_libc"));
-        command.env("CARGO_TARGET_DIR", format!("target/sanitizer-{name}"));
-        command.env("TSAN_OPTIONS", "halt_on_error=1");
-        // Memory that the kernel uses as long as the process lives is not a leak.
-        command.env("ASAN_OPTIONS", "detect_leaks=0");
-        let verdict = judge(&mut command);
+        let mut command = sanitized(name, "test");
+        command.arg("--lib").args(packages.iter().flat_map(|package| ["-p", package])).arg("--").args(tests);
+        let verdict = judge(watch(&mut command));
         all.passed &= verdict.passed;
         all.figures.extend(verdict.figures.into_iter().map(|(figure, value)| (format!("{name}: {figure}"), value)));
     }
