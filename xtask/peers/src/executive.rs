@@ -3,6 +3,7 @@
 mod asynchronous;
 mod direct;
 mod embassy;
+mod from_c;
 mod goals;
 mod lower_bounds;
 pub(crate) mod memory;
@@ -14,6 +15,8 @@ mod posix;
 mod rounds;
 mod scaling;
 mod tokio;
+
+use std::path::Path;
 
 use hairspring_machine::{Cpu, Host, Machine};
 use hairspring_sheet::Unit;
@@ -52,7 +55,7 @@ impl Spread {
     }
 }
 
-pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), String> {
+pub(crate) fn run(timebase: &Timebase, cpu: Cpu, folder: &Path, quick: bool) -> Result<(), String> {
     let other = Host.affinity().0.iter().copied().find(|other| *other != cpu);
     let place = Placement { cpu, other, measure_latency: false };
     let (span, seconds) = if quick { (Nanos::from_millis(20), 3) } else { (Nanos::from_millis(200), 60) };
@@ -63,6 +66,7 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), Stri
     let ten_thousand = Compared::WakeWait.take::<Ours<ThreadUp>>(&patient).ok();
     let growths = scaling::take(&bench, if quick { 3 } else { rounds::REPEATS });
     let memory = memory::take();
+    let calls = from_c::take(&bench, folder);
 
     println!("## Executives\n");
     println!(
@@ -75,12 +79,13 @@ pub(crate) fn run(timebase: &Timebase, cpu: Cpu, quick: bool) -> Result<(), Stri
         rounds::REPEATS,
     );
     results.print();
+    calls.print();
     scaling::print(&growths);
     match memory {
         Ok(bytes) => println!("A parked fiber keeps {:.2} KiB in memory (of 1,000, resident set).\n", bytes / 1024.0),
         Err(why) => println!("Memory of a parked fiber: no result, failed to {why}\n"),
     }
     periodic::run(&bench, seconds);
-    goals::print(&results, &growths, ten_thousand);
+    goals::print(&results, &growths, ten_thousand, &calls);
     Ok(())
 }

@@ -118,7 +118,7 @@ fn run(quick: bool, only: Option<Part>, folder: &Path, suite: Option<&Path>) -> 
         memory::run(&timebase, quick);
     }
     if wanted(Part::Executive) {
-        executive::run(&timebase, cpu, quick)?;
+        executive::run(&timebase, cpu, folder, quick)?;
     }
     if wanted(Part::Reaction) {
         eprintln!("reactions");

@@ -4,6 +4,7 @@ use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
 use hairspring_suite::executive::{Compared, Round};
 
+use super::from_c::{BACK_ENDS, Figures};
 use super::rounds::{Candidate, Results};
 use super::scaling::{GROWTH_MOST, Growth};
 
@@ -16,6 +17,8 @@ const OVER_COROUTINE_MOST: f64 = 4.0;
 const OVER_ASYNCHRONOUS_MOST: f64 = 1.5;
 const OVER_FUTEX_MOST: f64 = 1.05;
 const DELAY_OVER_BARE_MOST: f64 = 1.1;
+/// Of a call from C over the same from Rust.
+const FROM_C_MOST: f64 = 2.0;
 
 /// A goal and the measured value.
 struct Goal {
@@ -82,8 +85,22 @@ fn compared(
     ]
 }
 
+/// The goal about the pairs of calls of one back-end, by the ratio of C to Rust: the greatest counts, and all must be there.
+fn from_c(back_end: &str, ratios: impl Iterator<Item = (&'static str, Option<f64>)>) -> Goal {
+    let ratios: Option<Vec<_>> = ratios.map(|(pair, ratio)| Some((pair, ratio?))).collect();
+    let greatest = ratios.and_then(|ratios| ratios.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other)));
+    let goal = at_most(
+        &format!("{back_end}, each of the calls from C over the same from Rust"),
+        greatest.map(|(_, ratio)| ratio),
+        FROM_C_MOST,
+        Unit::Ratio,
+    );
+    let seen = goal.seen.zip(greatest).map(|((seen, met), (pair, _))| (format!("{seen} ({pair})"), met));
+    Goal { seen, ..goal }
+}
+
 /// Prints the verdicts.
-pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<Round>) {
+pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<Round>, figures: &Figures) {
     let mut goals = compared(
         |scenario, candidate| results.wall(scenario, candidate).map(|spread| spread.median),
         |scenario, candidate| results.rate(scenario, candidate).map(|spread| spread.median),
@@ -100,6 +117,7 @@ pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<
         let what = format!("fiber, 10,000 over 10: {}", growth.name);
         goals.push(at_most(&what, growth.ratio(), GROWTH_MOST, Unit::Ratio));
     }
+    goals.extend(BACK_ENDS.iter().enumerate().map(|(number, back_end)| from_c(back_end, figures.ratios(number))));
     println!("### Goals\n");
     println!(
         "Medians of this run; times of ours without the port, and with it where tokio, embassy and bare threads have it. FreeRTOS and ThreadX: their \
@@ -161,6 +179,16 @@ mod tests {
                 check(scenario, theirs, 151.0, &what, "**missed**");
             }
         }
+    }
+
+    #[test]
+    fn the_greatest_ratio_of_c_to_rust_counts() {
+        let goal = |ratios: [Option<f64>; 2]| from_c("fibers", ["mutex", "timer"].into_iter().zip(ratios));
+        assert_eq!(goal([Some(2.0), Some(1.0)]).verdict(), "met");
+        let missed = goal([Some(1.0), Some(2.01)]);
+        assert_eq!(missed.verdict(), "**missed**");
+        assert!(missed.seen.unwrap().0.ends_with("(timer)"));
+        assert_eq!(goal([Some(1.0), None]).verdict(), "no result");
     }
 
     #[test]
