@@ -186,14 +186,13 @@ pub(crate) fn all_absent<const QUANTITIES: usize>(absent: &Absent) -> Vec<Found>
 }
 
 /// The measuring loop of every scenario, in the body of the task that measures: takes rounds until the slice is over or the room
-/// is full, puts the samples into the tray and stops the run. A round pushes its sample, or breaks the loop.
+/// is full, puts the samples into the tray and stops the run. A round pushes its sample, or breaks the loop. The first round does not count.
 macro_rules! sampling {
     ($($label:lifetime:)? $calls:ident, ($clock:ident, $slice:ident, $tray:ident), $samples:ident: $quantities:literal => $round:block) => {{
         let mut $samples = $crate::executive::bench::Samples::new($quantities);
-        let cpu = $clock.process_cpu();
         let end = $clock.after($slice);
-        $($label:)? while end.since($clock.stamp()) > 0 && !$samples.is_full() $round
-        $samples.cpu = $clock.process_cpu() - cpu;
+        $($label:)? while $samples.go_on(end.since($clock.stamp()) > 0, || $clock.process_cpu()) $round
+        $samples.cpu += $clock.process_cpu();
         $tray.put($samples);
         $calls.stop().await;
     }};
