@@ -186,9 +186,10 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The bytes stored per second, from the first frame to the end of the source.
+    /// The bytes stored per second, from the first frame to the end of the source. Those that were deleted since count, too.
     pub fn rate_reached(&self) -> Option<ByteRate> {
-        ByteRate::of(Bytes(self.outcome.ledger.stored_bytes), self.elapsed)
+        let ledger = &self.outcome.ledger;
+        ByteRate::of(Bytes(ledger.stored_bytes + ledger.dropped_bytes), self.elapsed)
     }
 }
 
