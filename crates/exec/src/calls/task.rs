@@ -1,4 +1,4 @@
-//! [`TaskCtx`]: what a task may call. The calls that cannot wait are in [`Services`](super::Services).
+//! [`TaskCtx`]: what a task may call. The calls that cannot wait are in [`Services`].
 //!
 //! A context belongs to the code it was given to and cannot leave it. A call that may wait exists on `TaskCtx` alone, so an
 //! interrupt procedure that would wait does not compile.
