@@ -100,16 +100,17 @@ impl<O: Observer> Core<O> {
         Some(envelope)
     }
 
-    /// [`Call::Receive`](crate::Call::Receive) of a letter that is there already: its envelope, which is in the task's hand then. None: there is none, one is
-    /// in the hand already, or a task is killed, and nothing was done.
+    /// [`Call::Receive`](crate::Call::Receive) of a letter that is there already, and [`Call::Take`](crate::Call::Take), in one: the envelope, which is free
+    /// then. The message stays in it until the next one is sent. None: there is no letter, one is in the hand already, a sender waits for the message
+    /// before, or a task is killed, and nothing was done.
     #[inline(always)]
-    pub fn receive_simply(&mut self, me: TaskId, urgency: Option<Urgency>) -> Option<u16> {
+    pub fn collect_simply(&mut self, me: TaskId, urgency: Option<Urgency>) -> Option<u16> {
         let (task, boxes) = (self.tasks.get_mut(me.index())?, self.mailboxes.get_mut(me.index())?);
-        if !task.runs_as(me) || task.handed != NIL || self.killed != 0 {
+        if !task.runs_as(me) || task.handed != NIL || task.ticket != Ticket::NONE || self.killed != 0 {
             return None;
         }
         let envelope = boxes.pop(&self.mail, urgency)?;
-        task.handed = envelope;
+        task.ticket = self.mail.give_back(envelope);
         Some(envelope)
     }
 

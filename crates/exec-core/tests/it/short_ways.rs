@@ -33,9 +33,10 @@ fn a_stale_id_takes_no_short_way() {
     let semaphore = bench.semaphore_of(1, 1);
     bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
     assert!(bench.leave_simply(stale, urgency(1)).is_none() && bench.hand_simply(stale, urgency(1)).is_none());
-    assert!(bench.receive_simply(stale, None).is_none());
+    assert!(bench.collect_simply(stale, None).is_none());
     assert!(!bench.take_unit_simply(stale, semaphore));
-    assert!(bench.receive_simply(task, None).is_some() && !bench.take_simply(stale));
+    bench.task(task, Call::Receive { urgency: None, until: Until::NoWait }, CallStatus::Ok);
+    assert!(!bench.take_simply(stale));
     assert!(bench.take_simply(task) && bench.take_unit_simply(task, semaphore));
     is(&bench, task, TaskState::Ready, Waiting::Nothing);
     assert!(bench.wait_simply(task) && !bench.wake_simply(stale));
@@ -84,9 +85,12 @@ fn a_letter_to_a_task_that_runs_lies_in_its_box_by_the_short_way_too() {
     let letters = [(); 2].map(|()| u32::from(bench.leave_simply(task, urgency(1)).expect("there is room")));
     assert_eq!(bench.letters(task, urgency(1)), letters);
     assert_eq!(bench.leave_simply(task, urgency(1)), None, "the box is full");
-    let first = bench.receive_simply(task, Some(urgency(1))).expect("there is a letter");
-    assert_eq!((bench.in_hand(task), bench.letters(task, urgency(1)).as_slice()), (Some(letters[0]), &letters[1..]));
-    assert_eq!((u32::from(first), bench.receive_simply(task, None)), (letters[0], None), "one is in the hand already");
+    let free = bench.free_envelopes();
+    let first = bench.collect_simply(task, Some(urgency(1))).map(u32::from);
+    assert_eq!((first, bench.letters(task, urgency(1)).as_slice()), (Some(letters[0]), &letters[1..]));
+    assert_eq!((bench.in_hand(task), bench.free_envelopes()), (None, free + 1));
+    bench.task(task, Call::Receive { urgency: None, until: Until::NoWait }, CallStatus::Ok);
+    assert_eq!(bench.collect_simply(task, None), None, "one is in the hand already");
     assert!(bench.take_simply(task) && !bench.take_simply(task));
     assert_eq!(bench.in_hand(task), None);
     bench.task(waiting, Call::Receive { urgency: None, until: Until::Forever }, CallStatus::Blocked);
@@ -105,9 +109,11 @@ fn a_sender_who_waits_for_the_message_before_is_not_forgotten_by_the_short_way()
     bench.task(sender, sent, CallStatus::Blocked);
     bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
     // The message of the one who waits is taken: nobody waited for the one before.
-    assert!(bench.receive_simply(task, None).is_some() && bench.take_simply(task));
+    assert!(bench.collect_simply(task, None).is_some());
     assert_eq!(bench.owed_by(task), Some(sender));
-    assert!(bench.receive_simply(task, None).is_some() && !bench.take_simply(task), "now somebody does");
+    assert!(bench.collect_simply(task, None).is_none(), "now somebody does");
+    bench.task(task, Call::Receive { urgency: None, until: Until::NoWait }, CallStatus::Ok);
+    assert!(!bench.take_simply(task));
     bench.task(task, Call::Take, CallStatus::Ok);
     bench.came_out(sender, CallStatus::Ok, 0);
 }
@@ -134,9 +140,9 @@ fn while_a_task_is_killed_no_unit_and_no_letter_moves_by_the_short_way() {
     bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
     bench.outside(Call::Kill { task: other }, CallStatus::Ok);
     assert!(!bench.take_unit_simply(task, semaphore) && !bench.give_unit_simply(semaphore));
-    assert!(bench.leave_simply(task, urgency(1)).is_none() && bench.receive_simply(task, None).is_none());
+    assert!(bench.leave_simply(task, urgency(1)).is_none() && bench.collect_simply(task, None).is_none());
     bench.task(other, Call::End { how: Ending::Killed }, CallStatus::Ok);
-    assert!(bench.take_unit_simply(task, semaphore) && bench.receive_simply(task, None).is_some());
+    assert!(bench.take_unit_simply(task, semaphore) && bench.collect_simply(task, None).is_some());
 }
 
 #[test]

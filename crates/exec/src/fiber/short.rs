@@ -98,11 +98,16 @@ impl<M: Carrier> Fibers<M> {
     /// The task's mailbox is of type T.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn receive_shortly<T: Copy>(&self, me: TaskId, urgency: Option<Urgency>) -> Option<T> {
-        let simple = self.core.borrow().receive_simply(me, urgency);
+        let simple = self.core.borrow().collect_simply(me, urgency);
         let envelope = simple?;
-        // Nothing is served between the two calls: the second one looks.
-        // SAFETY: the caller's promise; the core has just handed the envelope to `me`.
-        Some(unsafe { self.open_inline(me, u32::from(envelope)) })
+        let mut message = MaybeUninit::<T>::uninit();
+        // SAFETY: the caller's promise. The envelope is free, and nobody sends before the whole T is copied out.
+        let message = unsafe {
+            self.slots.read(u32::from(envelope), message.as_mut_ptr().cast(), size_of::<T>());
+            message.assume_init()
+        };
+        self.settle_still(me);
+        Some(message)
     }
 
     /// The message in an envelope that `me` was handed and has not taken; takes it.
