@@ -167,6 +167,18 @@ impl<O: Observer> Core<O> {
         }
     }
 
+    /// The slot of the timer that goes off next and the address of its record, if both are known: a back-end can have what it needs then fetched
+    /// ahead. The address is for that alone.
+    pub fn coming_timer(&self) -> Option<(usize, *const ())> {
+        match self.wheel.coming()? {
+            Owner::Timer(index) => {
+                let record: *const Timer = &raw const self.timers.slots[usize::from(index)];
+                Some((usize::from(index), record.cast()))
+            }
+            Owner::Task(_) => None,
+        }
+    }
+
     /// Whether there is such a timer (still).
     pub fn is_timer(&self, timer: TimerId) -> bool {
         self.timers.slots.get(timer.index()).is_some_and(|t| t.alive && t.generation == timer.generation)

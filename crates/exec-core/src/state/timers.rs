@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 
 use crate::id::{Moment, TimerId};
 
+/// A cache line of its own, so that an expiry touches one.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(crate) struct Timer {
     pub(crate) generation: u16,
     pub(crate) alive: bool,

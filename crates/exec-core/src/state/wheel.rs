@@ -51,8 +51,8 @@ pub(crate) struct Wheel {
     /// Up to where it has been turned.
     turned: u64,
     armed: usize,
-    /// The earliest deadline, if it is known: a search is saved until it changes.
-    earliest: Option<u64>,
+    /// The earliest deadline and its node, if they are known: a search is saved until they change.
+    earliest: Option<(u64, u32)>,
 }
 
 impl Wheel {
@@ -95,16 +95,14 @@ impl Wheel {
         self.nodes[node as usize].deadline = deadline;
         self.file(node);
         self.armed += 1;
-        if self.armed == 1 {
-            self.earliest = Some(deadline);
-        } else if let Some(earliest) = self.earliest {
-            self.earliest = Some(earliest.min(deadline));
+        if self.armed == 1 || self.earliest.is_some_and(|(earliest, _)| deadline < earliest) {
+            self.earliest = Some((deadline, node));
         }
     }
 
     #[inline]
     pub(crate) fn disarm(&mut self, node: u32) {
-        let Node { deadline, next, previous, slot, .. } = self.nodes[node as usize];
+        let Node { next, previous, slot, .. } = self.nodes[node as usize];
         if slot == IDLE {
             return;
         }
@@ -124,7 +122,7 @@ impl Wheel {
         }
         self.nodes[node as usize].slot = IDLE;
         self.armed -= 1;
-        if self.earliest == Some(deadline) {
+        if self.earliest.is_some_and(|(_, earliest)| earliest == node) {
             self.earliest = None;
         }
     }
@@ -139,14 +137,19 @@ impl Wheel {
         if self.earliest.is_none() {
             let list = if self.heads[OVERDUE] != NIL { OVERDUE } else { self.first_slot()?.0 };
             let mut node = self.heads[list];
-            let mut earliest = u64::MAX;
+            let mut earliest = (u64::MAX, NIL);
             while node != NIL {
-                earliest = earliest.min(self.nodes[node as usize].deadline);
+                earliest = earliest.min((self.nodes[node as usize].deadline, node));
                 node = self.nodes[node as usize].next;
             }
             self.earliest = Some(earliest);
         }
-        self.earliest.map(Moment::from_nanos)
+        self.earliest.map(|(deadline, _)| Moment::from_nanos(deadline))
+    }
+
+    /// Whose deadline the earliest is, if that is known.
+    pub(crate) fn coming(&self) -> Option<Owner> {
+        self.earliest.map(|(_, node)| self.nodes[node as usize].owner)
     }
 
     /// Up to where it has been turned: the latest moment it was asked about.

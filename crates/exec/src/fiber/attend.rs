@@ -13,7 +13,7 @@ use super::attention::{ARRIVED, ASKED, HOOK_PANIC, RUNAWAY, TIMED};
 use super::carrier::Carrier;
 use super::fibers::{Fibers, between};
 use crate::engine::InterruptProcedure;
-use crate::host::ControlWords;
+use crate::host::{ControlWords, fetch};
 use crate::interrupt::{Arrival, RING_SLOTS};
 use crate::report::StopReason;
 
@@ -100,12 +100,27 @@ impl<M: Carrier> Fibers<M> {
             if let Some(next) = self.next_event() {
                 self.deadline_check.set(look, next);
                 self.watch(next, look.now);
+                self.fetch_ahead(served);
                 return served;
             }
         }
         self.deadline_check.unset();
         self.attention.clear(TIMED);
         served
+    }
+
+    /// Has the processor fetch what the next expiry needs, because of many timers the caches hold only some. Where the procedure keeps its variables is
+    /// known when its seat has come: at the look before the deadline.
+    fn fetch_ahead(&self, served: bool) {
+        let Some((index, record)) = self.core.borrow().coming_timer() else { return };
+        let timers = self.timers.borrow();
+        let seat = &timers[index].1;
+        if served {
+            fetch(record);
+            fetch((&raw const *seat).cast());
+        } else if let Some(procedure) = seat {
+            fetch((&raw const **procedure).cast());
+        }
     }
 
     /// The alarm watches the next deadline, or else every call does.

@@ -1,4 +1,5 @@
-//! What differs from one processor to the next: the control words of the floating-point unit, which belong to a task, and shadow stacks.
+//! What differs from one processor to the next: the control words of the floating-point unit, which belong to a task; shadow stacks; fetching
+//! memory ahead.
 
 #[cfg(target_arch = "aarch64")]
 mod fpu_aarch64;
@@ -10,9 +11,9 @@ mod shadow_stack_aarch64;
 mod shadow_stack_x86_64;
 
 #[cfg(target_arch = "aarch64")]
-pub(crate) use fpu_aarch64::ControlWords;
+pub(crate) use fpu_aarch64::{ControlWords, fetch};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use fpu_x86_64::ControlWords;
+pub(crate) use fpu_x86_64::{ControlWords, fetch};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use shadow_stack_aarch64::shadow_stack_pointer;
 #[cfg(target_arch = "x86_64")]
