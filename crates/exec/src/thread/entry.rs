@@ -7,7 +7,7 @@
 //! CPU back: two wasted switches.
 #![expect(unsafe_code, reason = "reads the outcome that was left for the calling thread")]
 
-use hairspring_exec_core::{By, Call, CallStatus, Reply};
+use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId, Until};
 
 use super::lock::Held;
 use super::mirror::KERNEL_PLACE;
@@ -59,8 +59,13 @@ impl Threads {
     #[inline]
     pub(super) fn leave(&self, state: Held<'_, State>, by: By, call: &Call, reply: Reply) -> Reply {
         self.depart(state, by, call, reply);
-        let (By::Task(_), Some(place)) = (by, self.own()) else { return reply };
-        place.park();
+        let (By::Task(me), Some(place)) = (by, self.own()) else { return reply };
+        match call {
+            Call::Delay { until: Until::At(end) } if reply.status == CallStatus::Blocked => {
+                self.sleep_out(me, place, *end);
+            }
+            _ => place.park(),
+        }
         // The task does not hold a buffer or block that was just given yet. It unwinds at its next call, when it can drop it.
         if !(gives_memory(call) && reply.status == CallStatus::Ok) {
             place.unwind_if_killed();
@@ -73,6 +78,18 @@ impl Threads {
             return unsafe { place.outcome() };
         }
         reply
+    }
+
+    /// Sleeps until a delay is over. At its end the task serves what is due itself. The kernel thread would have to be woken to know of the end, and
+    /// again at it: two switches each. Until the task has the CPU nobody notices that its delay is over but who asks for it or breaks it off.
+    fn sleep_out(&self, me: TaskId, place: &ParkingSpot, end: Moment) {
+        if !place.park_until(end) {
+            let mut state = self.shared.lock.hold();
+            state.serve_delay(me);
+            let urgency = state.urgency_of(me);
+            self.shared.release_for(state, urgency);
+            place.park();
+        }
     }
 
     /// Handles the consequences of a call without waiting for the right to run.

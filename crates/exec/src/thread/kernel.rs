@@ -1,12 +1,12 @@
 //! The kernel thread: ticks, time-outs, timer procedures, and the limit of a run.
 //!
-//! It sleeps on its own word until the next deadline. Setting an earlier deadline wakes it; a later one costs nothing. Procedures run here,
-//! one after the other, without the lock.
+//! It sleeps on its own word until the next deadline. Setting an earlier deadline wakes it; a later one costs nothing, nor does a delay, at whose end its
+//! task wakes by itself. Procedures run here, one after the other, without the lock.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hairspring_exec_core::{By, Call, Moment};
+use hairspring_exec_core::{By, Call, Moment, TaskId};
 use hairspring_machine::{Host, Machine};
 
 use super::bands::KERNEL;
@@ -113,6 +113,25 @@ impl State {
             self.look_for_end();
         }
         self.serving
+    }
+
+    /// Serves what is due, for a task whose delay is over. Timer procedures are left to the kernel thread.
+    pub(super) fn serve_delay(&mut self, me: TaskId) {
+        let now = monotonic();
+        if self.phase != Phase::Running || self.core.next_deadline().is_none_or(|next| next > now) {
+            return;
+        }
+        if self.apply(By::Kernel, Call::Tick { now }).value > 0 {
+            // It ticks again, and so learns of them.
+            self.tick_first = true;
+            self.serving = true;
+            self.ring(KERNEL_PLACE);
+        }
+        self.publish(Some(me));
+        self.settle(None, None);
+        if self.core.observer.runnable == 0 {
+            self.look_for_end();
+        }
     }
 
     /// The next time at which something is due.

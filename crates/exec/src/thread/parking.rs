@@ -107,6 +107,18 @@ impl ParkingSpot {
         self.answer();
     }
 
+    /// Sleeps until the thread may run, which returns true, or until the moment has come. For its own thread only.
+    pub(super) fn park_until(&self, moment: Moment) -> bool {
+        while !self.may_run() {
+            sleep_while(&self.go, 0, Some(moment));
+            if !self.may_run() && monotonic() >= moment {
+                return false;
+            }
+        }
+        self.answer();
+        true
+    }
+
     /// Sleeps until the thread may run, at most until the moment; may return spuriously.
     pub(super) fn doze(&self, until: Option<Moment>) {
         if !self.may_run() {

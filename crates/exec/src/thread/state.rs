@@ -152,8 +152,8 @@ impl State {
         if !self.core.observer.fresh.is_empty() {
             self.publish(me);
         }
-        // Nothing else sets a deadline.
-        if (blocked || matches!(call, Call::StartTimer { .. })) && self.core.has_deadlines() {
+        // A task that delays looks after the end itself.
+        if call.deadline().is_some() && !matches!(call, Call::Delay { .. }) && self.core.has_deadlines() {
             self.look_ahead();
         }
         if self.slice.is_some() {

@@ -114,6 +114,66 @@ fn a_later_deadline_costs_the_kernel_thread_nothing() {
 }
 
 #[test]
+fn a_delay_costs_the_kernel_thread_nothing_and_ends_above_one_that_computes() {
+    both(|threads| {
+        let (delays, woken) = (Count::default(), Count::default());
+        let calls = Count::default();
+        let shared = Arc::clone(&threads.shared);
+        let (done, seen) = (delays.clone(), calls.clone());
+        start(&threads, "sleeper", 10, move |ctx| {
+            let kernel = shared.places.at(super::super::mirror::KERNEL_PLACE);
+            let before = kernel.calls();
+            for _ in 0..50 {
+                ctx.delay(Nanos::from_micros(200)).expect("nobody breaks it off");
+                done.add();
+            }
+            seen.set(kernel.calls() - before);
+        });
+        let (done, mine) = (delays.clone(), woken.clone());
+        start(&threads, "busy", 20, move |_| {
+            // No call: only preemption lets the other run.
+            let begun = std::time::Instant::now();
+            while done.get() < 50 && begun.elapsed() < std::time::Duration::from_secs(2) {}
+            mine.set(done.get());
+        });
+        let finish = threads.run(LIMIT);
+        assert_eq!((delays.get(), finish.stopped), (50, StopReason::Finished));
+        if threads.shared.granted {
+            assert_eq!((woken.get(), calls.get()), (50, 0));
+        }
+        clean(&threads, &finish);
+    });
+}
+
+/// A timer goes off while a less urgent task's delay is over, too: whoever serves it, its procedure runs.
+#[test]
+fn a_timer_that_goes_off_at_the_end_of_a_delay_runs_its_procedure() {
+    both(|threads| {
+        let runs = Count::default();
+        let ran = runs.clone();
+        let timer = Program(&threads)
+            .timer("with", move |_, _| {
+                ran.add();
+            })
+            .expect("a timer");
+        let counted = runs.clone();
+        start(&threads, "sleeper", 10, move |ctx| {
+            for turn in 1..=100 {
+                let at = instant_of(monotonic().after_nanos(100_000));
+                ctx.start_timer(timer, at).expect("it exists");
+                ctx.delay_until(at).expect("nobody breaks it off");
+                while counted.get() < turn {
+                    ctx.delay(Nanos::from_micros(10)).expect("nobody breaks it off");
+                }
+            }
+        });
+        let finish = threads.run(LIMIT);
+        assert_eq!((runs.get(), finish.stopped), (100, StopReason::Finished));
+        clean(&threads, &finish);
+    });
+}
+
+#[test]
 fn what_a_timer_procedure_panics_with_comes_out_of_run() {
     let threads = up();
     let body = |_: &crate::calls::TimerCtx<'_>, _: crate::Expiry| {
