@@ -17,7 +17,7 @@
 //! to leave it.
 //!
 //! **When it looks.** Every call and every end of a run tests one [attention word](attention). While a deadline is near, it also reads the
-//! processor's counter (see `DeadlineCheck`); an [alarm] watches one that is far away. If anything may be due, [`Fibers::attend`] serves it
+//! processor's counter (see [`deadline`]); an [alarm] watches one that is far away. If anything may be due, [`Fibers::attend`] serves it
 //! at once, on the stack of the calling task, before a less urgent task runs. No other code looks at interrupts, time or limits. The counter
 //! costs up to 10 ns per call on a virtual machine that reads it slowly, and nothing while no deadline is near.
 //!

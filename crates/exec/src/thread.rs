@@ -35,7 +35,7 @@
 //! without a call after the watchdog's time is left behind, demoted, and reported as a runaway.
 //!
 //! **Why nothing is lost.** The word mirrors the core's state and is written under the lock only; the kernel compares it when
-//! a thread goes to sleep. See `place` for the words, [`mirror`] for nudges that are owed, [`entry`] for the way of a call.
+//! a thread goes to sleep. See [`parking`] for the words, [`mirror`] for nudges that are owed, [`entry`] for the way of a call.
 
 mod bands;
 mod engine;

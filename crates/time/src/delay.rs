@@ -163,13 +163,8 @@ impl<M: Machine> Timebase<M> {
         // The compiler must not know the answer, or it would make two copies of the end.
         let rehearsal = black_box(near.is_none());
         if rehearsal {
-            match self.come_near(now, wanted) {
-                Ok(Come::Near(at)) => {
-                    *told = Ok(Report { requested: at.request, ..Report::NONE });
-                    *near = Some(at);
-                }
-                Ok(Come::ByKernel(request)) => self.poll_short(request, told),
-                Ok(Come::Passed(report)) => *told = Ok(report),
+            match self.come_near(now, wanted, told) {
+                Ok(at) => *near = at,
                 Err(refused) => *told = Err(refused),
             }
         }
@@ -184,10 +179,19 @@ impl<M: Machine> Timebase<M> {
         !rehearsal
     }
 
-    /// A confirmed delay without its end: polls until just before the goal.
+    /// A confirmed delay without its end: polls until just before the goal. None if the delay is over already; then its report is complete.
     #[inline(never)]
-    fn come_near(&self, now: Instant, wanted: Wanted) -> Result<Come<'_, M>, DelayError> {
+    fn come_near<'t>(
+        &'t self,
+        now: Instant,
+        wanted: Wanted,
+        told: &mut Result<Report, DelayError>,
+    ) -> Result<Option<Near<'t, M>>, DelayError> {
         let mut watch = Watch::begin_by_clock(self, now);
+        let left_to_poll = |goal: Goal| match goal.left(self, now) {
+            left if left > POLL_MOST => Err(DelayError::TooLongToPoll(left)),
+            left => Ok(left),
+        };
         let (goal, request, budget) = match wanted {
             Wanted::Span { request, budget } => {
                 check(request)?;
@@ -196,29 +200,28 @@ impl<M: Machine> Timebase<M> {
                 }
                 if self.source() == TimeSource::KernelClock && budget >= request {
                     // Every reading confirms.
-                    return Ok(Come::ByKernel(request));
+                    self.poll_short(request, told);
+                    return Ok(None);
                 }
                 (Goal::after(self, now, request), request, budget)
             }
             Wanted::Since { began, request } => {
                 check(request)?;
-                (Goal::after(self, began, request), request, POLL_MOST)
+                let goal = Goal::after(self, began, request);
+                left_to_poll(goal)?;
+                (goal, request, POLL_MOST)
             }
             Wanted::Deadline(deadline) => {
                 let deadline = self.deadline(deadline);
                 let ahead = deadline.since(self.now_ordered()).map_err(|_| DelayError::OtherEpoch)?;
-                (Goal::until(self, now, deadline, ahead), ahead.max(Nanos::ZERO), POLL_MOST)
+                let goal = Goal::until(self, now, deadline, ahead);
+                if left_to_poll(goal)? <= Nanos::ZERO {
+                    *told = Ok(goal.passed(self));
+                    return Ok(None);
+                }
+                (goal, ahead.max(Nanos::ZERO), POLL_MOST)
             }
         };
-        if !matches!(wanted, Wanted::Span { .. }) {
-            let left = goal.left(self, now);
-            if left > POLL_MOST {
-                return Err(DelayError::TooLongToPoll(left));
-            }
-            if left <= Nanos::ZERO && matches!(wanted, Wanted::Deadline(_)) {
-                return Ok(Come::Passed(goal.passed(self)));
-            }
-        }
         let first = goal.tie(self);
         watch.start_at(first.before);
         watch.look(first.after);
@@ -228,7 +231,8 @@ impl<M: Machine> Timebase<M> {
             watch.note(|verdict| verdict.rerated = true);
         }
         let slept = if near { Nanos::ZERO } else { goal.wait_out(self, &mut watch) };
-        Ok(Come::Near(Near { ending: Ending::new(goal, self, watch, slept), request }))
+        *told = Ok(Report { requested: request, ..Report::NONE });
+        Ok(Some(Near { ending: Ending::new(goal, self, watch, slept), request }))
     }
 
     /// The second half of the watchdog: the counter does not reach the deadline, so the thread sleeps in the kernel. The time that has
@@ -270,14 +274,6 @@ enum Wanted {
     Since { began: Instant, request: Nanos },
     /// An instant of the time base.
     Deadline(Instant),
-}
-
-/// Where a confirmed delay has come to.
-enum Come<'t, M: Machine> {
-    Near(Near<'t, M>),
-    /// The kernel's clock is the time source: a delay by the source alone is confirmed.
-    ByKernel(Nanos),
-    Passed(Report),
 }
 
 /// A confirmed delay just before its goal.

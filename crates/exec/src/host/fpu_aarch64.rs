@@ -28,10 +28,3 @@ impl ControlWords {
         }
     }
 }
-
-/// Has the processor fetch the cache line of this address. It need not be valid.
-#[inline(always)]
-pub(crate) fn fetch(address: *const ()) {
-    // SAFETY: a hint, which faults at no address and changes nothing.
-    unsafe { asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) };
-}

@@ -56,10 +56,3 @@ impl ControlWords {
         }
     }
 }
-
-/// Has the processor fetch the cache line of this address. It need not be valid.
-#[inline(always)]
-pub(crate) fn fetch(address: *const ()) {
-    // SAFETY: a hint, which faults at no address and changes nothing.
-    unsafe { asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) };
-}

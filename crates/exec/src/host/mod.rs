@@ -2,6 +2,10 @@
 //! memory ahead.
 
 #[cfg(target_arch = "aarch64")]
+mod fetch_aarch64;
+#[cfg(target_arch = "x86_64")]
+mod fetch_x86_64;
+#[cfg(target_arch = "aarch64")]
 mod fpu_aarch64;
 #[cfg(target_arch = "x86_64")]
 mod fpu_x86_64;
@@ -11,9 +15,13 @@ mod shadow_stack_aarch64;
 mod shadow_stack_x86_64;
 
 #[cfg(target_arch = "aarch64")]
-pub(crate) use fpu_aarch64::{ControlWords, fetch};
+pub(crate) use fetch_aarch64::fetch;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use fpu_x86_64::{ControlWords, fetch};
+pub(crate) use fetch_x86_64::fetch;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use fpu_aarch64::ControlWords;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use fpu_x86_64::ControlWords;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use shadow_stack_aarch64::shadow_stack_pointer;
 #[cfg(target_arch = "x86_64")]

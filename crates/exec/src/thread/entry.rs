@@ -80,8 +80,9 @@ impl Threads {
         reply
     }
 
-    /// Sleeps until a delay is over. At its end the task serves what is due itself. The kernel thread would have to be woken to know of the end, and
-    /// again at it: two switches each. Until the task has the CPU nobody notices that its delay is over but who asks for it or breaks it off.
+    /// Sleeps until a delay is over. At its end the task itself serves what is due. The kernel thread would have to be woken at the beginning, to
+    /// learn of the end, and again at the end: two switches each time. While a more urgent task computes past the end, the delay still counts as waiting,
+    /// and a call can break it off.
     fn sleep_out(&self, me: TaskId, place: &ParkingSpot, end: Moment) {
         if !place.park_until(end) {
             let mut state = self.shared.lock.hold();

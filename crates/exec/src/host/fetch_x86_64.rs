@@ -1,0 +1,11 @@
+//! Fetching memory ahead on x86_64.
+#![expect(unsafe_code, reason = "an instruction of the processor")]
+
+use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+/// Has the processor fetch the cache line of this address. It need not be valid.
+#[inline(always)]
+pub(crate) fn fetch(address: *const ()) {
+    // SAFETY: a hint, which faults at no address and changes nothing.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+}
