@@ -20,7 +20,8 @@ use std::time::Duration;
 
 use crate::child;
 use crate::tally::Tally;
-use crate::test::{Context, aarch64};
+use crate::test::Context;
+use crate::toolchain::{self, AARCH64};
 use crate::workspace::Workspace;
 use kind::Kind;
 use machine::{Clock, Machine};
@@ -31,7 +32,7 @@ const PROGRAMS: [&str; 2] = ["lab-guest", "hairspring"];
 /// As the tests build them, examples and their dependencies included, so that after those there is next to nothing to do.
 const BUILD: [&str; 8] = ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--bins", "--examples"];
 /// The board's: the tests alone, without any library of its own.
-const BUILD_FOR_BOARD: [&str; 6] = ["build", "-p", "lab", "--bins", "--target", aarch64::TARGET];
+const BUILD_FOR_BOARD: [&str; 4] = ["build", "-p", "lab", "--bins"];
 const BOARD_ENVIRONMENT: [(&str, &str); 2] = [
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static"),
@@ -146,9 +147,9 @@ fn build(workspace: &Workspace, kind: Kind, limit: Duration) -> Result<Vec<PathB
     let (mut command, built, programs, strip): (_, _, &[&str], _) = match kind {
         Kind::Pc => (workspace.cargo(&BUILD), workspace.target.join("debug"), &PROGRAMS, "strip"),
         Kind::Board => {
-            let mut command = aarch64::cargo(workspace, &BUILD_FOR_BOARD)?;
+            let mut command = toolchain::cargo(workspace, &BUILD_FOR_BOARD, AARCH64);
             command.envs(BOARD_ENVIRONMENT);
-            let built = aarch64::target_folder(workspace).join(aarch64::TARGET).join("debug");
+            let built = toolchain::programs(workspace, AARCH64);
             (command, built, &PROGRAMS[..1], "aarch64-linux-gnu-strip")
         }
     };

@@ -23,6 +23,7 @@ mod reproducible;
 mod shapes;
 mod tally;
 mod test;
+mod toolchain;
 mod wheel;
 mod workspace;
 

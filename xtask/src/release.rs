@@ -12,11 +12,11 @@
 //! The same sources make the same files, byte for byte, in whatever folder and whenever: files carry the time of the last commit or
 //! `SOURCE_DATE_EPOCH`, and paths of this machine are replaced in the binaries. A part whose tools are missing is left out and named, and the
 //! task then ends with 1. Python's tools and a C compiler for other systems come from PyPI (`packaging/requirements.txt`) into the target
-//! directory; compilers of Rust for them are those of rustup or of `cargo xtask test --setup`.
+//! directory; Rust's standard libraries for them come from rustup.
 
 mod bill;
-pub(crate) mod parts;
-pub(crate) mod tools;
+mod parts;
+mod tools;
 mod trial;
 mod wheels;
 mod windows;
@@ -76,15 +76,6 @@ impl Making<'_> {
 
     fn target(&self) -> PathBuf {
         self.workspace.scratch("release-target")
-    }
-
-    /// Cargo's folder for a target: that of the release, or another one if the toolchain has no standard library for it.
-    fn output(&self, target: &str) -> Result<PathBuf, String> {
-        if tools::is_of_toolchain(self.workspace, target)? {
-            Ok(self.target())
-        } else {
-            Ok(self.workspace.scratch("release-cross"))
-        }
     }
 
     /// Copies a file into the release.

@@ -10,7 +10,7 @@
 //! as passed, and the report names it as unsteady, with what it said when it failed. A build, a crash and a check that reads no
 //! clock fail both times.
 
-pub(crate) mod aarch64;
+mod aarch64;
 mod api;
 mod book;
 mod cargo_tests;
@@ -88,7 +88,7 @@ impl Together {
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// First install what the steps need: from the Debian archive when run as root (a browser, shells, tools; each step names
-    /// its own), Python packages and a compiler with the aarch64 standard library, which stay under the target directory
+    /// its own), by rustup standard libraries for other targets, and Python packages, which stay under the target directory
     #[arg(long)]
     setup: bool,
     /// Run only the steps with these names

@@ -11,7 +11,7 @@ use std::process::Command;
 use super::kind::Kind;
 use crate::apt::{Apt, Must};
 use crate::test::needs::{has_apt, in_path};
-use crate::test::{aarch64, setup};
+use crate::toolchain::{self, AARCH64};
 use crate::workspace::Workspace;
 
 const BUSYBOX: &str = "busybox-static";
@@ -64,8 +64,8 @@ pub(crate) fn missing(workspace: &Workspace, kind: Kind) -> Option<Missing> {
         let what = format!("the lab's kernel and BusyBox for {} have not been downloaded", kind.architecture());
         return Some(Missing { what, installable: fetches });
     }
-    if let (Kind::Board, Err(what)) = (kind, aarch64::compiler(workspace)) {
-        return Some(Missing { what, installable: aarch64::can_fetch() });
+    if let (Kind::Board, Err(what)) = (kind, toolchain::has(workspace, AARCH64)) {
+        return Some(Missing { what, installable: in_path("rustup").is_some() });
     }
     None
 }
@@ -88,8 +88,8 @@ pub(crate) fn install(workspace: &Workspace, kind: Kind, must: Must<'_>) -> Resu
         install.args(["--quiet", "install", "-y", "--no-install-recommends"]).args(absent).args(kind.libraries());
         must(install.env("DEBIAN_FRONTEND", "noninteractive"))?;
     }
-    if kind == Kind::Board && aarch64::compiler(workspace).is_err() {
-        setup::compiler_from_debian(workspace, must)?;
+    if kind == Kind::Board && toolchain::has(workspace, AARCH64).is_err() {
+        must(&mut toolchain::add(workspace, AARCH64))?;
     }
     if find(workspace, kind).is_some() {
         return Ok(());

@@ -4,13 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Making, tools, wheels};
+use super::{Making, wheels};
 use crate::deb::{self, Ingredients};
 use crate::test::needs::{self, Need};
+use crate::toolchain::{self, MUSL};
 use crate::{book, components, library};
-
-/// The target of the static command.
-pub(crate) const STATIC: &str = "x86_64-unknown-linux-musl";
 
 pub(super) fn crates(making: &Making) -> Result<(), String> {
     let published = || making.workspace.packages.iter().filter(|package| package.is_published);
@@ -59,11 +57,11 @@ pub(super) fn static_command(making: &Making) -> Result<(), String> {
     if needs::in_path("musl-gcc").is_none() {
         return Err("find musl-gcc; apt-get install musl-tools".to_owned());
     }
+    toolchain::has(making.workspace, MUSL)?;
     let mut build =
-        making.cargo(&["build", "--quiet", "--release", "--locked", "-p", "hairspring-cli", "--target", STATIC])?;
-    tools::compile_for(making, STATIC, &mut build)?;
+        making.cargo(&["build", "--quiet", "--release", "--locked", "-p", "hairspring-cli", "--target", MUSL])?;
     library::run(&mut build)?;
-    let program = making.output(STATIC)?.join(STATIC).join("release/hairspring");
+    let program = making.target().join(MUSL).join("release/hairspring");
     let said = library::run(Command::new("readelf").args(["-d", "-l"]).arg(&program))?;
     if said.contains("(NEEDED)") || said.contains("INTERP") {
         return Err(format!("link {} statically: it needs a loader or a library", program.display()));
@@ -74,7 +72,7 @@ pub(super) fn static_command(making: &Making) -> Result<(), String> {
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
     library::run(Command::new("strip").arg("-o").arg(folder.join("hairspring")).arg(&program))?;
-    licences(making, &folder, &["hairspring-cli"], STATIC)?;
+    licences(making, &folder, &["hairspring-cli"], MUSL)?;
     let mut pack = Command::new("sh");
     let words = "tar --sort=name --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s --mtime=@\"$EPOCH\" -c \"$NAME\" | gzip -9 -n > \"$FILE\"";
     pack.args(["-ec", words]).env("EPOCH", making.epoch.to_string()).env("NAME", &name);

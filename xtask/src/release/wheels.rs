@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Making, tools};
 use crate::reproducible;
-use crate::{library, wheel};
+use crate::{library, toolchain, wheel};
 
 /// A wheel of a release: the target, and the oldest platform that it runs on, as wheels name it.
 struct Wheel {
@@ -54,10 +54,10 @@ pub(super) fn native(making: &Making) -> Result<PathBuf, String> {
 
 /// Builds a wheel; linked against the C library of its platform by zig, which has all of them.
 fn build(making: &Making, wheel: &Wheel) -> Result<PathBuf, String> {
+    toolchain::has(making.workspace, wheel.target)?;
     let folder = making.workspace.scratch("release-wheels").join(wheel.target);
     let mut build = maturin(making, &["build", "--quiet", "--release", "--locked", "--zig", "--target", wheel.target])?;
     build.args(["--compatibility", wheel.platform, "--out"]).arg(&folder);
-    tools::compile_for(making, wheel.target, &mut build)?;
     wheel::build_one(&mut build, &folder, "whl")
 }
 

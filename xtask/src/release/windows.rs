@@ -7,8 +7,8 @@ use std::process::Command;
 use super::{Making, parts, tools, trial};
 use crate::library;
 use crate::test::needs;
+use crate::toolchain::{self, WINDOWS};
 
-const TARGET: &str = "x86_64-pc-windows-gnu";
 /// Writes the resource that Windows shows as a file's properties.
 const RESOURCES: &str = "x86_64-w64-mingw32-windres";
 /// The package of the binary, the arguments that choose it, its file, and the number of its kind in the resource.
@@ -21,6 +21,7 @@ pub(super) fn archive(making: &Making) -> Result<(), String> {
     if needs::in_path(RESOURCES).is_none() {
         return Err(format!("find {RESOURCES}; run cargo xtask test --setup, which installs it"));
     }
+    toolchain::has(making.workspace, WINDOWS)?;
     let root = &making.workspace.root;
     let name = format!("hairspring-{}-x86_64-windows", library::version());
     let folder = making.workspace.scratch("release-windows").join(&name);
@@ -31,13 +32,12 @@ pub(super) fn archive(making: &Making) -> Result<(), String> {
     for (package, which, file, kind) in BINARIES {
         let resource = resource(making, file, kind)?;
         let mut build =
-            making.cargo(&["rustc", "--release", "--quiet", "--locked", "--target", TARGET, "-p", package])?;
-        tools::compile_for(making, TARGET, &mut build)?;
+            making.cargo(&["rustc", "--release", "--quiet", "--locked", "--target", WINDOWS, "-p", package])?;
         build.args(which).arg("--").arg(format!("-Clink-arg={}", resource.display()));
         // The linker would write when it ran.
         build.arg("-Clink-arg=-Wl,--no-insert-timestamp");
         library::run(&mut build)?;
-        let built = making.output(TARGET)?.join(TARGET).join("release").join(file);
+        let built = making.target().join(WINDOWS).join("release").join(file);
         library::run(
             Command::new("x86_64-w64-mingw32-strip").arg("-p").arg("-o").arg(folder.join("bin").join(file)).arg(built),
         )?;
@@ -62,7 +62,7 @@ pub(super) fn archive(making: &Making) -> Result<(), String> {
         fs::write(folder.join(to), text).map_err(|error| format!("write {to}: {error}"))?;
     }
     trial::run(making, &folder)?;
-    parts::licences(making, &folder.join("licences"), &["hairspring-cli", "hairspring-c"], TARGET)?;
+    parts::licences(making, &folder.join("licences"), &["hairspring-cli", "hairspring-c"], WINDOWS)?;
     let mut zip = Command::new("python3");
     zip.args(["-c", ZIP]).arg(making.out.join(format!("{name}.zip"))).arg(&folder).arg(making.epoch.to_string());
     library::run(&mut zip).map(drop)

@@ -6,10 +6,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::{aarch64, debian, windows};
+use super::{debian, windows};
 use crate::lab::kind::Kind;
 use crate::lab::supplies;
-use crate::release::{parts::STATIC, tools};
+use crate::toolchain;
 use crate::workspace::Workspace;
 
 #[derive(Debug, Clone, Copy)]
@@ -18,14 +18,10 @@ pub(crate) enum Need {
     Component(&'static str, &'static str),
     /// A Chromium that can run headless.
     Chromium,
-    /// A compiler with the standard library for aarch64 Linux.
-    Aarch64,
-    /// A linker, a C library and an emulator for aarch64 Linux.
-    Aarch64Run,
-    /// A compiler with the sources of its standard library, a linker for Windows, and Wine.
-    Windows,
-    /// The standard library for Linux with musl, and a C compiler for it.
-    Musl,
+    /// The toolchain's standard library for a target.
+    Target(&'static str),
+    /// Wine, which Debian installs outside PATH.
+    Wine,
     /// A Python with the packages that read recordings, and those that build and test ours.
     Python,
     /// The tools that build the book.
@@ -34,7 +30,7 @@ pub(crate) enum Need {
     Lab,
     /// A program, in the Debian package of its name.
     Program(&'static str),
-    /// A program, in a Debian package of another name.
+    /// A program, in Debian packages of other names, with a space between two.
     Packaged(&'static str, &'static str),
     /// Tcl, with the files to compile an extension.
     Tcl,
@@ -94,33 +90,11 @@ impl Need {
                 let what = "chromium is not installed".to_owned();
                 Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() })
             }
-            Need::Aarch64 => {
-                let why = match aarch64::compiler(workspace) {
-                    Ok(_) => return None,
-                    Err(why) => why,
-                };
-                let installable = aarch64::can_fetch();
-                let remedy = if installable { HINT } else { "run rustup target add aarch64-unknown-linux-gnu" };
-                Some(Missing { what: why, remedy: remedy.to_owned(), installable })
+            Need::Target(target) => {
+                let what = toolchain::has(workspace, target).err()?;
+                Some(Missing { what, remedy: HINT.to_owned(), installable: in_path("rustup").is_some() })
             }
-            Need::Aarch64Run => {
-                let what = aarch64::cannot_run(workspace)?;
-                let remedy =
-                    if has_apt() { HINT } else { "install a cross compiler for aarch64 and QEMU's user emulation" };
-                Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() && aarch64::can_fetch() })
-            }
-            Need::Windows => {
-                let what = windows::missing(workspace)?;
-                let remedy = if has_apt() { HINT } else { "install MinGW's compiler and Wine for x86-64" };
-                Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() && aarch64::can_fetch() })
-            }
-            Need::Musl => {
-                let what = no_musl(workspace)?;
-                let installable = in_path("rustup").is_some() && has_apt();
-                let remedy =
-                    if installable { HINT.to_owned() } else { format!("install musl-gcc and the target {STATIC}") };
-                Some(Missing { what, remedy, installable })
-            }
+            Need::Wine => windows::wine().is_none().then(|| not_installed("Wine", "wine64")),
             Need::Python => no_python_with(workspace, &PYTHON_PACKAGES),
             Need::Book => no_python_with(workspace, &BOOK_PACKAGES),
             Need::Lab => {
@@ -173,18 +147,6 @@ const PYTHON_PACKAGES: [&str; 16] = [
 
 /// Modules of those packages that build the book.
 const BOOK_PACKAGES: [&str; 3] = ["mkdocs", "material", "pymdownx"];
-
-/// What is missing to compile for Linux with musl.
-fn no_musl(workspace: &Workspace) -> Option<String> {
-    if in_path("musl-gcc").is_none() {
-        return Some("musl-gcc is not installed".to_owned());
-    }
-    match tools::is_of_toolchain(workspace, STATIC) {
-        Ok(true) => None,
-        Ok(false) => Some(format!("the toolchain lacks the standard library for {STATIC}")),
-        Err(why) => Some(why),
-    }
-}
 
 /// What is missing for a Python with these modules.
 fn no_python_with(workspace: &Workspace, packages: &[&str]) -> Option<Missing> {

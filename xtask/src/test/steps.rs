@@ -7,8 +7,8 @@ use super::needs::Need;
 use super::{
     Context, aarch64, book, cargo_tests, clients, crates, debian, examples, html, python, readme, shapes, windows,
 };
-use crate::release::parts::STATIC;
 use crate::tally::Tally;
+use crate::toolchain::{AARCH64, MUSL, WINDOWS};
 use crate::{r#gen, lab, lint};
 
 pub(crate) struct Step {
@@ -105,21 +105,25 @@ pub(crate) const STEPS: &[Step] = &[
     Step {
         name: "aarch64",
         about: "the crates pass the type check for aarch64-unknown-linux-gnu",
-        needs: &[Need::Aarch64],
+        needs: &[Need::Target(AARCH64)],
         limit_s: 480,
         run: Run::Call(aarch64::check),
     },
     Step {
         name: "qemu",
         about: "the tests of machine and time on aarch64, emulated",
-        needs: &[Need::Aarch64, Need::Aarch64Run],
+        needs: &[
+            Need::Target(AARCH64),
+            Need::Packaged(aarch64::LINKER, "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+            Need::Packaged(aarch64::EMULATOR, "qemu-user"),
+        ],
         limit_s: 480,
         run: Run::Call(aarch64::run),
     },
     Step {
         name: "windows",
         about: "the command and the library for Windows, under Wine",
-        needs: &[Need::Windows],
+        needs: &[Need::Target(WINDOWS), Need::Packaged(windows::LINKER, "gcc-mingw-w64-x86-64-win32"), Need::Wine],
         limit_s: 960,
         run: Run::Call(windows::check),
     },
@@ -169,10 +173,10 @@ pub(crate) const STEPS: &[Step] = &[
     Step {
         name: "static",
         about: "the command passes the type check for Linux with musl",
-        needs: &[Need::Musl],
+        needs: &[Need::Target(MUSL), Need::Packaged("musl-gcc", "musl-tools")],
         limit_s: 480,
         run: Run::Cargo {
-            arguments: &["check", "--locked", "-p", "hairspring-cli", "--target", STATIC],
+            arguments: &["check", "--locked", "-p", "hairspring-cli", "--target", MUSL],
             environment: &[],
         },
     },

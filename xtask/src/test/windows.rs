@@ -1,7 +1,6 @@
 //! Windows: the command and the library are built for x86_64-pc-windows-gnu and run under Wine.
 //!
-//! No package has Rust's standard library for that target, so it is built from the sources that Debian keeps beside the compiler
-//! which setup has unpacked (`rust-web-src`); mingw links. Two replacements make up for what this Wine lacks:
+//! mingw links. Two replacements make up for what this Wine lacks:
 //! * `bcryptprimitives.dll` with one function, which newer versions of Wine have, lies beside the programs (`windows/`).
 //! * The prefix is an empty folder. `WINEBOOTSTRAPMODE` is the mode in which Wine runs its own set-up; in it Wine finds every library in its
 //!   own folder. So a program starts in 0.1 s; a whole prefix would take 7 s and 700 MB.
@@ -16,37 +15,16 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::aarch64::{self, Compiler};
 use super::{Context, needs};
 use crate::child::Ended;
 use crate::tally::Tally;
+use crate::toolchain::{self, WINDOWS};
 use crate::workspace::Workspace;
 
-const TARGET: &str = "x86_64-pc-windows-gnu";
 const PACKAGES: [&str; 2] = ["hairspring-cli", "hairspring-c"];
 pub(crate) const LINKER: &str = "x86_64-w64-mingw32-gcc";
 pub(crate) const OBJDUMP: &str = "x86_64-w64-mingw32-objdump";
 const HEADER: &str = "crates/c/include/hairspring.h";
-/// Debian packages that it needs beside the compiler.
-pub(crate) const DEBIAN: [&str; 2] = ["gcc-mingw-w64-x86-64-win32", "wine64"];
-
-/// The missing requirements, in words.
-pub(crate) fn missing(workspace: &Workspace) -> Option<String> {
-    if !has_sources(workspace) {
-        return Some(format!("no compiler here has the sources of the standard library for {TARGET}"));
-    }
-    if needs::in_path(LINKER).is_none() {
-        return Some(format!("{LINKER} is not installed"));
-    }
-    wine().is_none().then(|| "Wine is not installed".to_owned())
-}
-
-/// Whether an unpacked compiler has the sources of its standard library in the expected folder.
-pub(crate) fn has_sources(workspace: &Workspace) -> bool {
-    let root = aarch64::unpacked_root(workspace);
-    ["usr/bin/rustc", "usr/lib/rustlib/src/rust/library/Cargo.lock"].iter().all(|file| root.join(file).is_file())
-}
-
 pub(crate) fn wine() -> Option<PathBuf> {
     // Debian's package for 64 bits installs it outside PATH.
     let hidden = PathBuf::from("/usr/lib/wine/wine64");
@@ -72,8 +50,7 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     if let Err(why) = make_prefix(&prefix) {
         return Tally::fail(name, why, "");
     }
-    let place =
-        Place { context, wine, prefix, programs: aarch64::target_folder(context.workspace).join(TARGET).join("debug") };
+    let place = Place { context, wine, prefix, programs: toolchain::programs(context.workspace, WINDOWS) };
     if !note(&mut tally, name, stub(&place)) {
         return tally;
     }
@@ -129,13 +106,11 @@ fn done(what: &str, ended: &Ended) -> Result<(), (String, String)> {
 }
 
 fn build(context: &Context) -> Result<(), (String, String)> {
-    let (_, rustc, libraries) = aarch64::unpacked(context.workspace);
-    let mut cargo = context.workspace.cargo(&["build", "-Zbuild-std=std", "--target", TARGET]);
+    let mut cargo = toolchain::cargo(context.workspace, &["build"], WINDOWS);
     for package in PACKAGES {
         cargo.args(["-p", package]);
     }
-    let cargo = aarch64::with(&mut cargo, &Compiler::Unpacked { rustc, libraries }, context.workspace);
-    done("cargo build", &context.run("windows build", cargo))
+    done("cargo build", &context.run("windows build", &mut cargo))
 }
 
 /// A file of this step, from the root of the repository.
