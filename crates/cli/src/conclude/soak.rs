@@ -26,11 +26,11 @@ use crate::listing::clock;
 use crate::measure::destination::Format;
 use crate::measure::historic;
 use crate::measure::sheet::build;
-use crate::output;
 use crate::page::{Example, Page};
 use crate::placement::Measuring;
 use crate::progress_line::ProgressLine;
 use crate::table::wrapped;
+use crate::{interrupt, output};
 
 pub(crate) const PAGE: Page = Page {
     name: "soak",
@@ -183,14 +183,11 @@ fn path(arguments: &Arguments) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// The flag that Ctrl-C, SIGTERM and Ctrl-\ set; the second Ctrl-C or SIGTERM ends the process. A closing terminal does neither.
+/// The flag that Ctrl-C, SIGTERM and Ctrl-\ set; a later Ctrl-C or SIGTERM ends the process. A closing terminal does neither.
 fn signals() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let failed = |error| Failure::failed(format!("failed to watch for Ctrl-C: {error}"));
-    for signal in [SIGINT, SIGTERM] {
-        let code = i32::from(Exit::Interrupted.code());
-        flag::register_conditional_shutdown(signal, code, Arc::clone(&interrupted)).map_err(failed)?;
-    }
+    interrupt::end_at_second()?;
     for signal in [SIGINT, SIGTERM, SIGQUIT] {
         flag::register(signal, Arc::clone(&interrupted)).map_err(failed)?;
     }

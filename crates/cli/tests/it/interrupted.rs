@@ -1,7 +1,7 @@
 //! Ctrl-C: what was measured until then, and nothing else left behind.
 
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::{code, folder, hairspring, json, json_file, names, row, stderr};
@@ -81,6 +81,37 @@ fn an_interrupted_sheet_on_the_standard_output_is_whole_json() {
     check(&json(&String::from_utf8_lossy(&output.stdout)));
 }
 
+/// `timeout` signals its program and then its process group. On a busy computer the sheet handled the first signal before the second was
+/// sent, took that for a user who will not wait, and ended without what it had.
+#[test]
+fn two_signals_of_one_request_do_not_lose_what_a_sheet_has() {
+    let folder = folder();
+    let child = in_the_middle(folder.path(), &["--out", "sheet.json"]);
+    let sheet = child.id().to_string();
+    let twice = format!("kill -s INT {sheet}; sleep 0.01; kill -s INT {sheet}");
+    assert!(Command::new("sh").args(["-c", &twice]).status().is_ok_and(|status| status.success()));
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((code(&output), stderr(&output)), (130, String::new()));
+    check(&json_file(&folder.path().join("sheet.json")));
+}
+
+#[test]
+fn a_second_request_ends_what_does_not_look_at_the_first() {
+    // It waits for its input, whatever the flag says.
+    let mut child = hairspring(&["round"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary can be started");
+    wait_for_handler(&child);
+    signal(&child, "INT");
+    std::thread::sleep(Duration::from_millis(600));
+    assert!(child.try_wait().expect("it can be asked").is_none(), "it still waits");
+    signal(&child, "TERM");
+    assert_eq!(code(&ended(child)), 130);
+}
+
 /// A killed process cannot clean up, so a measurement must leave nothing that needs cleaning.
 #[test]
 fn a_sheet_that_is_killed_leaves_the_old_file_and_nothing_else() {
@@ -116,7 +147,7 @@ fn interrupted_delays_show_those_that_were_made() {
 
 #[test]
 fn an_interrupted_long_delay_does_not_wait_for_its_end() {
-    let mut child = hairspring(&["delay", "1h", "--long", "--count", "1"])
+    let child = hairspring(&["delay", "1h", "--long", "--count", "1"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -125,6 +156,12 @@ fn an_interrupted_long_delay_does_not_wait_for_its_end() {
     // The calibration that comes first takes a tenth of a second. Where it takes longer less is tested, but nothing fails.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
+    let output = ended(child);
+    assert_eq!((code(&output), stderr(&output)), (130, String::new()));
+}
+
+/// The output of a process that ends soon.
+fn ended(mut child: Child) -> Output {
     let start = Instant::now();
     while child.try_wait().expect("it can be asked").is_none() {
         if start.elapsed() > PATIENCE {
@@ -133,8 +170,7 @@ fn an_interrupted_long_delay_does_not_wait_for_its_end() {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
-    let output = child.wait_with_output().expect("it has ended");
-    assert_eq!((code(&output), stderr(&output)), (130, String::new()));
+    child.wait_with_output().expect("it has ended")
 }
 
 /// Waits until the process handles SIGINT, before which it would simply die of it.
