@@ -96,6 +96,9 @@ impl Threads {
     /// Handles the consequences of a call without waiting for the right to run.
     #[inline]
     pub(super) fn depart(&self, mut state: Held<'_, State>, by: By, call: &Call, reply: Reply) {
+        if reply.status != CallStatus::Blocked && state.has_no_consequences(call) {
+            return;
+        }
         let me = match by {
             By::Task(me) => Some(me),
             _ => None,

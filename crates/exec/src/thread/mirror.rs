@@ -170,6 +170,13 @@ impl Mirror {
         self.debts.retain(|debt| debt.place != place);
     }
 
+    /// Whether a task runs, and nothing is left to do for any thread.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        let changed_nothing = self.fresh.is_empty() && self.unsettled.is_empty() && self.debts.is_empty();
+        changed_nothing && self.runnable != 0 && self.hook_observer.burst.is_none()
+    }
+
     /// Whether any nudge is still owed.
     pub(super) fn owes_any(&self) -> bool {
         self.debts.iter().any(|debt| self.places.at(debt.place).owed() != 0)

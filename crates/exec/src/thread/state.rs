@@ -138,6 +138,14 @@ impl State {
         reply
     }
 
+    /// Whether a call that did not block concerns its caller alone, as most do: no task was let run, no priority changed, no deadline was set, and no
+    /// nudge is owed.
+    #[inline]
+    pub(super) fn has_no_consequences(&self, call: &Call) -> bool {
+        let gives_way = matches!(call, Call::Yield | Call::End { .. } | Call::SetPriority { .. });
+        !gives_way && self.core.observer.is_quiet() && self.slice.is_none() && call.deadline().is_none()
+    }
+
     /// Lets the threads run whose tasks the call made runnable. Then checks the next deadline and the end of the run.
     #[inline]
     pub(super) fn conclude(&mut self, me: Option<TaskId>, call: &Call, reply: Reply) {
