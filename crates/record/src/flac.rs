@@ -19,6 +19,8 @@ use crate::recording::Recording;
 use crate::sigmf::About;
 use frame::FrameEncoder;
 
+#[cfg(any(test, feature = "testing"))]
+pub use decode::{decoded, sealed};
 pub use frame::BLOCK;
 
 /// The most channels of FLAC.

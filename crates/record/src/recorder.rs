@@ -12,7 +12,7 @@
 //!                          └──────────────────────┘   └──────────────────┘
 //! ```
 //!
-//! 1. A full block is taken and written from where it lies, without a copy; its CRC-32C is computed on the way. Where data may be
+//! 1. A full block is taken and written from where it lies, without a copy; its CRC-32C is computed while the disk writes it. Where data may be
 //!    overwritten or left out (policy `overwrite`, a trigger) the recorder first copies them into blocks of its own. Gaps are
 //!    entered into the journals as soon as they are seen, ahead of the block in which they lie.
 //! 2. Writes complete in any order; each is entered into the journal when it is complete, and counts as stored when the journal's

@@ -405,6 +405,9 @@ fn place(
     pages: Pages,
 ) -> io::Result<NonNull<u8>> {
     let address = reserve(at, length, flags, file, pages)?;
+    if pages == Pages::Transparent {
+        collapse(address, length);
+    }
     // SAFETY: brings in the pages of the mapping that was made above, as writing to them would, but fails instead of
     // killing the process where there are none (hugetlb).
     match unsafe { madvise(address.as_ptr().cast(), length, Advice::LinuxPopulateWrite) } {
@@ -415,6 +418,18 @@ fn place(
             Err(error.into())
         }
     }
+}
+
+/// Puts a mapping on huge pages, as far as the kernel can (Linux 6.1). Memory in a file gets none by faults alone where `shmem_enabled`
+/// is `never`, as it is by default. A refusal shows when the pages are read back.
+fn collapse(address: NonNull<u8>, length: usize) {
+    // The kernel collapses ranges in which at least one page is present, and clears the rest itself. That is faster than a fault for each page.
+    for at in (0..length).step_by(Pages::Transparent.size().0 as usize) {
+        // SAFETY: brings in one page of the mapping, as writing to it would; `at` is within it.
+        let _ = unsafe { madvise(address.as_ptr().add(at).cast(), page_size(), Advice::LinuxPopulateWrite) };
+    }
+    // SAFETY: changes the size of the pages behind the mapping; the bytes and the addresses stay as they are.
+    let _ = unsafe { libc::madvise(address.as_ptr().cast(), length, libc::MADV_COLLAPSE) };
 }
 
 fn unmap(address: NonNull<u8>, length: usize) {
@@ -515,6 +530,20 @@ mod tests {
         let memory = Memory::plain(Bytes::mib(4), Bytes::mib(4), Pages::Transparent).expect("4 MiB");
         let granted = memory.granted();
         assert_eq!(granted.pages != Pages::Transparent, !granted.refused.is_empty(), "{granted:?}");
+    }
+
+    /// By faults alone, memory in a file gets small pages where `shmem_enabled` is `never`.
+    #[test]
+    fn memory_that_is_mapped_twice_has_huge_pages_where_plain_memory_has() {
+        let size = Bytes::mib(4);
+        let plain = Memory::plain(size, size, Pages::Transparent).expect("4 MiB");
+        let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").unwrap_or_default();
+        // SAFETY: changes the size of the pages behind a mapping that nobody uses; kernels before 6.1 refuse it.
+        let known = unsafe { libc::madvise(plain.address().as_ptr().cast(), plain.reach(), libc::MADV_COLLAPSE) } == 0;
+        if known && !setting.contains("[deny]") {
+            let mirrored = Memory::mirrored(size, size, Pages::Transparent).expect("4 MiB");
+            assert_eq!(mirrored.granted().pages, Pages::Transparent, "{:?}", mirrored.granted());
+        }
     }
 
     /// Texts as the kernel writes them. One huge page among many small ones once made a memory one of transparent huge pages.

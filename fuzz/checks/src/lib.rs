@@ -11,6 +11,7 @@ mod command;
 mod compressed;
 mod datagrams;
 mod description;
+mod flac;
 mod http;
 mod index;
 mod journal;
@@ -34,6 +35,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("compressed", compressed::check),
     ("datagrams", datagrams::check),
     ("description", description::check),
+    ("flac", flac::check),
     ("http", http::check),
     ("index", index::check),
     ("journal", journal::check),

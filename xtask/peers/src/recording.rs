@@ -1,6 +1,6 @@
 //! The recorder beside fio: the same disk, block and depth, each writing to a new file whose space was reserved, each in its
 //! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read the files back; so does a plain loop of
-//! reads, beside the excerpts that Python gets, all through the page cache, which is emptied of the file before. The last table
+//! reads, beside excerpts in Rust and in Python, all through the page cache, which is emptied of the file before. The last table
 //! counts the CPU time of recording a gigabyte per second.
 
 use std::fs::File;
@@ -45,7 +45,8 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
     println!(
         "{ROUNDS} rounds of {volume} in {}, blocks of {BLOCK}, {DEPTH} at a time; ours from the start until all is on the \
          device, fio's by its own clock, which ends before its last sync. Ours has checksums, journal and syncs; fio has none \
-         of them, and is not verified.\n",
+         of them, and is not verified. fio's buffers are on the machine's ordinary pages, and in the last two rows on reserved pages of \
+         2 MiB; the recorder and `verify` use what large pages the kernel gives.\n",
         folder.display()
     );
     let lines = [
@@ -57,6 +58,10 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
         "plain read",
         "excerpts, checked",
         "excerpts, unchecked",
+        "Python, checked",
+        "Python, unchecked",
+        "fio on 2 MiB pages, write",
+        "fio on 2 MiB pages, read",
     ];
     let mut lines = lines.map(|name| Line { name, rates: Vec::new() });
     let mut notes = Vec::new();
@@ -68,10 +73,10 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
         let mut turns = [0, 1];
         turns.rotate_left(round % 2);
         Files::of(&base).remove();
-        drop(std::fs::remove_file(&fio_file));
         for turn in turns {
             if turn == 0 {
-                lines[0].rates.extend(fio(&fio_file, "write", volume, &mut notes));
+                lines[0].rates.extend(fio(&fio_file, "write", volume, Memory::Own, &mut notes));
+                lines[10].rates.extend(fio(&fio_file, "write", volume, Memory::Huge, &mut notes));
             } else {
                 let recorded = one(&base, card(None, volume)?)?;
                 lines[1].rates.push(rate(volume, recorded.finished));
@@ -79,27 +84,30 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
         }
         for turn in turns {
             if turn == 0 {
-                lines[2].rates.extend(fio(&fio_file, "read", volume, &mut notes));
+                lines[2].rates.extend(fio(&fio_file, "read", volume, Memory::Own, &mut notes));
+                lines[11].rates.extend(fio(&fio_file, "read", volume, Memory::Huge, &mut notes));
             } else {
                 for (line, counters) in [(3, true), (4, false)] {
                     lines[line].rates.push(verified(&base, counters)?);
                 }
             }
         }
-        let mut turns = [5, 6, 7];
-        turns.rotate_left(round % 3);
+        let mut turns = [5, 6, 7, 8, 9];
+        turns.rotate_left(round % 5);
         for turn in turns {
-            lines[turn].rates.push(match turn {
-                5 => plainly_read(&base)?,
-                6 => excerpted(&base, ExcerptCheck::Checksums)?,
-                _ => excerpted(&base, ExcerptCheck::Unchecked)?,
+            lines[turn].rates.extend(match turn {
+                5 => Some(plainly_read(&base)?),
+                6 => Some(excerpted(&base, ExcerptCheck::Checksums)?),
+                7 => Some(excerpted(&base, ExcerptCheck::Unchecked)?),
+                8 => python(&base, "checked", &mut notes)?,
+                _ => python(&base, "unchecked", &mut notes)?,
             });
         }
     }
     let medians: Vec<f64> = lines.iter().map(|line| median(&line.rates)).collect();
     println!("| what | n | min | median | max | against |\n| --- | ---: | ---: | ---: | ---: | --- |");
     for (index, line) in lines.iter().enumerate() {
-        let peer = [0, 0, 2, 2, 2, 5, 5, 5][index];
+        let peer = [0, 0, 2, 2, 2, 5, 5, 5, 5, 5, 0, 2][index];
         let figure = hairspring_sheet::Figure::from_samples(Unit::BytesPerS, Method::Rate, &mut line.rates.clone());
         let cells = [figure.min, figure.median, figure.max].map(|value| report::cell(value, Unit::BytesPerS));
         let ratio = medians[index] / medians[peer];
@@ -228,20 +236,48 @@ fn plainly_read(base: &Path) -> Result<f64, String> {
     }
 }
 
+/// The rate of reading a recording with the Python package, excerpt by excerpt; none, with a note, if the package is not installed.
+fn python(base: &Path, check: &str, notes: &mut Vec<String>) -> Result<Option<f64>, String> {
+    forget(&File::open(Files::of(base).data).map_err(|error| error.to_string())?)?;
+    let script = include_str!("../callers/read_recording.py");
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).arg(base).args([check, &EXCERPT.to_string()]).stderr(Stdio::null());
+    let output = command.output().ok().filter(|output| output.status.success());
+    let rate = output.and_then(|output| String::from_utf8_lossy(&output.stdout).trim().parse().ok());
+    let note = "Python: n/a, hairspring or numpy is not installed for the `python3` of the path";
+    if rate.is_none() && !notes.iter().any(|known| known == note) {
+        notes.push(note.to_owned());
+    }
+    Ok(rate)
+}
+
 /// Takes a file out of the page cache.
 fn forget(file: &File) -> Result<(), String> {
     file.sync_all().map_err(|error| error.to_string())?;
     rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed).map_err(|error| error.to_string())
 }
 
+/// The memory of fio's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// What it chooses.
+    Own,
+    /// Reserved pages of 2 MiB.
+    Huge,
+}
+
 /// fio's rate; none, with a note, if it is not installed or fails.
-fn fio(file: &Path, direction: &str, volume: Bytes, notes: &mut Vec<String>) -> Option<f64> {
+fn fio(file: &Path, direction: &str, volume: Bytes, memory: Memory, notes: &mut Vec<String>) -> Option<f64> {
+    if direction == "write" {
+        drop(std::fs::remove_file(file));
+    }
     let mut command = Command::new("fio");
     command.arg("--name=peer").arg(format!("--filename={}", file.display())).arg(format!("--rw={direction}"));
     command.arg(format!("--bs={}", BLOCK.count())).arg(format!("--size={}", volume.count()));
     command.arg(format!("--iodepth={DEPTH}"));
     command.args(["--ioengine=io_uring", "--direct=1", "--fixedbufs=1", "--fallocate=native", "--end_fsync=1"]);
     command.args(["--output-format=json"]);
+    command.args((memory == Memory::Huge).then_some("--iomem=mmaphuge"));
     let mut note = |text: &str| {
         if !notes.iter().any(|note| note == text) {
             notes.push(text.to_owned());
@@ -257,6 +293,7 @@ fn fio(file: &Path, direction: &str, volume: Bytes, notes: &mut Vec<String>) -> 
     let fine = output.status.success() && job.is_some_and(|job| job.get("error").is_some_and(|error| error == 0));
     match job.and_then(|job| job.get(direction)?.get("bw_bytes")?.as_f64()).filter(|_| fine) {
         Some(rate) => Some(rate),
+        None if memory == Memory::Huge => note("fio on 2 MiB pages: n/a, reserve some (sysctl vm.nr_hugepages=64)"),
         None => note("fio: n/a, it failed"),
     }
 }

@@ -4,6 +4,8 @@
 //! channel beside the difference of two. Anything else is `None`, and so is a wrong checksum. No input makes it panic, or take more memory than
 //! one block of samples.
 
+#[cfg(any(test, feature = "testing"))]
+use super::Form;
 use super::bits::{BitReader, BitWriter, crc16};
 use super::frame::{LEFT_SIDE, MOST_ORDER, SIDE_RIGHT, header};
 
@@ -24,6 +26,23 @@ impl Decoder {
     /// Decodes the frame with this number and so many samples of each channel, from the front of bytes. Yields the samples of each channel, and
     /// how many bytes the frame has; `None` if it is not that frame.
     pub(crate) fn decode(&mut self, bytes: &[u8], number: u64, length: usize) -> Option<(&[Vec<i64>], usize)> {
+        let (end, assignment) = self.subframes(bytes, number, length)?;
+        if crc16(&bytes[..end]).to_be_bytes() != bytes.get(end..end + 2)? {
+            return None;
+        }
+        if let (LEFT_SIDE | SIDE_RIGHT, [first, second]) = (assignment, &mut self.columns[..]) {
+            for (first, second) in first.iter_mut().zip(second) {
+                match assignment {
+                    LEFT_SIDE => *second = *first - *second,
+                    _ => *first += *second,
+                }
+            }
+        }
+        Some((&self.columns, end + 2))
+    }
+
+    /// Decodes the subframes of that frame. Yields where its checksum lies, and how its channels are assigned.
+    fn subframes(&mut self, bytes: &[u8], number: u64, length: usize) -> Option<(usize, u64)> {
         let independent = self.columns.len() as u64 - 1;
         let assignment = u64::from(bytes.get(3)? >> 4);
         let has_side = matches!(assignment, LEFT_SIDE | SIDE_RIGHT) && independent == 1 && self.bits < 32;
@@ -37,20 +56,29 @@ impl Decoder {
             let is_side = has_side && (assignment == LEFT_SIDE) == (channel == 1);
             subframe(&mut reader, self.bits + u32::from(is_side), length, column)?;
         }
-        let end = head.bytes.len() + reader.align()?;
-        if u64::from(crc16(&bytes[..end])) != reader.bits(16)? {
-            return None;
-        }
-        if let (true, [first, second]) = (has_side, &mut self.columns[..]) {
-            for (first, second) in first.iter_mut().zip(second) {
-                match assignment {
-                    LEFT_SIDE => *second = *first - *second,
-                    _ => *first += *second,
-                }
-            }
-        }
-        Some((&self.columns, end + 2))
+        Some((head.bytes.len() + reader.align()?, assignment))
     }
+}
+
+/// For tests: the first frame of a file, with these subframes and the checksums that they would have. `None` if they are not those of so many
+/// samples of each channel.
+#[cfg(any(test, feature = "testing"))]
+pub fn sealed(form: Form, length: usize, assignment: u64, subframes: &[u8]) -> Option<Vec<u8>> {
+    let mut frame = BitWriter::default();
+    header(&mut frame, form.bits, 0, length, assignment);
+    frame.bytes.extend(subframes);
+    let (end, _) = Decoder::new(form.channels as usize, form.bits).subframes(&frame.bytes, 0, length)?;
+    frame.bytes.truncate(end);
+    frame.bytes.extend(crc16(&frame.bytes).to_be_bytes());
+    Some(frame.bytes)
+}
+
+/// For tests: the samples of each channel in the first frame of a file; `None` if it is not the whole of these bytes.
+#[cfg(any(test, feature = "testing"))]
+pub fn decoded(form: Form, length: usize, frame: &[u8]) -> Option<Vec<Vec<i64>>> {
+    let mut decoder = Decoder::new(form.channels as usize, form.bits);
+    let (columns, taken) = decoder.decode(frame, 0, length)?;
+    (taken == frame.len()).then(|| columns.to_vec())
 }
 
 /// Decodes a channel whose samples have so many bits, at most 33.

@@ -3,10 +3,10 @@
 use hairspring_machine::Instant;
 
 use crate::journal::Record;
-use crate::store::lent_memory::Scratch;
+use crate::store::lent_memory::{Scratch, pages_for};
 use crate::store::{MemoryId, Piece, Store};
 use hairspring_ring::gap::{GapCause, Skip};
-use hairspring_ring::memory::{Memory, MemoryError, Pages};
+use hairspring_ring::memory::{Memory, MemoryError};
 use hairspring_ring::units::{Bytes, Frames};
 
 use super::{Phase, Recorder};
@@ -27,7 +27,7 @@ pub(super) struct Staging {
 impl Staging {
     pub(super) fn new(store: &mut dyn Store, block: u64, buffers: usize) -> Result<Self, MemoryError> {
         let size = Bytes(block * buffers as u64);
-        let (scratch, memory) = Scratch::attached(Memory::plain(size, size, Pages::Small)?, store);
+        let (scratch, memory) = Scratch::attached(Memory::plain(size, size, pages_for(size))?, store);
         let free = (0..buffers).rev().collect();
         Ok(Self { scratch, memory, block: block as usize, free, current: None, filled: 0, decided: None })
     }
@@ -121,13 +121,13 @@ impl Recorder {
             let Some(slot) = self.slot_for(length) else { return };
             let start = self.inlet.next();
             self.pass_to(start + length);
-            let before = (self.setup.stopwatch)();
-            let crc = crc32c::crc32c(self.inlet.view(start, length as usize));
-            self.checksum_time += (self.setup.stopwatch)() - before;
             self.inlet.take(length);
             self.taken.push_back((start + length, false));
             let piece = Piece { memory: self.ring, at: self.inlet.offset(start), length: length as usize };
-            self.write_block(slot, piece, crc, Some(start + length), None, now);
+            self.write_block(slot, piece, Some(start + length), None, now);
+            let before = (self.setup.stopwatch)();
+            let crc = crc32c::crc32c(self.inlet.view(start, length as usize));
+            self.checksummed(slot, crc, before);
         }
     }
 
@@ -274,12 +274,12 @@ impl Recorder {
         let Some(staging) = &mut self.staging else { return false };
         let Some(buffer) = staging.current.take() else { return false };
         let (at, length) = (buffer * staging.block, std::mem::take(&mut staging.filled));
-        let before = (self.setup.stopwatch)();
-        let crc = crc32c::crc32c(staging.scratch.bytes(at, length));
-        self.checksum_time += (self.setup.stopwatch)() - before;
         let piece = Piece { memory: staging.memory, at, length };
         self.stored_position += length as u64;
-        self.write_block(slot, piece, crc, None, Some(buffer), now);
+        self.write_block(slot, piece, None, Some(buffer), now);
+        let before = (self.setup.stopwatch)();
+        let crc = self.staging.as_ref().map_or(0, |staging| crc32c::crc32c(staging.scratch.view(at, length)));
+        self.checksummed(slot, crc, before);
         true
     }
 

@@ -43,6 +43,7 @@ pub(super) struct Write {
     /// Bytes of the block; the piece is longer where the disk wants whole sectors.
     length: u64,
     written: u64,
+    /// Computed while the disk writes; see [`Recorder::write_block`].
     crc: u32,
     submitted: Instant,
     /// How many times in a row it moved less than a whole sector.
@@ -64,12 +65,12 @@ impl Recorder {
         self.writes.iter().position(Option::is_none).filter(|_| may_go)
     }
 
-    /// Submits the next block of the stored stream: `length` bytes of the piece.
+    /// Lets the disk write the next block of the stored stream, the bytes of the piece. The caller then computes its checksum and hands
+    /// it to [`Recorder::checksummed`], so that no disk waits for a checksum.
     pub(super) fn write_block(
         &mut self,
         slot: usize,
         mut piece: Piece,
-        crc: u32,
         ring_end: Option<u64>,
         buffer: Option<usize>,
         now: Instant,
@@ -91,7 +92,7 @@ impl Recorder {
             piece,
             length,
             written: 0,
-            crc,
+            crc: 0,
             submitted: now,
             stalls: 0,
             repeats: 0,
@@ -99,6 +100,15 @@ impl Recorder {
             buffer,
         };
         self.start_write(slot, write);
+        self.store.flush();
+    }
+
+    /// Takes the checksum of the block in a slot, which was computed from this time on. No completion was looked at since the block was submitted.
+    pub(super) fn checksummed(&mut self, slot: usize, crc: u32, since: Instant) {
+        self.checksum_time += (self.setup.stopwatch)() - since;
+        if let Some(write) = &mut self.writes[slot] {
+            write.crc = crc;
+        }
     }
 
     fn start_write(&mut self, slot: usize, write: Write) {

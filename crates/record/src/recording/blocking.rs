@@ -5,9 +5,9 @@ use hairspring_machine::Instant;
 use std::path::Path;
 
 use super::RecordingError;
-use crate::store::lent_memory::Scratch;
+use crate::store::lent_memory::{Scratch, pages_for};
 use crate::store::{Completion, Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
-use hairspring_ring::memory::{Memory, Pages};
+use hairspring_ring::memory::Memory;
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
 
@@ -149,7 +149,8 @@ fn failed(attempted: &str, path: &Path, errno: Errno) -> StoreError {
 
 /// A buffer that is attached to a store, and a notifier that nobody sets.
 pub(crate) fn buffer(store: &mut dyn Store, size: Bytes) -> Result<(Scratch, MemoryId, Notifier), RecordingError> {
-    let memory = Memory::plain(size, size, Pages::Small).map_err(|error| RecordingError::Limit(error.to_string()))?;
+    let memory =
+        Memory::plain(size, size, pages_for(size)).map_err(|error| RecordingError::Limit(error.to_string()))?;
     let (scratch, id) = Scratch::attached(memory, store);
     let notifier =
         Notifier::new().map_err(|error| RecordingError::Limit(format!("no descriptor for waiting: {error}")))?;

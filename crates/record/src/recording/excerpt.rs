@@ -27,12 +27,12 @@ use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 
 use hairspring_machine::Instant;
-use hairspring_ring::memory::{Memory, MemoryError, Pages};
+use hairspring_ring::memory::{Memory, MemoryError};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::{Bytes, Frames};
 
 use super::{Block, BlockRead, BlockReader, BlockReads, Files, Recording, RecordingError, Unproven, proven};
-use crate::store::lent_memory::Scratch;
+use crate::store::lent_memory::{Scratch, pages_for};
 use crate::store::{FileId, MemoryId, Open, Piece, Store, Token, Ways};
 
 /// Neighbouring blocks are read together up to this size.
@@ -40,9 +40,6 @@ const MOST_READ: u64 = 4 << 20;
 
 /// More memory than the blocks need: direct I/O reads whole sectors, and the last one may reach beyond the end.
 const SLACK: Bytes = Bytes::kib(64);
-
-/// Memories from this size on are on huge pages if possible: their pages are cleared faster.
-const HUGE: u64 = 4 << 20;
 
 /// A recording to read from, and those of its blocks that are good.
 #[derive(Clone, Copy, Debug)]
@@ -164,8 +161,7 @@ impl Excerpt {
         }
         let length = wanted.length;
         let size = Bytes(length as u64 + SLACK.0).round_up(SLACK);
-        let pages = if size.0 >= HUGE { Pages::Transparent } else { Pages::Small };
-        let memory = Memory::unfilled(size, pages).map_err(ExcerptError::NoMemory)?;
+        let memory = Memory::unfilled(size, pages_for(size)).map_err(ExcerptError::NoMemory)?;
         let (scratch, memory) = Scratch::attached(memory, store);
         let mut excerpt = Self { scratch, length, runs: wanted.runs };
         let pieces = joined(parts, &wanted.places);
@@ -204,6 +200,7 @@ impl Excerpt {
         let mut flight = Flight { reads: BlockReads::default(), under_way: 0, left: Vec::new(), stop: None };
         let depth = Self::DEPTH.min(store.depth()).max(1);
         let mut pieces_left = pieces.iter().enumerate();
+        let mut ended: Vec<(Token, Result<(), Unproven>)> = Vec::with_capacity(depth);
         let opened = loop {
             while flight.under_way < depth && flight.stop.is_none() {
                 let Some((number, piece)) = pieces_left.next() else { break };
@@ -233,17 +230,24 @@ impl Excerpt {
                 flight.under_way += 1;
             }
             store.flush();
-            while let Some((token, ended)) = flight.reads.next_ended(store) {
-                flight.under_way -= 1;
-                let number = token.0 as usize;
+            // The disk reads the next pieces while these are checked.
+            for (Token(number), result) in ended.drain(..) {
+                let number = number as usize;
                 // What went wrong in a piece of several blocks shows when they are read one by one.
-                let sound = ended.is_ok() && pieces[number].places.iter().all(|place| self.matches(place));
+                let sound = result.is_ok() && pieces[number].places.iter().all(|place| self.matches(place));
                 if !sound {
                     flight.left.push(number);
                 }
                 if look().is_break() {
                     flight.stop.get_or_insert(RecordingError::Cancelled.into());
                 }
+            }
+            while let Some(read) = flight.reads.next_ended(store) {
+                flight.under_way -= 1;
+                ended.push(read);
+            }
+            if !ended.is_empty() {
+                continue;
             }
             match (flight.under_way, &flight.stop) {
                 (0, Some(_)) => break Err(()),

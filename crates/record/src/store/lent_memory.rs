@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use hairspring_ring::memory::Memory;
+use hairspring_ring::memory::{Memory, Pages};
+use hairspring_ring::units::Bytes;
 
 use super::{MemoryId, Store};
 
@@ -38,6 +39,15 @@ impl From<LentMemory> for Arc<Memory> {
     }
 }
 
+/// Buffers from this size on are on huge pages if possible.
+const HUGE: Bytes = Bytes::mib(4);
+
+/// The pages for a buffer of this size. Huge ones come faster. And many disks take only so many pieces of memory in a transfer, and in all
+/// transfers together, so on small pages they have fewer and shorter transfers under way.
+pub(crate) fn pages_for(size: Bytes) -> Pages {
+    if size >= HUGE { Pages::Transparent } else { Pages::Small }
+}
+
 /// Attaches a ring's memory to the store that writes it to the disk.
 pub(crate) fn attach(ring: &Arc<Memory>, store: &mut dyn Store) -> MemoryId {
     // SAFETY: the recorder alone has the id; it writes only pieces between the tail and `next` that it took itself, and they are
@@ -61,6 +71,14 @@ impl Scratch {
         // keep the id to themselves and call `bytes` only for pieces without an operation, as it demands.
         let lent = unsafe { LentMemory::new(Arc::clone(&memory)) };
         (Self { memory }, store.attach(lent))
+    }
+
+    /// The bytes of a piece. Nothing may be read into them meanwhile; they may be written to the disk.
+    pub(crate) fn view(&self, at: usize, length: usize) -> &[u8] {
+        assert!(at.checked_add(length).is_some_and(|end| end <= self.memory.reach()), "beyond the memory");
+        // SAFETY: within the reach, asserted above. This value was given the memory, and it is borrowed, so `bytes` gives out no mutable
+        // reference; the store only reads these bytes.
+        unsafe { std::slice::from_raw_parts(self.memory.address().as_ptr().add(at).cast_const(), length) }
     }
 
     /// The bytes of a piece. No operation on them may be under way.

@@ -5,7 +5,7 @@ mod handed_on;
 mod targets;
 mod verdicts;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -450,6 +450,27 @@ fn stalls_checksums_and_the_ring_are_measured() {
     assert!(copied.refused.as_ref().is_some_and(|why| why.contains("trigger")), "{copied:?}");
     let buffered = DiskScript { alignment: 1, ..at_once() };
     assert_eq!(Rig::new(buffered, setup()).end(End::Finished).0.direct, Direct::No);
+}
+
+/// The disk once waited for the checksums of all blocks that were given to it in one step.
+#[test]
+fn the_disk_has_a_block_before_its_checksum_is_computed() {
+    thread_local!(static SEEN: RefCell<Option<(ScriptedDisk, Vec<u64>)>> = const { RefCell::new(None) });
+    let look = || {
+        SEEN.with_borrow_mut(|seen| seen.iter_mut().for_each(|(disk, seen)| seen.push(disk.operations())));
+        Instant::BOOT
+    };
+    for on_overrun in [OnOverrun::Gap, OnOverrun::Overwrite] {
+        let setup = Setup { stopwatch: look, ..setup() };
+        let mut rig = Rig::with(at_once(), RING, on_overrun, setup).expect("a recorder");
+        let before = rig.disk.operations();
+        SEEN.set(Some((rig.disk.clone(), Vec::new())));
+        rig.put(2 * BLOCK);
+        rig.step();
+        let (_, seen) = SEEN.take().expect("set above");
+        // The clock is read before and after each checksum.
+        assert_eq!(seen, [before + 1, before + 1, before + 2, before + 2], "{on_overrun:?}");
+    }
 }
 
 #[test]

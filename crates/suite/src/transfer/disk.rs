@@ -314,8 +314,9 @@ impl Mover {
     fn new(block: Bytes, direct: bool) -> Result<Self, Absent> {
         let mut store = best(DEPTH, Ways { direct, ..Ways::default() });
         let size = Bytes(block.0 * DEPTH as u64);
+        // As a recorder's buffer: on small pages some disks are much slower.
         let memory =
-            Memory::mirrored(size, size, Pages::Small).map_err(|error| failed(format!("get memory: {error}")))?;
+            Memory::mirrored(size, size, Pages::Transparent).map_err(|error| failed(format!("get memory: {error}")))?;
         let memory = Arc::new(memory);
         fill(&memory);
         // SAFETY: no other owner of the memory is left but the store, and the ring that filled it is gone.

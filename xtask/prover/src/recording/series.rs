@@ -157,15 +157,21 @@ fn long_series(gb: u64, rate: &str, keep: u64, base: &Path, figures: &mut Figure
     for key in ["worst_stall_ns", "buffer_high_water", "recorder_cpu_ns", "elapsed_ns"] {
         figures.set(key, report[key].clone());
     }
-    figures.set("segments", report["series"]["segments"].clone());
+    for key in ["segments", "dropped_segments"] {
+        figures.set(key, report["series"][key].clone());
+    }
     figures.set("most bytes on the disk", json!(most));
     whole(base, figures)?;
     let bound = (keep + MOST_UNDER_WAY) << 30;
     if report["verdict"] != "complete" || of("produced_bytes") < gb * 1_000_000_000 {
         return Err(format!("the verdict is {}: {}", report["verdict"], report["reason"]));
     }
-    if of("stored_bytes") + of("dropped_bytes") != of("produced_bytes") || of("dropped_bytes") == 0 {
+    if of("stored_bytes") + of("dropped_bytes") != of("produced_bytes") {
         return Err("what is stored and what was deleted is not what was produced".to_owned());
+    }
+    let [segments, dropped] = ["segments", "dropped_segments"].map(|name| report["series"][name].as_u64().unwrap_or(0));
+    if dropped != segments.saturating_sub(keep) || (dropped > 0) != (of("dropped_bytes") > 0) {
+        return Err(format!("{dropped} of {segments} segments were deleted, though {keep} were to be kept"));
     }
     if most > bound {
         return Err(format!("{most} bytes were on the disk, and {bound} would suffice"));

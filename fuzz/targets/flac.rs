@@ -1,0 +1,5 @@
+//! Fuzzes the check `flac`; its promises are in `fuzz/checks/src/flac.rs`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::check("flac", bytes));
