@@ -62,11 +62,11 @@ struct Together {
 const TOGETHER: [Together; 3] = [
     // This lane waits for downloads; the other one needs none of them.
     Together { lane: &["setup"], beside: &["lint", "doc", "build"], share: Share::Equal },
-    // A third of the tests' time is sleep. The optimised build and a type check get only idle time, because some tests check the
-    // clock.
+    // A third of the tests' time is sleep. The optimised build gets only idle time, because some tests check the clock. What it builds has a folder
+    // of its own: Cargo holds a lock on a folder while it builds, and whoever has only idle time would hold it long.
     Together {
-        lane: &["tests", "unchecked", "qemu", "windows"],
-        beside: &["command", "aarch64"],
+        lane: &["tests", "unchecked", "aarch64", "qemu", "windows"],
+        beside: &["command"],
         share: Share::Leftover,
     },
     Together {
