@@ -19,10 +19,14 @@ pub(crate) struct Place<T>(NonNull<T>);
 impl<T> Place<T> {
     /// A required place.
     pub(crate) fn new(pointer: *mut T) -> Result<Self, Failure> {
-        let suits = NonNull::new(pointer).filter(|pointer| pointer.is_aligned());
-        suits
-            .map(Self)
+        Self::found(pointer)
             .ok_or_else(|| Failure::new(HS_E_NULL, "write a result: its place is NULL or not aligned for its type"))
+    }
+
+    /// A required place, without a sentence if it is none.
+    #[inline(always)]
+    pub(crate) fn found(pointer: *mut T) -> Option<Self> {
+        NonNull::new(pointer).filter(|pointer| pointer.is_aligned()).map(Self)
     }
 
     /// An optional place: NULL if the result is not wanted.

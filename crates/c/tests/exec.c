@@ -279,6 +279,8 @@ static void every_service(int kind)
 // ---- done wrong ----
 
 static hs_exec_task other_task;
+static hs_exec_semaphore other_units;
+static hs_exec_events other_bits;
 static hs_exec *other;
 
 static void ids(void *argument, const hs_exec_message *message)
@@ -293,6 +295,28 @@ static void ids(void *argument, const hs_exec_message *message)
     wrong.id = low.id ^ 0xfff;
     IS(HS_E_FREED, hs_exec_wake(wrong));
     IS(HS_E_NULL, hs_exec_send(mail, 0, NULL));
+    // All that the calls would need is there: a unit, room for one, and bits.
+    hs_exec_semaphore strange = { other_bits.id };
+    hs_exec_events strangers = { other_units.id };
+    uint32_t came[2];
+    IS(HS_OK, hs_exec_semaphore_signal(semaphore));
+    IS(HS_E_HANDLE, hs_exec_semaphore_signal(other_units));
+    IS(HS_E_HANDLE, hs_exec_semaphore_wait(other_units, 0));
+    IS(HS_E_HANDLE, hs_exec_semaphore_signal(strange));
+    IS(HS_E_HANDLE, hs_exec_semaphore_wait(strange, 0));
+    IS(HS_E_NEGATIVE, hs_exec_semaphore_wait(semaphore, -1));
+    IS(HS_E_HANDLE, hs_exec_events_signal(other_bits, 1));
+    IS(HS_E_HANDLE, hs_exec_events_wait(other_bits, 1, 0, 0, came));
+    IS(HS_E_HANDLE, hs_exec_events_signal(strangers, 1));
+    IS(HS_OK, hs_exec_events_signal(events, 1));
+    IS(HS_E_NEGATIVE, hs_exec_events_wait(events, 1, HS_EXEC_TAKE, -1, came));
+    IS(HS_E_RANGE, hs_exec_events_wait(events, 0, HS_EXEC_ALL, 0, came));
+    IS(HS_E_RANGE, hs_exec_events_wait(events, 1, 4, 0, came));
+    IS(HS_E_NULL, hs_exec_events_wait(events, 1, HS_EXEC_TAKE, 0, (uint32_t *)((char *)came + 1)));
+    IS(HS_OK, hs_exec_events_wait(events, 1, HS_EXEC_TAKE, 0, NULL));
+    IS(HS_E_TIMED_OUT, hs_exec_events_wait(events, 1, HS_EXEC_TAKE, 0, came));
+    IS(HS_OK, hs_exec_semaphore_wait(semaphore, 0));
+    IS(HS_E_TIMED_OUT, hs_exec_semaphore_wait(semaphore, 0));
     IS(HS_E_NEGATIVE, hs_exec_wait(-1));
     IS(HS_E_NEGATIVE, hs_exec_delay_ns(-1));
     IS(HS_E_RANGE, hs_exec_task_set_priority(low, 64));
@@ -339,6 +363,9 @@ static void wrong(int kind)
     mail = task(exec, 6, acknowledges, 1);
     other_task = task(other, 5, ids, 0);
     IS(HS_OK, hs_exec_semaphore_new(exec, 0, 1, &semaphore));
+    IS(HS_OK, hs_exec_semaphore_new(other, 1, 2, &other_units));
+    IS(HS_OK, hs_exec_events_new(exec, 0, &events));
+    IS(HS_OK, hs_exec_events_new(other, 1, &other_bits));
     IS(HS_E_CALLER, hs_exec_wait(0));
     IS(HS_E_CALLER, hs_exec_stop());
     IS(HS_E_CALLER, hs_exec_semaphore_wait(semaphore, 0));

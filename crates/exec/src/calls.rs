@@ -1,5 +1,6 @@
 //! The calls that programs make, grouped by caller.
 
+mod at_once;
 pub(crate) mod body;
 mod create;
 mod future;
@@ -10,6 +11,7 @@ mod task;
 mod threshold;
 mod ticker;
 
+pub use at_once::AtOnce;
 pub use create::Create;
 pub(crate) use future::Rouse;
 pub use options::{LEAST_STACK_BYTES, TaskOptions};

@@ -175,7 +175,7 @@ pub(crate) trait Engine {
     fn run(&self, limit: RunLimit) -> Finish;
     /// Ends the run; the calling task's run ends with it.
     fn stop(&self, by: By);
-    /// From now on a kill does not unwind this run of the task. Its calls that wait are refused instead.
+    /// From now on a kill unwinds no run of the task. Its calls that wait are refused instead.
     fn refuse_when_killed(&self, me: TaskId);
     /// Announces that the task will unwind voluntarily. False if it unwinds already: then it must not begin again.
     fn begin_unwinding(&self, me: TaskId) -> bool;

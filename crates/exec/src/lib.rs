@@ -144,8 +144,8 @@ pub mod trace;
 mod unwind;
 
 pub use calls::{
-    CallSite, Caller, Create, Expiry, IspCtx, LEAST_STACK_BYTES, Limit, Reserved, Services, TaskCtx, TaskOptions,
-    Threshold, Tick, Ticker, TimerCtx, WakeOutcome,
+    AtOnce, CallSite, Caller, Create, Expiry, IspCtx, LEAST_STACK_BYTES, Limit, Reserved, Services, TaskCtx,
+    TaskOptions, Threshold, Tick, Ticker, TimerCtx, WakeOutcome,
 };
 pub use config::{ExecConfig, ExecError, ThreadProfile};
 pub use executive::{Backend, Executive};

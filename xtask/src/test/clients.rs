@@ -46,6 +46,12 @@ pub(super) fn c(context: &Context, name: &str) -> Tally {
         site.client("client under AddressSanitizer", checked, &[]);
         let exec = site.compiled("exec.c", "crates/c/tests/exec.c", &[]);
         site.client("executive", exec, &[]);
+        let (test, loader) = ("crates/c/tests/exec.c", "crates/c/tests/loader.c");
+        let loaded = site.compiled("loaded.c", test, &["-shared", "-fPIC"]);
+        match site.compiled("loader.c", loader, &["-ldl"]) {
+            Ok(loader) => site.client("executive that is loaded later", loaded, &[&loader.to_string_lossy()]),
+            Err(why) => site.case("executive that is loaded later", Err(why)),
+        }
         let objects = site.compiled("objects.c", "crates/c/tests/objects.c", &[]);
         site.client("objects of the executive", objects, &[]);
         let scheduling = site.compiled("scheduling.c", "crates/c/tests/scheduling.c", &[]);

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hairspring_exec::{
-    CallSite, CallStatus, Caller, Create, IspCtx, LEAST_STACK_BYTES, Limit, Mailbox, Nanos, TaskCtx, TimerCtx,
+    AtOnce, CallSite, CallStatus, Caller, Create, IspCtx, LEAST_STACK_BYTES, Limit, Mailbox, Nanos, TaskCtx, TimerCtx,
 };
 
 use super::executive::{hs_exec, hs_exec_message};
@@ -27,7 +27,7 @@ use super::result::Results;
 use super::threshold::SchedulerLock;
 use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_E_REFUSED, HS_OK, say};
 use crate::handle::Alone;
-use crate::host::{Uncancelled, in_each_child, stack_pointer};
+use crate::host::{Uncancelled, in_each_child, set_word, stack_pointer, word};
 
 /// Refused calls of one killed run after which the process is ended: a task that goes round and round would never let the run end.
 const MOST_REFUSED: u32 = 100_000;
@@ -47,6 +47,8 @@ pub(super) enum Who {
 pub(super) struct Context {
     pub(super) who: Who,
     pub(super) caller: Caller<'static>,
+    /// The shortest ways of its calls, if it is a task on fibers.
+    at_once: Option<AtOnce<'static>>,
     /// The number of the executive.
     pub(super) home: u32,
     here: Home,
@@ -64,7 +66,6 @@ pub(super) struct Context {
 }
 
 thread_local! {
-    static CURRENT: Cell<*const Context> = const { Cell::new(std::ptr::null()) };
     /// The executives that this thread made.
     static OWN: RefCell<Vec<(u32, *const hs_exec)>> = const { RefCell::new(Vec::new()) };
 }
@@ -74,14 +75,14 @@ thread_local! {
 pub(super) fn current<'c>() -> Option<&'c Context> {
     // SAFETY: null, or set by `within`, whose context lives as long as the code that it calls. A fiber's stack stays while it is away, and after a
     // jump out of it, because the run then never ends.
-    let context = unsafe { CURRENT.get().as_ref() }?;
+    let context = unsafe { word().cast::<Context>().as_ref() }?;
     // The stack grows down; above its beginning this is more than any depth.
     (context.stack.wrapping_sub(stack_pointer()) <= context.depth_bytes).then_some(context)
 }
 
 /// Takes the context away in the child of a fork: there is no executive in it.
 extern "C" fn forget() {
-    CURRENT.set(std::ptr::null());
+    set_word(std::ptr::null());
 }
 
 /// Forks are noticed from now on.
@@ -98,23 +99,25 @@ pub(super) fn within(context: &Context, code: impl FnOnce()) {
     if context.here.has_threads {
         Uncancelled::for_good();
     }
-    let outer = CURRENT.replace(context);
+    let outer = word();
+    context.come_back();
     code();
-    if !std::ptr::eq(CURRENT.get(), context) {
+    if word() != std::ptr::from_ref(context).cast() {
         give_up(
             "hairspring: a task or procedure returned in the child of a fork, or after a jump from another; a child ends by exec or _exit, and \
              longjmp stays in its function\n",
         );
     }
     // No context is current after a task: the next task returns from a call or begins, and either sets its own.
-    CURRENT.set(if matches!(context.who, Who::Task(_)) { std::ptr::null() } else { outer });
+    set_word(if matches!(context.who, Who::Task(_)) { std::ptr::null() } else { outer });
 }
 
 /// Lets code run that is in no context, and comes back to the present one.
 pub(super) fn outside<R>(code: impl FnOnce() -> R) -> R {
-    let outer = CURRENT.replace(std::ptr::null());
+    let outer = word();
+    set_word(std::ptr::null());
     let result = code();
-    CURRENT.set(outer);
+    set_word(outer);
     result
 }
 
@@ -128,7 +131,12 @@ impl Context {
         let depth_bytes = if matches!(who, Who::Task(_)) { here.depth_bytes } else { isize::MAX as usize };
         let (stack, home) = (stack_pointer() + FRAMES_BYTES, here.home);
         let (run, refused, lock) = (Cell::new(0), Cell::new(0), SchedulerLock::default());
-        Self { who, caller, home, here, stack, depth_bytes, run, mailbox: None, lock, refused }
+        let at_once = match who {
+            // SAFETY: the caller's promise.
+            Who::Task(task) => unsafe { &*task }.at_once(),
+            _ => None,
+        };
+        Self { who, caller, at_once, home, here, stack, depth_bytes, run, mailbox: None, lock, refused }
     }
 
     /// Whether it is one of this executive.
@@ -162,7 +170,7 @@ impl Context {
     /// A call has returned to this code.
     #[inline(always)]
     pub(super) fn come_back(&self) {
-        CURRENT.set(self);
+        set_word(std::ptr::from_ref(self).cast());
     }
 
     /// The code of a call that has returned to this code.
@@ -201,20 +209,44 @@ fn give_up(text: &str) -> ! {
     std::process::abort()
 }
 
-/// Makes a call that cannot wait, about the object with this id.
+/// Makes a call that cannot wait, about the object with this id: `serve!(id, kind, |site, number| call)`. It is compiled twice: into the function for
+/// tasks, which make most calls, and out of the way for all other callers.
+macro_rules! serve {
+    ($id:expr, $kind:expr, |$site:ident, $number:ident| $call:expr) => {
+        $crate::exec::context::serve_task($id, $kind, |$site, $number| $call, &|$site: &_, $number| $call)
+    };
+}
+pub(super) use serve;
+
+/// Makes the call `in_task` if a task makes it, `elsewhere` for any other caller.
 #[inline(always)]
-pub(super) fn serve(id: u64, kind: IdKind, call: impl Fn(Site<'_>, u32) -> Result<(), CallStatus>) -> c_int {
-    let Some(context) = current() else { return serve_outside(id, kind, &call) };
-    let Some(number) = ids::number(id, kind, context.home) else { return foreign() };
-    context.conclude(call(context.site(), number))
+pub(super) fn serve_task(
+    id: u64,
+    kind: IdKind,
+    in_task: impl FnOnce(&TaskCtx<'static>, u32) -> Result<(), CallStatus>,
+    elsewhere: &dyn Fn(&Site<'_>, u32) -> Result<(), CallStatus>,
+) -> c_int {
+    match current() {
+        Some(context) if let Who::Task(task) = context.who => {
+            let Some(number) = ids::number(id, kind, context.home) else { return foreign() };
+            // SAFETY: the task context lives as long as the context that names it.
+            context.conclude(in_task(unsafe { &*task }, number))
+        }
+        _ => serve_any(id, kind, elsewhere),
+    }
 }
 
+/// Makes a call that cannot wait, about the object with this id, for any caller.
 #[cold]
 #[inline(never)]
-fn serve_outside(id: u64, kind: IdKind, call: &dyn Fn(Site<'_>, u32) -> Result<(), CallStatus>) -> c_int {
-    let Some(home) = ids::home(id, kind) else { return foreign() };
-    let Some(number) = ids::number(id, kind, home) else { return foreign() };
-    serve_own(home, &|site| call(site, number))
+pub(super) fn serve_any(id: u64, kind: IdKind, call: &dyn Fn(&Site<'_>, u32) -> Result<(), CallStatus>) -> c_int {
+    let Some(context) = current() else {
+        let Some(home) = ids::home(id, kind) else { return foreign() };
+        let Some(number) = ids::number(id, kind, home) else { return foreign() };
+        return serve_own(home, &|site| call(&site, number));
+    };
+    let Some(number) = ids::number(id, kind, context.home) else { return foreign() };
+    context.conclude(call(&context.site(), number))
 }
 
 /// Makes a call that cannot wait from outside, in the executive of this number: that of the calling thread.
@@ -232,6 +264,14 @@ pub(super) fn serve_own(home: u32, call: &dyn Fn(Site<'_>) -> Result<(), CallSta
         Ok(()) => HS_OK,
         Err(status) => failure(status).tell(),
     }
+}
+
+/// The shortest ways of the caller's calls and the core's number of an object, if the caller is a task on fibers and the object is of its executive. The
+/// calls change nothing of the context. None: another function makes the call in full, and says what is wrong.
+#[inline(always)]
+pub(super) fn at_once(id: u64, kind: IdKind) -> Option<(AtOnce<'static>, u32)> {
+    let context = current()?;
+    Some((context.at_once?, ids::number(id, kind, context.home)?))
 }
 
 /// Makes a call that only a task may make.

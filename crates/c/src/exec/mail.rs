@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use hairspring_exec::{CallStatus, Create, Exchange, ExchangeId, Mailbox, Services, TaskId, Urgency};
 
-use super::context::{create, in_task, in_task_with, limit, serve};
+use super::context::{create, in_task, in_task_with, limit, serve, serve_any};
 use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{IdKind, hs_exec_exchange, hs_exec_task, id};
 use super::object::place_in_line;
@@ -31,9 +31,9 @@ pub extern "C" fn hs_exec_send(task: hs_exec_task, urgency_number: c_int, messag
         Ok(message) => message,
         Err(failure) => return failure.tell(),
     };
-    serve(task.id, IdKind::Task, |site, number| {
+    serve!(task.id, IdKind::Task, |site, number| {
         // SAFETY: all mailboxes of an executive of C are for messages of this type.
-        let mailbox = unsafe { Mailbox::from_id(&site, TaskId::from_number(number)) };
+        let mailbox = unsafe { Mailbox::from_id(site, TaskId::from_number(number)) };
         Ok(site.send(mailbox, urgency, message)?)
     })
 }
@@ -116,9 +116,9 @@ pub extern "C" fn hs_exec_exchange_new(
 /// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_exchange_delete(exchange: hs_exec_exchange) -> c_int {
-    serve(exchange.id, IdKind::Exchange, |site, number| {
+    serve_any(exchange.id, IdKind::Exchange, &|site, number| {
         // SAFETY: as in `hs_exec_post`.
-        let exchange = unsafe { Exchange::<hs_exec_message>::from_id(&site, ExchangeId::from_number(number)) };
+        let exchange = unsafe { Exchange::<hs_exec_message>::from_id(site, ExchangeId::from_number(number)) };
         Ok(site.delete_exchange(exchange)?)
     })
 }
@@ -136,9 +136,9 @@ pub extern "C" fn hs_exec_post(
         Ok(message) => message,
         Err(failure) => return failure.tell(),
     };
-    serve(exchange.id, IdKind::Exchange, |site, number| {
+    serve!(exchange.id, IdKind::Exchange, |site, number| {
         // SAFETY: all exchanges of an executive of C are for messages of this type.
-        let exchange = unsafe { Exchange::from_id(&site, ExchangeId::from_number(number)) };
+        let exchange = unsafe { Exchange::from_id(site, ExchangeId::from_number(number)) };
         Ok(site.post(exchange, urgency, message)?)
     })
 }

@@ -8,12 +8,12 @@ use hairspring_exec::{
     CallStatus, Create, EventsId, Inspect, Priority, ResourceId, ResourceProtocol, SemaphoreId, Services,
 };
 
-use super::context::{create, in_task_with, limit, serve};
+use super::context::{at_once, create, in_task_with, limit, serve, serve_any};
 use super::executive::hs_exec;
 use super::ids::{IdKind, hs_exec_events, hs_exec_resource, hs_exec_semaphore, id};
 use super::outcome::{failure, negative, out_of_range};
 use super::task::{HS_EXEC_TAKE, bits};
-use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
+use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, HS_OK, door};
 use crate::pointer::Place;
 
 /// A resource without a protocol against priority inversion, as in AMX.
@@ -63,13 +63,29 @@ pub extern "C" fn hs_exec_semaphore_new(
 /// Gives a semaphore one unit. From anywhere in its executive. HS_E_OVERFLOW (it is at its limit), HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_signal(semaphore: hs_exec_semaphore) -> c_int {
-    serve(semaphore.id, IdKind::Semaphore, |site, number| Ok(site.signal_semaphore(SemaphoreId::from_number(number))?))
+    match at_once(semaphore.id, IdKind::Semaphore) {
+        Some((task, number)) if task.signal_semaphore(SemaphoreId::from_number(number)) => HS_OK,
+        _ => signal_semaphore(semaphore),
+    }
+}
+
+#[inline(never)]
+extern "C" fn signal_semaphore(semaphore: hs_exec_semaphore) -> c_int {
+    serve!(semaphore.id, IdKind::Semaphore, |site, number| Ok(site.signal_semaphore(SemaphoreId::from_number(number))?))
 }
 
 /// Takes one unit of a semaphore; waiters get theirs in the order of their priorities. For tasks. HS_E_TIMED_OUT, HS_E_KILLED,
 /// HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_wait(semaphore: hs_exec_semaphore, limit_ns: i64) -> c_int {
+    match at_once(semaphore.id, IdKind::Semaphore) {
+        Some((task, number)) if limit_ns >= 0 && task.wait_semaphore(SemaphoreId::from_number(number)) => HS_OK,
+        _ => wait_semaphore(semaphore, limit_ns),
+    }
+}
+
+#[inline(never)]
+extern "C" fn wait_semaphore(semaphore: hs_exec_semaphore, limit_ns: i64) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };
     in_task_with(semaphore.id, IdKind::Semaphore, |task, number| {
         Ok(task.wait_semaphore(SemaphoreId::from_number(number), limit)?)
@@ -90,7 +106,7 @@ pub extern "C" fn hs_exec_semaphore_wait_at(semaphore: hs_exec_semaphore, priori
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_count(semaphore: hs_exec_semaphore, count: *mut u32) -> c_int {
     let Ok(place) = Place::new(count) else { return HS_E_NULL };
-    serve(semaphore.id, IdKind::Semaphore, |site, number| {
+    serve_any(semaphore.id, IdKind::Semaphore, &|site, number| {
         place.put(site.semaphore_count(SemaphoreId::from_number(number)).ok_or(CallStatus::NoSuchObject)?);
         Ok(())
     })
@@ -99,7 +115,9 @@ pub extern "C" fn hs_exec_semaphore_count(semaphore: hs_exec_semaphore, count: *
 /// Deletes a semaphore; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_delete(semaphore: hs_exec_semaphore) -> c_int {
-    serve(semaphore.id, IdKind::Semaphore, |site, number| Ok(site.delete_semaphore(SemaphoreId::from_number(number))?))
+    serve_any(semaphore.id, IdKind::Semaphore, &|site, number| {
+        Ok(site.delete_semaphore(SemaphoreId::from_number(number))?)
+    })
 }
 
 /// Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
@@ -151,7 +169,7 @@ pub extern "C" fn hs_exec_release(resource: hs_exec_resource) -> c_int {
 /// Deletes a resource that no task owns; its id is HS_E_FREED from then on. From anywhere in its executive. HS_E_STATE (a task owns it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_resource_delete(resource: hs_exec_resource) -> c_int {
-    serve(resource.id, IdKind::Resource, |site, number| Ok(site.delete_resource(ResourceId::from_number(number))?))
+    serve_any(resource.id, IdKind::Resource, &|site, number| Ok(site.delete_resource(ResourceId::from_number(number))?))
 }
 
 /// Creates a group of 32 event bits with these set. From outside before or between runs, and from a task of the executive. Allocates.
@@ -171,19 +189,27 @@ pub extern "C" fn hs_exec_events_new(exec: *mut hs_exec, set: u32, events: *mut 
 /// Sets bits of a group. From anywhere in its executive. HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_events_signal(events: hs_exec_events, bits: u32) -> c_int {
-    serve(events.id, IdKind::Events, |site, number| Ok(site.signal_events(EventsId::from_number(number), bits)?))
+    match at_once(events.id, IdKind::Events) {
+        Some((task, number)) if task.signal_events(EventsId::from_number(number), bits) => HS_OK,
+        _ => signal_events(events, bits),
+    }
+}
+
+#[inline(never)]
+extern "C" fn signal_events(events: hs_exec_events, bits: u32) -> c_int {
+    serve!(events.id, IdKind::Events, |site, number| Ok(site.signal_events(EventsId::from_number(number), bits)?))
 }
 
 /// Clears bits of a group. From anywhere in its executive. HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_events_clear(events: hs_exec_events, bits: u32) -> c_int {
-    serve(events.id, IdKind::Events, |site, number| Ok(site.clear_events(EventsId::from_number(number), bits)?))
+    serve!(events.id, IdKind::Events, |site, number| Ok(site.clear_events(EventsId::from_number(number), bits)?))
 }
 
 /// Deletes a group of events; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_events_delete(events: hs_exec_events) -> c_int {
-    serve(events.id, IdKind::Events, |site, number| Ok(site.delete_events(EventsId::from_number(number))?))
+    serve_any(events.id, IdKind::Events, &|site, number| Ok(site.delete_events(EventsId::from_number(number))?))
 }
 
 /// Waits for any of these bits of a group, with HS_EXEC_ALL in `how` for all; HS_EXEC_TAKE clears those that ended the wait. `came` may be
@@ -196,6 +222,23 @@ pub extern "C" fn hs_exec_events_wait(
     limit_ns: i64,
     came: *mut u32,
 ) -> c_int {
+    let place = Place::found(came);
+    if limit_ns >= 0
+        && (place.is_some() || came.is_null())
+        && let Some(bits) = bits(mask, how)
+        && let Some((task, number)) = at_once(events.id, IdKind::Events)
+        && let Some(got) = task.wait_events(EventsId::from_number(number), bits, how & HS_EXEC_TAKE != 0)
+    {
+        if let Some(place) = place {
+            place.put(got);
+        }
+        return HS_OK;
+    }
+    wait_for_events(events, mask, how, limit_ns, came)
+}
+
+#[inline(never)]
+extern "C" fn wait_for_events(events: hs_exec_events, mask: u32, how: c_int, limit_ns: i64, came: *mut u32) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };
     let Some(bits) = bits(mask, how) else { return out_of_range() };
     let Ok(place) = Place::wanted(came) else { return HS_E_NULL };

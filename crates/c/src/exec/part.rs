@@ -93,21 +93,29 @@ impl<T> Part<T> {
     }
 }
 
+/// The calling task or procedure, and an object of its executive.
+#[inline(always)]
+pub(in crate::exec) fn own_part<'c, K: Kind<Owned = Part<T>>, T: Sync>(
+    handle: *const K,
+) -> Result<(&'c Context, &'c T), c_int> {
+    let part = peek(handle).map_err(Failure::tell)?;
+    let Some(context) = current() else { return Err(not_here()) };
+    if !part.is_of(context.home) {
+        return Err(foreign());
+    }
+    Ok((context, &part.object))
+}
+
 /// Makes a call that cannot wait: for tasks and procedures.
 #[inline]
 pub(in crate::exec) fn in_executive<K: Kind<Owned = Part<T>>, T: Sync>(
     handle: *const K,
     call: impl FnOnce(Site<'_>, &T) -> Result<(), CallStatus>,
 ) -> c_int {
-    let part = match peek(handle) {
-        Ok(part) => part,
-        Err(failure) => return failure.tell(),
-    };
-    let Some(context) = current() else { return not_here() };
-    if !part.is_of(context.home) {
-        return foreign();
+    match own_part(handle) {
+        Ok((context, object)) => context.conclude(call(context.site(), object)),
+        Err(code) => code,
     }
-    context.conclude(call(context.site(), &part.object))
 }
 
 /// Makes a call that cannot wait: for tasks and procedures, and for the program between runs.

@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hairspring_exec::CallStatus;
 
-use super::context::{in_task, serve};
+use super::context::{in_task, serve_any};
 use super::ids::{IdKind, hs_exec_task};
 use crate::error::HS_E_NULL;
 use crate::pointer::Place;
@@ -101,7 +101,7 @@ pub extern "C" fn hs_exec_task_set_result(result: u64) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_result(task: hs_exec_task, result: *mut u64) -> c_int {
     let Ok(place) = Place::new(result) else { return HS_E_NULL };
-    serve(task.id, IdKind::Task, |site, number| {
+    serve_any(task.id, IdKind::Task, &|site, number| {
         place.put(site.results().find(number).ok_or(CallStatus::NoSuchObject)?);
         Ok(())
     })

@@ -9,7 +9,9 @@ use hairspring_exec::{
     TaskId, TaskOptions, TaskState,
 };
 
-use super::context::{Argument, Context, Home, Who, create, current, in_task, in_task_with, limit, serve, within};
+use super::context::{
+    Argument, Context, Home, Who, create, current, in_task, in_task_with, limit, serve, serve_any, within,
+};
 use super::executive::{hs_exec, hs_exec_message};
 use super::ids::{IdKind, hs_exec_task, id};
 use super::outcome::{failure, negative, out_of_range};
@@ -80,12 +82,14 @@ pub extern "C" fn hs_exec_task_new(
         create(exec, |site, here| {
             let here = here.with_stack(stack_bytes);
             let created = if options.mailboxes == [0; 4] {
+                let mut new = true;
                 site.task_with(name, priority, wishes, move |ctx| {
-                    run(here, ctx, |context| within(context, || entry(argument.pointer(), std::ptr::null())));
+                    run(here, ctx, &mut new, |context| within(context, || entry(argument.pointer(), std::ptr::null())));
                 })
             } else {
+                let mut new = true;
                 let body = move |ctx: &TaskCtx<'_>, mailbox, message: hs_exec_message| {
-                    run(here, ctx, |context| {
+                    run(here, ctx, &mut new, |context| {
                         context.mailbox = Some(mailbox);
                         within(context, || entry(argument.pointer(), &raw const message));
                     });
@@ -120,9 +124,12 @@ fn wishes(options: &hs_exec_task_options) -> Result<TaskOptions, Failure> {
     }
 }
 
-/// Runs a task once in a context of its own.
-fn run(here: Home, ctx: &TaskCtx<'_>, body: impl FnOnce(&mut Context)) {
-    ctx.refuse_when_killed();
+/// Runs a task once in a context of its own; `new` says whether it has not run before.
+#[inline(always)]
+fn run(here: Home, ctx: &TaskCtx<'_>, new: &mut bool, body: impl FnOnce(&mut Context)) {
+    if std::mem::take(new) {
+        ctx.refuse_when_killed();
+    }
     let own = std::ptr::from_ref(ctx).cast::<TaskCtx<'static>>();
     // SAFETY: `ctx` and its executive outlive this function.
     let mut context = unsafe { Context::new(here, Who::Task(own), ctx.caller()) };
@@ -133,14 +140,14 @@ fn run(here: Home, ctx: &TaskCtx<'_>, body: impl FnOnce(&mut Context)) {
 /// between runs. HS_E_OVERFLOW, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_start(task: hs_exec_task) -> c_int {
-    serve(task.id, IdKind::Task, |site, number| Ok(site.trigger(TaskId::from_number(number))?))
+    serve!(task.id, IdKind::Task, |site, number| Ok(site.trigger(TaskId::from_number(number))?))
 }
 
 /// Wakes a task from hs_exec_wait(). If it does not wait, one wake is kept for it. From anywhere in its executive. HS_E_OVERFLOW (one is kept
 /// already), HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_wake(task: hs_exec_task) -> c_int {
-    serve(task.id, IdKind::Task, |site, number| Ok(site.wake(TaskId::from_number(number)).map(drop)?))
+    serve!(task.id, IdKind::Task, |site, number| Ok(site.wake(TaskId::from_number(number)).map(drop)?))
 }
 
 /// Waits for hs_exec_wake(). A wake that came before is taken at once. For tasks. HS_E_TIMED_OUT, HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
@@ -238,7 +245,7 @@ pub extern "C" fn hs_exec_task_suspend(task: hs_exec_task) -> c_int {
 /// Resumes a suspended task. From anywhere in its executive. HS_E_STATE, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_resume(task: hs_exec_task) -> c_int {
-    serve(task.id, IdKind::Task, |site, number| Ok(site.resume(TaskId::from_number(number))?))
+    serve!(task.id, IdKind::Task, |site, number| Ok(site.resume(TaskId::from_number(number))?))
 }
 
 /// Sets the priority of a task, 0 to 63; it goes to the end of the list of its new one. For tasks. HS_E_RANGE, HS_E_CEILING, HS_E_FREED,
@@ -347,7 +354,7 @@ pub extern "C" fn hs_exec_task_look(task: hs_exec_task, info: *mut hs_exec_task_
         Ok(place) => place,
         Err(failure) => return failure.tell(),
     };
-    serve(task.id, IdKind::Task, |site, number| {
+    serve_any(task.id, IdKind::Task, &|site, number| {
         let found = site.task_info(TaskId::from_number(number)).ok_or(CallStatus::NoSuchObject)?;
         place.put(hs_exec_task_info {
             size: size_of::<hs_exec_task_info>(),
@@ -399,7 +406,7 @@ pub(super) fn bits(bits: u32, how: c_int) -> Option<Bits> {
 /// Sets signal bits of a task. From anywhere in its executive. HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_signal(task: hs_exec_task, bits: u32) -> c_int {
-    serve(task.id, IdKind::Task, |site, number| Ok(site.signal(TaskId::from_number(number), bits)?))
+    serve!(task.id, IdKind::Task, |site, number| Ok(site.signal(TaskId::from_number(number), bits)?))
 }
 
 /// Waits for any of these signals of the caller, or with HS_EXEC_ALL in `how` for all, and clears them. `came` may be NULL. For tasks.

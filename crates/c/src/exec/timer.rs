@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use hairspring_exec::{CallSite, Create, Expiry, Instant, Nanos, Services, TimerCtx, TimerId};
 
-use super::context::{Argument, Context, Who, create, serve, within};
+use super::context::{Argument, Context, Who, create, serve, serve_any, within};
 use super::executive::hs_exec;
 use super::ids::{IdKind, hs_exec_timer, id};
 use super::outcome::{failure, negative};
@@ -66,7 +66,7 @@ pub extern "C" fn hs_exec_timer_start_ns(timer: hs_exec_timer, at_ns: i64) -> c_
     if at_ns < 0 {
         return negative();
     }
-    serve(timer.id, IdKind::Timer, |site, number| {
+    serve!(timer.id, IdKind::Timer, |site, number| {
         Ok(site.start_timer(TimerId::from_number(number), Instant::from_monotonic(Nanos::new(at_ns)))?)
     })
 }
@@ -78,7 +78,7 @@ pub extern "C" fn hs_exec_timer_start_periodic_ns(timer: hs_exec_timer, first_ns
     if first_ns < 0 {
         return negative();
     }
-    serve(timer.id, IdKind::Timer, |site, number| {
+    serve!(timer.id, IdKind::Timer, |site, number| {
         let first = Instant::from_monotonic(Nanos::new(first_ns));
         Ok(site.start_periodic(TimerId::from_number(number), first, Nanos::new(period_ns))?)
     })
@@ -87,11 +87,11 @@ pub extern "C" fn hs_exec_timer_start_periodic_ns(timer: hs_exec_timer, first_ns
 /// Stops a timer, if it runs. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_timer_stop(timer: hs_exec_timer) -> c_int {
-    serve(timer.id, IdKind::Timer, |site, number| Ok(site.stop_timer(TimerId::from_number(number)).map(drop)?))
+    serve!(timer.id, IdKind::Timer, |site, number| Ok(site.stop_timer(TimerId::from_number(number)).map(drop)?))
 }
 
 /// Deletes a timer; its id is refused from then on. From anywhere in its executive, also from its own procedure. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_timer_delete(timer: hs_exec_timer) -> c_int {
-    serve(timer.id, IdKind::Timer, |site, number| Ok(site.delete_timer(TimerId::from_number(number))?))
+    serve_any(timer.id, IdKind::Timer, &|site, number| Ok(site.delete_timer(TimerId::from_number(number))?))
 }

@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use hairspring_exec::{CallStatus, Inspect, TaskId};
 
-use super::context::serve;
+use super::context::serve_any;
 use super::ids::{IdKind, hs_exec_task};
 use crate::pointer::{Growing, GrowingPlace, Numbers};
 
@@ -44,7 +44,7 @@ pub extern "C" fn hs_exec_task_measure(task: hs_exec_task, usage: *mut hs_exec_t
         Ok(place) => place,
         Err(failure) => return failure.tell(),
     };
-    serve(task.id, IdKind::Task, |site, number| {
+    serve_any(task.id, IdKind::Task, &|site, number| {
         let task = TaskId::from_number(number);
         site.task_info(task).ok_or(CallStatus::NoSuchObject)?;
         let (used, stack) = (site.task_usage(task), site.stack_use(task));

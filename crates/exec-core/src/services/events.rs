@@ -93,6 +93,28 @@ impl<O: Observer> Core<O> {
         reply
     }
 
+    /// [`Call::SignalEvents`](crate::Call::SignalEvents) of a group that nobody waits for. False: somebody does, or a task is killed, and nothing was done.
+    #[inline(always)]
+    pub fn set_bits_simply(&mut self, events: EventsId, bits: u32) -> bool {
+        match self.objects.events.get_mut(events.index, events.generation) {
+            Some(group) if self.killed == 0 && group.waiters.is_empty() => {
+                group.bits |= bits;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// [`Call::WaitEvents`](crate::Call::WaitEvents) for bits that are set. None: they are not, or a task is killed, and nothing was done.
+    #[inline(always)]
+    pub fn take_bits_simply(&mut self, me: TaskId, events: EventsId, wish: Bits, take: bool) -> Option<u32> {
+        let able = self.killed == 0 && self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me));
+        let group = self.objects.events.get_mut(events.index, events.generation)?;
+        let satisfied = wish.satisfied_by(group.bits).filter(|_| able && wish.mask() != 0)?;
+        group.bits &= if take { !satisfied } else { u32::MAX };
+        Some(satisfied)
+    }
+
     #[inline]
     pub(crate) fn signal(&mut self, task: TaskId, bits: u32) -> Reply {
         let index = match self.started(task) {

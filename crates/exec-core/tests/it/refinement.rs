@@ -71,6 +71,11 @@ fn simply(core: &mut Core, by: By, call: Call) -> Option<Reply> {
         Call::Take => done(core.take_simply(me)),
         Call::WaitSemaphore { semaphore, .. } => done(core.take_unit_simply(me, semaphore)),
         Call::SignalSemaphore { semaphore } => done(core.give_unit_simply(semaphore)),
+        Call::SignalEvents { events, bits } => done(core.set_bits_simply(events, bits)),
+        Call::WaitEvents { events, bits, take, .. } => {
+            let value = core.take_bits_simply(me, events, bits, take)?;
+            Some(Reply { status: CallStatus::Ok, value })
+        }
         _ => None,
     }
 }

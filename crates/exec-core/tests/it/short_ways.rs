@@ -35,6 +35,8 @@ fn a_stale_id_takes_no_short_way() {
     assert!(bench.leave_simply(stale, urgency(1)).is_none() && bench.hand_simply(stale, urgency(1)).is_none());
     assert!(bench.collect_simply(stale, None).is_none());
     assert!(!bench.take_unit_simply(stale, semaphore));
+    let events = bench.events_of(1);
+    assert!(bench.take_bits_simply(stale, events, Bits::Any(1), true).is_none());
     bench.task(task, Call::Receive { urgency: None, until: Until::NoWait }, CallStatus::Ok);
     assert!(!bench.take_simply(stale));
     assert!(bench.take_simply(task) && bench.take_unit_simply(task, semaphore));
@@ -134,13 +136,35 @@ fn a_unit_is_given_by_the_short_way_only_if_nobody_waits_for_it() {
 }
 
 #[test]
-fn while_a_task_is_killed_no_unit_and_no_letter_moves_by_the_short_way() {
+fn bits_are_set_by_the_short_way_only_if_nobody_waits_for_them() {
+    let mut bench = Bench::new();
+    let (task, events) = (bench.started(20), bench.events_of(0));
+    assert_eq!(bench.take_bits_simply(task, events, Bits::All(0), true), None, "no bits are asked for");
+    assert!(bench.set_bits_simply(events, 0b011) && bench.set_bits_simply(events, 0b100));
+    assert_eq!(bench.take_bits_simply(task, events, Bits::All(0b1001), true), None);
+    assert_eq!(bench.take_bits_simply(task, events, Bits::Any(0b1001), false), Some(0b001));
+    assert_eq!(bench.take_bits_simply(task, events, Bits::All(0b011), true), Some(0b011));
+    assert_eq!(bench.event_bits(events), Some(0b100));
+    let wait = Call::WaitEvents { events, bits: Bits::Any(1), take: true, until: Until::Forever, at: None };
+    bench.task(task, wait, CallStatus::Blocked);
+    assert!(!bench.set_bits_simply(events, 1));
+    bench.outside(Call::SignalEvents { events, bits: 1 }, CallStatus::Ok);
+    bench.runs(task);
+    bench.outside(Call::DeleteEvents { events }, CallStatus::Ok);
+    assert!(!bench.set_bits_simply(events, 1));
+    assert_eq!(bench.take_bits_simply(task, events, Bits::Any(0b100), false), None);
+}
+
+#[test]
+fn while_a_task_is_killed_nothing_moves_by_the_short_way() {
     let mut bench = Bench::new();
     let (task, other, semaphore) = (bench.started(20), bench.started(30), bench.semaphore_of(1, 2));
+    let events = bench.events_of(1);
     bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
     bench.outside(Call::Kill { task: other }, CallStatus::Ok);
     assert!(!bench.take_unit_simply(task, semaphore) && !bench.give_unit_simply(semaphore));
     assert!(bench.leave_simply(task, urgency(1)).is_none() && bench.collect_simply(task, None).is_none());
+    assert!(!bench.set_bits_simply(events, 2) && bench.take_bits_simply(task, events, Bits::Any(1), true).is_none());
     bench.task(other, Call::End { how: Ending::Killed }, CallStatus::Ok);
     assert!(bench.take_unit_simply(task, semaphore) && bench.collect_simply(task, None).is_some());
 }

@@ -179,6 +179,29 @@ pub trait Services: CallSite {
         Ok(pool.buffer(back_end, by, number))
     }
 
+    /// Takes a buffer without a guard, as C programs do: its number, from zero. For pools of `()`, whose numbers stand for memory of the program.
+    /// Each needs its [`give_back`](Self::give_back).
+    ///
+    /// # Errors
+    /// [`BufferError`] names the reasons, each with what to do.
+    #[inline(always)]
+    fn buffer_unguarded(&self, pool: &Pool<()>) -> Result<u16, BufferError> {
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, pool.home)?;
+        accept(back_end.call(by, Call::GetBuffer { pool: pool.pool })).map(|number| number as u16)
+    }
+
+    /// Gives back a buffer that was taken without a guard.
+    ///
+    /// # Errors
+    /// [`ParcelError`] names the reasons, each with what to do.
+    #[inline(always)]
+    fn give_back(&self, pool: &Pool<()>, number: u16) -> Result<(), ParcelError> {
+        let Caller { back_end, by } = self.caller();
+        at_home(back_end, pool.home)?;
+        accept(back_end.call(by, Call::FreeBuffer { pool: pool.pool, buffer: number })).map(drop)
+    }
+
     /// Opens a buffer that came in a message.
     ///
     /// # Errors

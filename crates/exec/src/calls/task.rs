@@ -59,6 +59,11 @@ impl<'k> TaskCtx<'k> {
     }
 
     #[inline(always)]
+    pub(super) fn back_end(&self) -> BackEnd<'k> {
+        self.back_end
+    }
+
+    #[inline(always)]
     fn call<E: Refusal>(&self, call: Call) -> Result<u32, E> {
         accept(self.back_end.call(By::Task(self.me), call))
     }
@@ -166,8 +171,8 @@ impl<'k> TaskCtx<'k> {
         self.back_end.cold().keep_control_words(self.me);
     }
 
-    /// For code that cannot be unwound, such as a function in C: from now on a kill does not unwind this run of the task. Its calls
-    /// that wait return `Killed` at once instead, and the code must return. Called at the beginning of a run.
+    /// For code that cannot be unwound, such as a function in C: from now on a kill unwinds no run of this task. Its calls that wait
+    /// return `Killed` at once instead, and the code must return. Called at the beginning of the first run.
     pub fn refuse_when_killed(&self) {
         self.back_end.cold().refuse_when_killed(self.me);
     }

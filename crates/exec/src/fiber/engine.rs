@@ -240,8 +240,7 @@ impl<M: Carrier> Engine for Fibers<M> {
     }
 
     fn refuse_when_killed(&self, me: TaskId) {
-        // What unwinds already is not unwound again.
-        self.note_unwinding(me);
+        self.fiber(me).refuses.set(true);
     }
 
     fn begin_unwinding(&self, me: TaskId) -> bool {

@@ -54,6 +54,8 @@ pub(super) struct Fiber<M: Carrier> {
     pub(super) on_chain: Cell<bool>,
     /// Whether its stack unwinds, so that a kill does not unwind it again.
     pub(super) unwinding: Cell<bool>,
+    /// Whether a kill never unwinds it.
+    pub(super) refuses: Cell<bool>,
     /// Whether the present run keeps floating-point control words of its own.
     pub(super) keeps_control: Cell<bool>,
 }

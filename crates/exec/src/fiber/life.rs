@@ -87,7 +87,9 @@ impl<M: Carrier> Fibers<M> {
             self.drop_control(me);
         }
         let mut goes_on = true;
-        if ended.is_ok() && !self.observed && self.unwinding.get() == 0 {
+        // A killed task that may not be unwound returns.
+        let plain = ended.is_ok() && !self.observed && self.unwinding.get() == 0 && !self.core.borrow().is_killed(me);
+        if plain {
             let reply = self.core.borrow().apply(By::Task(me), Call::End { how: Ending::Returned });
             if reply.status != CallStatus::Ok {
                 self.mishap(me, Ending::Returned, None, reply);
@@ -106,7 +108,7 @@ impl<M: Carrier> Fibers<M> {
         goes_on
     }
 
-    /// The end of a run that is recorded or has something to report.
+    /// The end of a run that is recorded, or has something to report.
     #[cold]
     #[inline(never)]
     fn end_with_report(&self, me: TaskId, ended: Ended) -> bool {

@@ -38,6 +38,7 @@ impl<M: Carrier> Fibers<M> {
             slot.stack_bytes.set(stack_bytes);
             *slot.memory.get_mut() = memory;
             slot.usage.set(TaskUsage::default());
+            slot.refuses.set(false);
             *slot.life.get_mut() = Some(life);
         } else {
             fibers.push(Box::new(Fiber {
@@ -51,6 +52,7 @@ impl<M: Carrier> Fibers<M> {
                 yielder: Cell::new(std::ptr::null()),
                 on_chain: Cell::new(false),
                 unwinding: Cell::new(false),
+                refuses: Cell::new(false),
                 keeps_control: Cell::new(false),
             }));
         }

@@ -9,7 +9,7 @@
 
 use std::mem::MaybeUninit;
 
-use hairspring_exec_core::{Reply, SemaphoreId, TaskId, Urgency};
+use hairspring_exec_core::{Bits, EventsId, Reply, SemaphoreId, TaskId, Urgency};
 
 use super::carrier::Carrier;
 use super::fibers::Fibers;
@@ -61,6 +61,30 @@ impl<M: Carrier> Fibers<M> {
             self.settle_still(me);
         }
         simple
+    }
+
+    /// Takes a unit of a semaphore that has one, if nothing else is to be served.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn take_unit_at_once(&self, me: TaskId, semaphore: SemaphoreId) -> bool {
+        !self.needs_attention() && self.core.borrow().take_unit_simply(me, semaphore)
+    }
+
+    /// Gives a unit to a semaphore that nobody waits for, if nothing else is to be served.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn give_unit_at_once(&self, semaphore: SemaphoreId) -> bool {
+        !self.needs_attention() && self.core.borrow().give_unit_simply(semaphore)
+    }
+
+    /// Sets bits of an event group that nobody waits for, if nothing else is to be served.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn set_bits_at_once(&self, events: EventsId, bits: u32) -> bool {
+        !self.needs_attention() && self.core.borrow().set_bits_simply(events, bits)
+    }
+
+    /// Takes, or looks at, bits of an event group that are set, if nothing else is to be served.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn take_bits_at_once(&self, me: TaskId, events: EventsId, bits: Bits, take: bool) -> Option<u32> {
+        if self.needs_attention() { None } else { self.core.borrow().take_bits_simply(me, events, bits, take) }
     }
 
     /// Sends a message to a task that is idle, which it starts, that is ready, or that waits for it. The message is a value: a message in memory could have been stored there

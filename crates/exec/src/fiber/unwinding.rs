@@ -8,7 +8,7 @@ use crate::report::{Misfortune, Mishap};
 use crate::unwind::unwind_killed;
 
 impl<M: Carrier> Fibers<M> {
-    /// What a killed task's call comes to: it unwinds. If it already does, the call is what it was, but waits for nothing.
+    /// What a killed task's call comes to: it unwinds. If it already does, or never may, the call is what it was, but waits for nothing.
     #[cold]
     #[inline(never)]
     pub(super) fn killed(&self, me: TaskId, reply: Reply) -> Reply {
@@ -18,12 +18,15 @@ impl<M: Carrier> Fibers<M> {
         if reply.status == CallStatus::Blocked { CallStatus::Killed.into() } else { reply }
     }
 
-    /// Notes that a task is about to unwind; false if it already does, for unwinding it again would end the process.
+    /// Notes that a task is about to unwind; false if it already does, for unwinding it again would end the process, and if it never may.
     ///
     /// Whether it does because it panicked, of which nobody tells us, is known by `panicking()`. That speaks of the whole
     /// thread, so it is believed only while no other fiber is known to unwind. (A task that panics while another one
     /// is in the middle of its unwinding, and is killed in one of its destructors, is taken for one that does not.)
     pub(super) fn unwinds(&self, me: TaskId) -> bool {
+        if self.fiber(me).refuses.get() {
+            return false;
+        }
         let panics = std::thread::panicking() && self.unwinding.get() == 0;
         !self.note_unwinding(me) && !panics
     }

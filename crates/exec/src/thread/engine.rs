@@ -166,7 +166,7 @@ impl Engine for Threads {
 
     fn refuse_when_killed(&self, _me: TaskId) {
         if let Some(place) = self.own() {
-            place.set_refuses(true);
+            place.refuse();
         }
     }
 

@@ -41,7 +41,7 @@ pub(super) struct ParkingSpot {
     go: AtomicU32,
     due: AtomicU32,
     killed: AtomicBool,
-    /// Its run is not unwound when it is killed.
+    /// Its runs are not unwound when it is killed.
     refuses: AtomicBool,
     leave: AtomicBool,
     thread: AtomicI32,
@@ -72,6 +72,7 @@ impl ParkingSpot {
         self.go.store(0, Ordering::Relaxed);
         self.due.store(0, Ordering::Relaxed);
         self.killed.store(false, Ordering::Relaxed);
+        self.refuses.store(false, Ordering::Relaxed);
         self.leave.store(false, Ordering::Relaxed);
         self.thread.store(0, Ordering::Relaxed);
         self.calls.store(0, Ordering::Relaxed);
@@ -194,10 +195,10 @@ impl ParkingSpot {
         !std::thread::panicking() && !self.refuses.load(Ordering::Relaxed)
     }
 
-    /// Says that the code of this run cannot unwind, or that the run is over. For its own thread only.
-    pub(super) fn set_refuses(&self, refuses: bool) {
+    /// Says that the code of the task cannot unwind. For its own thread only.
+    pub(super) fn refuse(&self) {
         // Relaxed: see `can_unwind`.
-        self.refuses.store(refuses, Ordering::Relaxed);
+        self.refuses.store(true, Ordering::Relaxed);
     }
 
     /// Unwinds the task if it was killed and can be unwound. For its own thread only.

@@ -118,7 +118,6 @@ impl Threads {
     /// The end of a run.
     fn end(&self, me: TaskId, how: Ending, text: Option<String>) {
         let Some(place) = self.own() else { return };
-        place.set_refuses(false);
         let mut state = self.shared.lock.hold();
         let how = if how == Ending::Returned && place.is_killed() { Ending::Killed } else { how };
         let call = Call::End { how };

@@ -1,7 +1,7 @@
 //! Pools of buffers and the parcels that carry them.
 
 use hairspring_exec::errors::CreateError;
-use hairspring_exec::{Create, ExecConfig, Limit, Parcel, ResourceProtocol, Services};
+use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Parcel, ResourceProtocol, Services};
 use hairspring_machine::Nanos;
 
 use crate::backends::{FOREVER, LIMIT, ROOM, check, check_on, check_with, nth, sim_and_fiber, urgency};
@@ -21,6 +21,25 @@ fn a_pool_gives_each_buffer_once_and_takes_it_back_when_it_is_dropped() {
             drop(second);
             // What the last user left is what the next one finds.
             log.note(format!("again:{}", *ctx.buffer(&pool).expect("one is free")));
+        });
+    });
+}
+
+#[test]
+fn a_buffer_without_a_guard_is_a_number_that_is_given_back_once() {
+    check("0 1 Err(Empty) Ok(()) Err(NotInUse) Err(NotInUse) foreign:Err(NoSuchObject) 0 = Finished", |bench| {
+        let pool = bench.executive.pool(vec![(); 2]).expect("few objects");
+        let foreign = Executive::new(Backend::sim(), &ExecConfig::default()).expect("no shadow stack");
+        let foreign = foreign.pool(vec![(); 2]).expect("few objects");
+        bench.start("task", 20, move |ctx, log| {
+            log.note(ctx.buffer_unguarded(&pool).expect("two are free"));
+            log.note(ctx.buffer_unguarded(&pool).expect("one is free"));
+            log.note(format!("{:?}", ctx.buffer_unguarded(&pool)));
+            for number in [0, 0, 2] {
+                log.note(format!("{:?}", ctx.give_back(&pool, number)));
+            }
+            log.tell("foreign", ctx.give_back(&foreign, 1));
+            log.note(ctx.buffer_unguarded(&pool).expect("one came back"));
         });
     });
 }
