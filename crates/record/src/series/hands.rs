@@ -197,15 +197,20 @@ impl Workshop {
         let (stored_bytes, lost_bytes) = (outcome.ledger.stored_bytes, outcome.ledger.lost_bytes);
         let verdict = outcome.verdict;
         self.keeper.closed(&SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at });
-        let room = self.sweep();
+        // As of then: however slow the disk is, the newest segment is there when the recording ends.
+        let room = self.sweep_as_of(at);
         let (dropped, kept, pinned) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.pinned());
         ClosedSegment { number, outcome, dropped, kept, pinned, room, troubles: self.keeper.troubles() }
     }
 
     /// Applies the retention. Returns how much room there is. Blocks.
     pub fn sweep(&mut self) -> RoomLeft {
+        self.sweep_as_of((self.template.beginning)().realtime)
+    }
+
+    fn sweep_as_of(&mut self, now: Nanos) -> RoomLeft {
         self.pin();
-        self.keeper.sweep((self.template.beginning)().realtime)
+        self.keeper.sweep(now)
     }
 
     /// The index and the collection.

@@ -59,6 +59,8 @@ struct Case {
     trigger: Option<(&'static str, u64, u64)>,
     /// A trigger that pins segments, frames before it and from it on.
     keep_on: Option<(&'static str, u64, u64)>,
+    /// Both clocks now.
+    clocks: fn() -> Beginning,
     script: DiskScript,
 }
 
@@ -73,6 +75,7 @@ impl Default for Case {
             retention: Retention::default(),
             trigger: None,
             keep_on: None,
+            clocks: opened,
             script: DiskScript { pace: Pace::Leaping, most_latency: Nanos::from_micros(300), ..DiskScript::default() },
         }
     }
@@ -152,7 +155,7 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
         gated: case.trigger.is_some(),
         channels: Vec::new(),
         stopwatch: || Instant::BOOT,
-        beginning: opened,
+        beginning: case.clocks,
         id: next_id,
     };
     let bases = bases(case.members);

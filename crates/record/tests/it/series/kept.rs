@@ -1,4 +1,4 @@
-//! Segments that a trigger pins.
+//! Segments that are kept: those that a trigger pins, and the newest one.
 
 use hairspring_record::series::segment_of;
 use hairspring_record::store::Errno;
@@ -149,4 +149,23 @@ fn a_crash_at_every_step_deletes_nothing_that_a_trigger_asked_to_keep() {
         }
     }
     assert!(asked_before > 0, "no crash came between a trigger and its pin");
+}
+
+/// A slow disk takes longer to describe a segment than segments are kept. Every segment was deleted as soon as it was described, and at its
+/// end the recording had none.
+#[test]
+fn the_newest_segment_is_there_at_the_end_however_long_its_description_takes() {
+    fn an_hour_later_each_time() -> Beginning {
+        use std::sync::atomic::{AtomicI64, Ordering};
+        static HOURS: AtomicI64 = AtomicI64::new(0);
+        // Relaxed: a counter.
+        let hours = HOURS.fetch_add(1, Ordering::Relaxed);
+        Beginning { realtime: opened().realtime + Nanos::from_secs(3600) * hours, ..opened() }
+    }
+    let retention = Retention { time: Some(Nanos::from_secs(60)), ..Retention::default() };
+    let case = Case { retention, clocks: an_hour_later_each_time, ..Case::default() };
+    let Run { disk, ended, .. } = run(&case, Image::default(), |_, _| {});
+    let (outcome, summary) = ended.expect("recorded");
+    assert_eq!((summary.segments, summary.kept, summary.dropped_segments), (4, 1, 3), "{summary:?} {}", outcome.reason);
+    assert_eq!(places(&disk, 0..=9), [(3, 36_864, 40_000)]);
 }
