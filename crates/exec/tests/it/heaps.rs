@@ -80,13 +80,16 @@ fn a_wait_for_a_block_ends_by_its_limit_by_another_task_and_never_begins_for_mor
         let theirs = heap.clone();
         bench.start("owner", 10, move |ctx, _| {
             let _block = theirs.try_get(ctx, 64).expect("all is free");
-            ctx.delay(micros(500)).expect("nobody breaks it off");
-            assert_eq!(ctx.cancel_wait(nth(1)), Ok(true));
+            ctx.wait(FOREVER).expect("the last wait is next");
+            while !ctx.cancel_wait(nth(1)).expect("it is in a run") {
+                ctx.delay(micros(50)).expect("nobody breaks it off");
+            }
         });
         bench.start("waits", 20, move |ctx, log| {
             log.tell("no", heap.get(ctx, 1, Limit::NoWait).map(drop));
             log.tell("large", heap.get(ctx, 65, FOREVER).map(drop));
             log.tell("late", heap.get(ctx, 1, Limit::For(micros(50))).map(drop));
+            ctx.wake(nth(0)).expect("it waits");
             log.tell("off", heap.get(ctx, 1, FOREVER).map(drop));
         });
     });

@@ -120,7 +120,8 @@ fn a_trace_of_every_back_end_comes_out_the_same_when_it_is_played_again() {
             let trace = run.expect("it runs").trace.expect("it was asked for");
             assert_eq!((trace.backend, trace.lost), (backend, 0), "{}", program.name);
             let events = trace.replay().unwrap_or_else(|error| panic!("{} on {backend}: {error}", program.name));
-            assert!(events.len() > 50, "{} on {backend}", program.name);
+            // The shutter's are 70, and 8 fewer for each exposure that a pause of the host costs it.
+            assert!(events.len() > 40, "{} on {backend}: {} events", program.name, events.len());
         }
     }
 }
