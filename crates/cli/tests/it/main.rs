@@ -36,7 +36,6 @@ mod watch;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -46,9 +45,6 @@ const HAIRSPRING: &str = env!("CARGO_BIN_EXE_hairspring");
 
 /// A row that is measured within a blink.
 const ROW: &str = "clocks.read.now";
-
-/// A whole quick sheet of this machine as JSON, taken once for all tests.
-static WHOLE: LazyLock<String> = LazyLock::new(|| succeed(&["sheet", "--quick", "--format", "json"]));
 
 fn hairspring(arguments: &[&str]) -> Command {
     let mut command = Command::new(HAIRSPRING);

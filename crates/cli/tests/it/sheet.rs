@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::process::Stdio;
 
-use crate::{
-    ROW, WHOLE, code, folder, hairspring, items, json, json_file, names, row, rows, run, stderr, stdout, succeed,
-};
+use serde_json::Value;
+
+use crate::{ROW, code, folder, hairspring, items, json, json_file, names, row, rows, run, stderr, stdout, succeed};
 
 /// One id of each kind that programs may rely on.
 const CONTRACT: [&str; 30] = [
@@ -41,41 +41,50 @@ const CONTRACT: [&str; 30] = [
     "disturbance.wakeup_other.late",
 ];
 
+/// It takes half a minute, so one test looks at all of it, and no other waits meanwhile.
 #[test]
-fn the_ids_that_programs_rely_on_are_there() {
-    let sheet = json(&WHOLE);
+fn a_whole_sheet_keeps_every_promise() {
+    let sheet = json(&succeed(&["sheet", "--quick", "--format", "json"]));
+    has_the_ids_that_programs_rely_on(&sheet);
+    has_every_probe_each_with_a_figure_or_a_reason(&sheet);
+    fits_the_schema_that_the_command_prints(&sheet);
+    says_when_how_and_by_what_it_was_taken(&sheet);
+    has_no_early_delay(&sheet);
+    begins_with_its_first_page(&sheet);
+}
+
+#[track_caller]
+fn has_the_ids_that_programs_rely_on(sheet: &Value) {
     for id in CONTRACT {
-        row(&sheet, id);
+        row(sheet, id);
     }
 }
 
-#[test]
-fn a_whole_sheet_has_every_probe_each_with_a_figure_or_a_reason() {
+#[track_caller]
+fn has_every_probe_each_with_a_figure_or_a_reason(sheet: &Value) {
     let probes = json(&succeed(&["probes", "--format", "json"]));
     let declared: HashSet<_> = items(&probes, "probes").map(|probe| probe["id"].to_string()).collect();
-    let sheet = json(&WHOLE);
-    let taken: HashSet<_> = rows(&sheet).map(|row| row["id"].to_string()).collect();
+    let taken: HashSet<_> = rows(sheet).map(|row| row["id"].to_string()).collect();
     assert_eq!(taken, declared);
-    for row in rows(&sheet) {
+    for row in rows(sheet) {
         let reason = row["absent"]["reason"].as_str();
         assert!(row["figure"]["n"].as_u64() > Some(0) || reason.is_some_and(|reason| !reason.is_empty()), "{row}");
         assert!(!reason.unwrap_or_default().contains("defect"), "{row}");
     }
 }
 
-#[test]
-fn a_whole_sheet_fits_the_schema_that_the_command_prints() {
+#[track_caller]
+fn fits_the_schema_that_the_command_prints(sheet: &Value) {
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
     compiler.add_resource("sheet.json", json(&succeed(&["schema"]))).expect("the schema is one");
     let index = compiler.compile("sheet.json", &mut schemas).expect("the schema is one");
-    let fault = schemas.validate(&json(&WHOLE), index).err().map(|error| error.to_string());
+    let fault = schemas.validate(sheet, index).err().map(|error| error.to_string());
     assert_eq!(fault, None);
 }
 
-#[test]
-fn a_sheet_says_when_how_and_by_what_it_was_taken() {
-    let sheet = json(&WHOLE);
+#[track_caller]
+fn says_when_how_and_by_what_it_was_taken(sheet: &Value) {
     assert_eq!(sheet["schema"], "hairspring.sheet/1");
     assert_eq!(sheet["hairspring"]["version"], env!("CARGO_PKG_VERSION"));
     assert!(sheet["hairspring"]["compiler"].as_str().is_some_and(|compiler| compiler.starts_with("rustc")));
@@ -86,11 +95,10 @@ fn a_sheet_says_when_how_and_by_what_it_was_taken() {
     assert!(items(&sheet["conditions"], "facts").count() > 20);
 }
 
-#[test]
-fn no_delay_was_early_on_this_machine() {
-    let sheet = json(&WHOLE);
+#[track_caller]
+fn has_no_early_delay(sheet: &Value) {
     let mut measured = Vec::new();
-    for row in rows(&sheet).filter(|row| row["id"].as_str().is_some_and(|id| id.ends_with(".early"))) {
+    for row in rows(sheet).filter(|row| row["id"].as_str().is_some_and(|id| id.ends_with(".early"))) {
         if !row["figure"].is_null() {
             assert_eq!(row["figure"]["max"].as_f64(), Some(0.0), "{row}");
             measured.extend(row["id"].as_str());
@@ -102,6 +110,25 @@ fn no_delay_was_early_on_this_machine() {
     }
     for id in ["1ms", "10ms"].map(|request| format!("delays.long.other.{request}.early")) {
         assert!(measured.contains(&id.as_str()), "{id} has no figure");
+    }
+}
+
+#[track_caller]
+fn begins_with_its_first_page(sheet: &Value) {
+    let summary = &sheet["summary"];
+    assert!(items(summary, "characteristics").count() > 10, "{summary}");
+    for line in items(summary, "characteristics") {
+        let row = rows(sheet).find(|row| row["id"] == line["row"]).expect("the row that it names");
+        assert!(row["figure"]["n"].as_u64().is_some(), "{row}");
+    }
+}
+
+#[test]
+fn a_chapter_that_does_not_exist_is_refused_with_those_that_do() {
+    for bad in ["--chapter=cooking", "--chapter=clocks,cooking"] {
+        let output = run(&["sheet", "--quick", bad]);
+        assert_eq!(code(&output), 2, "{}", stdout(&output));
+        assert!(stderr(&output).contains("no chapter is called cooking: choose from clocks"), "{}", stderr(&output));
     }
 }
 
@@ -195,20 +222,4 @@ fn a_historic_sheet_can_stand_beside() {
     assert_eq!(code(&output), 0);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("Timing data sheet") && text.contains("Comparison of timing data sheets"), "{text}");
-}
-
-#[test]
-fn a_whole_sheet_begins_with_its_first_page() {
-    let sheet = json(&WHOLE);
-    let summary = &sheet["summary"];
-    assert!(items(summary, "characteristics").count() > 10, "{summary}");
-    for line in items(summary, "characteristics") {
-        let row = rows(&sheet).find(|row| row["id"] == line["row"]).expect("the row that it names");
-        assert!(row["figure"]["n"].as_u64().is_some(), "{row}");
-    }
-    for bad in ["--chapter=cooking", "--chapter=clocks,cooking"] {
-        let output = run(&["sheet", "--quick", bad]);
-        assert_eq!(code(&output), 2, "{}", stdout(&output));
-        assert!(stderr(&output).contains("no chapter is called cooking: choose from clocks"), "{}", stderr(&output));
-    }
 }
