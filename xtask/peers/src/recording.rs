@@ -66,6 +66,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
     let mut lines = lines.map(|name| Line { name, rates: Vec::new() });
     let mut notes = Vec::new();
     let fio_file = folder.join("peers-fio.data");
+    let huge_file = folder.join("peers-fio-huge.data");
     let base = folder.join("peers-recording");
     for round in 0..ROUNDS {
         eprintln!("recording, round {} of {ROUNDS}", round + 1);
@@ -76,7 +77,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
         for turn in turns {
             if turn == 0 {
                 lines[0].rates.extend(fio(&fio_file, "write", volume, Memory::Own, &mut notes));
-                lines[10].rates.extend(fio(&fio_file, "write", volume, Memory::Huge, &mut notes));
+                lines[10].rates.extend(fio(&huge_file, "write", volume, Memory::Huge, &mut notes));
             } else {
                 let recorded = one(&base, card(None, volume)?)?;
                 lines[1].rates.push(rate(volume, recorded.finished));
@@ -85,7 +86,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
         for turn in turns {
             if turn == 0 {
                 lines[2].rates.extend(fio(&fio_file, "read", volume, Memory::Own, &mut notes));
-                lines[11].rates.extend(fio(&fio_file, "read", volume, Memory::Huge, &mut notes));
+                lines[11].rates.extend(fio(&huge_file, "read", volume, Memory::Huge, &mut notes));
             } else {
                 for (line, counters) in [(3, true), (4, false)] {
                     lines[line].rates.push(verified(&base, counters)?);
@@ -122,7 +123,7 @@ pub(crate) fn run(folder: &Path, quick: bool) -> Result<(), String> {
         println!("\n* {note}");
     }
     Files::of(&base).remove();
-    drop(std::fs::remove_file(&fio_file));
+    [fio_file, huge_file].iter().for_each(|file| drop(std::fs::remove_file(file)));
     one_gigabyte_each_second(&base, volume)?;
     Files::of(&base).remove();
     Ok(())
