@@ -420,6 +420,9 @@ fn place(
     }
 }
 
+/// Linux's `asm-generic/mman-common.h`. The crate libc has it for glibc alone, rustix not at all.
+const MADV_COLLAPSE: libc::c_int = 25;
+
 /// Puts a mapping on huge pages, as far as the kernel can (Linux 6.1). Memory in a file gets none by faults alone where `shmem_enabled`
 /// is `never`, as it is by default. A refusal shows when the pages are read back.
 fn collapse(address: NonNull<u8>, length: usize) {
@@ -429,7 +432,7 @@ fn collapse(address: NonNull<u8>, length: usize) {
         let _ = unsafe { madvise(address.as_ptr().add(at).cast(), page_size(), Advice::LinuxPopulateWrite) };
     }
     // SAFETY: changes the size of the pages behind the mapping; the bytes and the addresses stay as they are.
-    let _ = unsafe { libc::madvise(address.as_ptr().cast(), length, libc::MADV_COLLAPSE) };
+    let _ = unsafe { libc::madvise(address.as_ptr().cast(), length, MADV_COLLAPSE) };
 }
 
 fn unmap(address: NonNull<u8>, length: usize) {
@@ -539,7 +542,7 @@ mod tests {
         let plain = Memory::plain(size, size, Pages::Transparent).expect("4 MiB");
         let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").unwrap_or_default();
         // SAFETY: changes the size of the pages behind a mapping that nobody uses; kernels before 6.1 refuse it.
-        let known = unsafe { libc::madvise(plain.address().as_ptr().cast(), plain.reach(), libc::MADV_COLLAPSE) } == 0;
+        let known = unsafe { libc::madvise(plain.address().as_ptr().cast(), plain.reach(), MADV_COLLAPSE) } == 0;
         if known && !setting.contains("[deny]") {
             let mirrored = Memory::mirrored(size, size, Pages::Transparent).expect("4 MiB");
             assert_eq!(mirrored.granted().pages, Pages::Transparent, "{:?}", mirrored.granted());
