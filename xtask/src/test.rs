@@ -62,8 +62,8 @@ struct Together {
 const TOGETHER: [Together; 3] = [
     // This lane waits for downloads; the other one needs none of them.
     Together { lane: &["setup"], beside: &["lint", "doc", "build"], share: Share::Equal },
-    // A third of the tests' time is sleep. The optimised build gets only idle time, because some tests check the clock. What it builds has a folder
-    // of its own: Cargo holds a lock on a folder while it builds, and whoever has only idle time would hold it long.
+    // A third of the tests' time is sleep. The optimised build gets only idle time, because some tests check the clock. It writes to a folder of its
+    // own: Cargo locks the folder of a build, and a build that gets only idle time would keep the other lane waiting for the lock.
     Together {
         lane: &["tests", "unchecked", "aarch64", "qemu", "windows"],
         beside: &["command"],

@@ -12,7 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::asking_to_end;
 
 /// Signals within this time are one request. `timeout` signals its program and then its process group, and on a busy computer the
-/// program may have handled the first signal before the second is sent. A user who waits for the end presses Ctrl-C again later.
+/// program handles the first signal before `timeout` sends the second. A user presses Ctrl-C again later than that.
 const ONE_REQUEST: Nanos = Nanos::from_millis(500);
 
 /// Makes every such signal only set this flag, for work that must not end in the middle, such as an open shutter. The caller

@@ -64,7 +64,8 @@ pub(crate) fn missing(workspace: &Workspace, kind: Kind) -> Option<Missing> {
         let what = format!("the lab's kernel and BusyBox for {} have not been downloaded", kind.architecture());
         return Some(Missing { what, installable: fetches });
     }
-    if let (Kind::Board, Err(what)) = (kind, toolchain::has(workspace, AARCH64)) {
+    if kind == Kind::Board && toolchain::has(workspace, AARCH64).is_err() {
+        let what = format!("the toolchain has no standard library for {AARCH64}");
         return Some(Missing { what, installable: in_path("rustup").is_some() });
     }
     None

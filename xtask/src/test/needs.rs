@@ -91,7 +91,8 @@ impl Need {
                 Some(Missing { what, remedy: remedy.to_owned(), installable: has_apt() })
             }
             Need::Target(target) => {
-                let what = toolchain::has(workspace, target).err()?;
+                toolchain::has(workspace, target).err()?;
+                let what = format!("the toolchain has no standard library for {target}");
                 Some(Missing { what, remedy: HINT.to_owned(), installable: in_path("rustup").is_some() })
             }
             Need::Wine => windows::wine().is_none().then(|| not_installed("Wine", "wine64")),
