@@ -16,9 +16,9 @@ pub(crate) struct Arguments {
     /// Where the files of the recordings go [default: the target folder]
     #[arg(long)]
     dir: Option<std::path::PathBuf>,
-    /// A checkout of a suite whose own sources are to run, too: thread-metric=DIR
+    /// A checkout of a suite whose own sources are to run, too: thread-metric=DIR or rtos-benchmark=DIR; once for each
     #[arg(long, value_name = "SUITE=DIR")]
-    with: Option<String>,
+    with: Vec<String>,
 }
 
 /// Runs the comparison; its tables go to the standard output.
@@ -39,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     if let Some(folder) = &folder {
         command.extend(["--dir", folder]);
     }
-    if let Some(suite) = &arguments.with {
+    for suite in &arguments.with {
         command.extend(["--with", suite]);
     }
     let status = workspace.cargo(&command).status().map_err(|error| format!("run the peers: {error}"))?;

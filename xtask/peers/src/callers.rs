@@ -228,7 +228,7 @@ pub(crate) fn compiled(folder: &Path, words: &[&str], name: &str) -> Result<Comm
 }
 
 /// The line that says why a program failed: the first that does not belong to a stack trace.
-fn complaint(stderr: &[u8]) -> String {
+pub(crate) fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let mut lines = text.lines().filter(|line| !line.starts_with([' ', '\t']) && !line.starts_with("Traceback"));
     lines.next().unwrap_or("it failed").to_owned()

@@ -9,6 +9,7 @@
 mod bridge;
 mod calibrations;
 mod callers;
+mod checkout;
 mod datagrams;
 mod delays;
 mod executive;
@@ -26,6 +27,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use hairspring_time::{Cpu, Host, Machine, Nanos, RealTime, Timebase};
 
+use crate::checkout::{Checkout, Suite};
+
 #[derive(Parser)]
 #[command(name = "peers", about = "Measure other people's clocks, sleeps, copies of memory and executives beside ours")]
 struct Arguments {
@@ -38,20 +41,11 @@ struct Arguments {
     /// Where the files of the recordings go, on a disk of its own
     #[arg(long, default_value = "target")]
     dir: PathBuf,
-    /// A checkout of a suite whose own sources are to run: thread-metric=DIR
-    #[arg(long, value_name = "SUITE=DIR", value_parser = checkout)]
-    with: Option<PathBuf>,
+    /// A checkout of a suite whose own sources are to run: thread-metric=DIR or rtos-benchmark=DIR; once for each
+    #[arg(long, value_name = "SUITE=DIR", value_parser = Checkout::named)]
+    with: Vec<Checkout>,
     #[command(subcommand)]
     task: Option<Task>,
-}
-
-/// The folder of a suite that is known.
-fn checkout(given: &str) -> Result<PathBuf, String> {
-    match given.split_once('=') {
-        Some(("thread-metric", folder)) if Path::new(folder).join("include/tm_api.h").is_file() => Ok(folder.into()),
-        Some(("thread-metric", folder)) => Err(format!("{folder} has no include/tm_api.h")),
-        _ => Err("write thread-metric=DIR".to_owned()),
-    }
 }
 
 /// The parts of the comparison.
@@ -88,7 +82,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.task {
         Some(Task::Calibrate { candidate }) => calibrations::once(&candidate, before_main),
         Some(Task::ParkedFibers) => executive::memory::once(),
-        None => run(arguments.quick, arguments.only, &arguments.dir, arguments.with.as_deref()),
+        None => run(arguments.quick, arguments.only, &arguments.dir, &arguments.with),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -99,7 +93,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(quick: bool, only: Option<Part>, folder: &Path, suite: Option<&Path>) -> Result<(), String> {
+fn run(quick: bool, only: Option<Part>, folder: &Path, with: &[Checkout]) -> Result<(), String> {
     let timebase = Timebase::calibrate_to(Host, 0.2, Nanos::from_secs(1)).map_err(|error| error.to_string())?;
     let cpu = Host.affinity().0.last().copied().unwrap_or(Cpu(0));
     let wanted = |part| only.is_none_or(|only| only == part);
@@ -132,10 +126,10 @@ fn run(quick: bool, only: Option<Part>, folder: &Path, suite: Option<&Path>) -> 
         callers::run(&timebase, cpu, folder, quick)?;
     }
     if wanted(Part::ThreadMetric) {
-        thread_metric::run(folder, quick, suite)?;
+        thread_metric::run(folder, quick, Checkout::of(with, Suite::ThreadMetric))?;
     }
     if wanted(Part::RtosBenchmark) {
-        rtos_benchmark::run(folder, quick)?;
+        rtos_benchmark::run(folder, quick, Checkout::of(with, Suite::RtosBenchmark))?;
     }
     if wanted(Part::Recording) {
         recording::run(folder, quick)?;

@@ -8,14 +8,13 @@
 //! its form for hosts: `include/tm_api.h`, `src/`, and the duration and number of its periods from the environment.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hairspring_suite::interleaving::median;
 
 use crate::callers::compiled;
+use crate::checkout::{BACK_ENDS, Ending, in_rounds, observed};
 
 const ROUNDS: usize = 9;
 /// How long each test counts in a round.
@@ -33,7 +32,6 @@ const TESTS: [(&str, Option<[f64; 2]>); 8] = [
     ("synchronisation", Some([1_184_970.0, 19_036_390.0])),
     ("memory", None),
 ];
-const BACK_ENDS: [&str; 2] = ["fibers", "threads"];
 /// The suite's own sources of the tests, and the layer under them.
 const SOURCES: [&str; 8] = [
     "basic_processing",
@@ -46,7 +44,7 @@ const SOURCES: [&str; 8] = [
     "memory_allocation",
 ];
 const PORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/thread-metric/tm_port.c");
-/// Periods of a run of the suite, of which the first counts the start, too; and what a run may take beyond them.
+/// Periods of a run of the suite, of which the first counts the start, too; and how late a report may come.
 const PERIODS: u64 = 3;
 const SPARE: Duration = Duration::from_secs(5);
 
@@ -77,28 +75,15 @@ fn own(folder: &Path, sources: &Path, test: &str, back_end: &str, period_s: u64)
     let include = format!("-I{}", sources.join("include").display());
     // Apart, as the suite asks: no compiler sees a service and its use together.
     let name = format!("peers-{test}");
-    let program = compiled(folder, &[&include, "-w", PORT, &source(test), &source("tm_report")], &name)?;
-    let said = folder.join(format!("{name}.txt"));
-    let file = fs::File::create(&said).map_err(|error| format!("create {}: {error}", said.display()))?;
-    let mut command = Command::new(program.get_program());
-    command.env("HS_BACKEND", back_end).env("TM_TEST_DURATION", period_s.to_string());
-    command.env("TM_TEST_CYCLES", PERIODS.to_string()).stdout(file).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| format!("run {test}: {error}"))?;
-    let last = Instant::now() + Duration::from_secs(PERIODS * period_s) + SPARE;
-    loop {
-        match child.try_wait() {
-            Ok(None) if Instant::now() < last => std::thread::sleep(Duration::from_millis(20)),
-            Ok(Some(_)) => break,
-            _ => {
-                // It never reports: a loop without a call kept the reporter out.
-                let _ = child.kill();
-                let _ = child.wait();
-                break;
-            }
-        }
+    let mut program = compiled(folder, &[&include, "-w", PORT, &source(test), &source("tm_report")], &name)?;
+    program.env("TM_TEST_DURATION", period_s.to_string()).env("TM_TEST_CYCLES", PERIODS.to_string());
+    // One that never reports is ended: a loop without a call kept the reporter out.
+    let silence = Duration::from_secs(period_s) + SPARE;
+    let (said, ending) = observed(program, back_end, &folder.join(format!("{name}.txt")), silence)?;
+    match (periods(&said, period_s), ending) {
+        (rates, Ending::Failure(why)) if rates == "n/a" => Err(why),
+        (rates, _) => Ok(rates),
     }
-    let said = fs::read_to_string(&said).map_err(|error| format!("read {}: {error}", said.display()))?;
-    Ok(periods(&said, period_s))
 }
 
 /// The rates in the suite's report.
@@ -126,16 +111,7 @@ fn contract(folder: &Path, quick: bool) -> Result<(), String> {
         }
     };
     let (rounds, duration_ms) = if quick { (3, DURATION_MS / 4) } else { (ROUNDS, DURATION_MS) };
-    let mut taken = BACK_ENDS.map(|_| Vec::new());
-    for round in 1..=rounds {
-        eprintln!("thread metric, round {round} of {rounds}");
-        for (back_end, taken) in BACK_ENDS.iter().zip(&mut taken) {
-            let mut command = Command::new(program.get_program());
-            let output = command.args([back_end, &duration_ms.to_string()[..]]).output();
-            let output = output.map_err(|error| format!("run the program of Thread-Metric: {error}"))?;
-            taken.push(read(&String::from_utf8_lossy(&output.stdout))?);
-        }
-    }
+    let taken = in_rounds(&program, "Thread-Metric", rounds, duration_ms, read)?;
     println!(
         "Counts a second, min / median / max of {rounds} rounds of {duration_ms} ms a test; messages of 32 bytes; calls from C. A loop without a call (basic) is \
          preempted on threads only. The ports: medians, another machine of this kind.\n"
