@@ -145,7 +145,7 @@ const SETTINGS: &[Proof] = &[
     Proof {
         name: "applied",
         claim: "Under `hairspring run --set idle=off,policy=fifo:80` event to action by eventfd has a median of at most 4 µs, and the ring at 1 MiB \
-                reaches at least 95 % of the copy.",
+                reaches at least 95 % of the copy with adaptive polling.",
         command: &["applied"],
         limit_s: 240,
     },

@@ -16,11 +16,15 @@ mod tap;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use hairspring_machine::Nanos;
 
 use crate::gap::Gap;
 use crate::memory::Memory;
 use crate::notifier::Notifier;
 use crate::page::{ClockPage, PageFacts, RingPage};
+use crate::polling::{AdaptivePolling, POLL_MOST, WaitCounts};
 use crate::units::Bytes;
 use crate::{End, OnOverrun};
 
@@ -149,7 +153,7 @@ pub fn ring(memory: Arc<Memory>, notify: Bytes, on_overrun: OnOverrun) -> Result
         marks,
         has_clocks: true,
     };
-    Ok((producer, Consumer { shared, next: 0, marks: marked }))
+    Ok((producer, Consumer { shared, next: 0, marks: marked, polling: AdaptivePolling::default() }))
 }
 
 impl Drop for Shared {
@@ -396,6 +400,7 @@ pub struct Consumer {
     shared: Arc<Shared>,
     next: u64,
     marks: rtrb::Consumer<(u64, Gap)>,
+    polling: AdaptivePolling,
 }
 
 impl Consumer {
@@ -529,6 +534,29 @@ impl Consumer {
     /// Notified when data come, and at the end.
     pub fn notifier(&self) -> &Notifier {
         &self.shared.data
+    }
+
+    /// Waits until `bytes` can be taken, the stream has ended, or about `at_most` is over. May return early, so look again.
+    ///
+    /// Polls for up to 50 µs before it sleeps, where that found data lately: a fast stream then needs no wake-up, and takes this thread's
+    /// CPU whole. A slow one is polled for after one wait in a thousand. [`Notifier::wait`] sleeps at once, and also waits for another
+    /// descriptor.
+    pub fn wait(&mut self, bytes: u64, at_most: Nanos) {
+        let Self { shared, next, polling, .. } = self;
+        let is_there = || shared.cursors.head().saturating_sub(*next) >= bytes || shared.closed.get().is_some();
+        let most = Duration::from_nanos(POLL_MOST.min(at_most).count().max(0).unsigned_abs());
+        let mut begin = None;
+        let is_over = || begin.get_or_insert_with(Instant::now).elapsed() >= most;
+        if !is_there() && !polling.poll(is_there, is_over) {
+            // Set as well by what polling found: then this returns at once.
+            shared.data.wait(None, at_most);
+            shared.data.clear();
+        }
+    }
+
+    /// How the calls of [`Consumer::wait`] ended that had to wait.
+    pub fn waits(&self) -> WaitCounts {
+        self.polling.counts
     }
 
     /// A tap, which reads without taking.

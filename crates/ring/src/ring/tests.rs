@@ -332,3 +332,60 @@ fn a_tap_copies_as_much_as_the_ring_holds() {
     assert!(tap.copy(0, &mut bytes[..4096]) && bytes[..4096].iter().all(|byte| *byte == 7));
     assert!(!tap.copy(0, &mut bytes));
 }
+
+/// The consumer falls asleep and wakes, or finds blocks by polling, as the producer's pauses come; no wake-up is lost, or a wait would last
+/// a minute.
+#[test]
+fn a_consumer_that_may_poll_gets_every_block_at_once() {
+    const BLOCKS: u64 = 3000;
+    let (mut producer, mut consumer) = small(OnOverrun::Block);
+    let begin = std::time::Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for block in 0..BLOCKS {
+                while producer.room() < 1024 {
+                    producer.notifier().wait(None, Nanos::from_secs(60));
+                    producer.notifier().clear();
+                }
+                put(&mut producer, 1024, block as u8);
+                if block % 100 < 3 {
+                    std::thread::sleep(std::time::Duration::from_micros(block % 7 * 30));
+                }
+            }
+            producer.close(End::Finished);
+        });
+        while consumer.closed().is_none() || consumer.available() > 0 {
+            consumer.wait(1024, Nanos::from_secs(60));
+            while consumer.available() >= 1024 {
+                let block = consumer.next() / 1024;
+                assert!(consumer.view(consumer.next(), 1024).iter().all(|byte| *byte == block as u8));
+                consumer.take(1024);
+                consumer.release(consumer.next());
+            }
+        }
+    });
+    assert_eq!(consumer.next(), BLOCKS * 1024);
+    assert!(begin.elapsed() < std::time::Duration::from_secs(60), "a wake-up was lost");
+    assert_ne!(consumer.waits(), WaitCounts::default());
+}
+
+#[test]
+fn a_wait_for_what_is_there_is_none_and_one_for_nothing_ends_in_time() {
+    let (mut producer, mut consumer) = small(OnOverrun::Block);
+    put(&mut producer, 100, 1);
+    consumer.wait(100, Nanos::from_secs(60));
+    assert_eq!(consumer.waits(), WaitCounts::default());
+    consumer.wait(101, Nanos::from_millis(1));
+    consumer.wait(101, Nanos::from_millis(1));
+    assert_eq!(consumer.waits(), WaitCounts { polled: 0, polled_in_vain: 1, slept: 1 });
+    // What woke the consumer before it slept, for instance for a gap, ends the sleep.
+    let begin = std::time::Instant::now();
+    producer.flush();
+    (0..2).for_each(|_| consumer.wait(101, Nanos::from_secs(2)));
+    let took = begin.elapsed().as_secs();
+    assert_eq!((took, consumer.notifier().clear()), (2, false), "the first at once, the second not");
+    producer.close(End::Finished);
+    let waits = consumer.waits();
+    consumer.wait(101, Nanos::from_secs(60));
+    assert_eq!(consumer.waits(), waits, "the end is no wait");
+}

@@ -5,13 +5,13 @@
 //! one notify size at a time and gives it back at once, without looking at it. The time ends when the last byte was given
 //! back. So what the ring costs is everything but the copy; how much that is stands beside it as a share of the same copies into
 //! the same memory with no ring, no notifier and no other thread. Where a CPU that sleeps is slow to wake, as a virtual one is, most
-//! of it is the waking; so it is also measured with a consumer that never sleeps.
+//! of it is the waking; so it is also measured with a consumer that polls where that pays ([`Consumer::wait`]).
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Barrier};
 
 use hairspring_machine::{Cpu, CpuSet, Machine, Nanos};
-use hairspring_ring::{Bytes, Consumer, Memory, OnOverrun, Pages, Producer, ring};
+use hairspring_ring::{Bytes, Consumer, Memory, OnOverrun, Pages, Producer, WaitCounts, ring};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_time::{Host, Timebase};
 
@@ -58,14 +58,14 @@ struct Sweep {
 struct Rows {
     rate: Slot,
     of_copy: Slot,
-    polled_of_copy: Slot,
+    adaptive_of_copy: Slot,
     /// Over small pages; those have none.
     advantage: Option<Slot>,
 }
 
 impl Rows {
     fn all(self) -> impl Iterator<Item = Slot> {
-        [self.rate, self.of_copy, self.polled_of_copy].into_iter().chain(self.advantage)
+        [self.rate, self.of_copy, self.adaptive_of_copy].into_iter().chain(self.advantage)
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
     let titles = [
         "Ring, one thread to another",
         "Ring, share of the plain copy",
-        "Ring, share of the plain copy with a consumer that polls",
+        "Ring, share of the plain copy with adaptive polling",
         "Ring, advantage of continuous over user buffers",
     ];
     let tables = titles.map(|title| probes.table("transfer.ring", title, limits));
@@ -98,7 +98,7 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(probes: &mut Probes<M>) {
 
 fn sweep<M: Machine + Clone + Sync + 'static>(
     probes: &mut Probes<M>,
-    [rates, of_copies, polled, advantages]: [TableSlot; 4],
+    [rates, of_copies, adaptive, advantages]: [TableSlot; 4],
     lines: TableSlot,
     pages: Pages,
 ) -> Sweep {
@@ -125,12 +125,12 @@ fn sweep<M: Machine + Clone + Sync + 'static>(
                 "rate of the ring over that of the same copies into the same memory by one thread with no ring; one ratio for \
                  each repeat",
             ),
-            polled_of_copy: row(
-                polled,
-                "polled_of_copy",
+            adaptive_of_copy: row(
+                adaptive,
+                "adaptive_of_copy",
                 Unit::Ratio,
                 Method::Derived,
-                "the same with a consumer that never sleeps, but looks again and again whether there is more",
+                "the same with a consumer that polls for up to 50 µs before it sleeps, where that found a block lately",
             ),
             advantage: (pages != Pages::Small).then(|| {
                 row(
@@ -163,12 +163,14 @@ struct Buffers {
 struct Cell {
     notify: usize,
     buffers: usize,
-    /// How many a repeat copies and hands to a consumer that polls; and to one that sleeps, which takes longer for each.
+    /// How many a repeat copies and hands to a consumer that may poll; and to one that sleeps, which takes longer for each.
     blocks: u64,
     asleep: u64,
     rates: Vec<f64>,
     of_copy: Vec<f64>,
-    polled_of_copy: Vec<f64>,
+    adaptive_of_copy: Vec<f64>,
+    /// How the waits of the consumers that may poll ended.
+    waits: WaitCounts,
 }
 
 /// How a consumer waits for more.
@@ -176,8 +178,8 @@ struct Cell {
 enum Waits {
     /// On the notifier.
     Asleep,
-    /// By looking; it takes a CPU of its own.
-    Polling,
+    /// By [`Consumer::wait`].
+    Adaptively,
 }
 
 fn measure<M: Machine + Clone + Sync>(
@@ -204,7 +206,8 @@ fn measure<M: Machine + Clone + Sync>(
             asleep: 0,
             rates: Vec::new(),
             of_copy: Vec::new(),
-            polled_of_copy: Vec::new(),
+            adaptive_of_copy: Vec::new(),
+            waits: WaitCounts::default(),
         })
         .collect();
     let rounds = repeats::rounds(context);
@@ -224,12 +227,25 @@ fn measure<M: Machine + Clone + Sync>(
         return;
     }
     enter(context, &buffers, &cells);
+    context.remark(polled(&buffers, &cells));
     context.remark(match other {
         Some(other) => {
             format!("Ring: {RING}; the producer runs on CPU {}, the consumer on CPU {}.", context.cpu.0, other.0)
         }
         None => format!("Ring: {RING}; producer and consumer share CPU {}, for only one may be used.", context.cpu.0),
     });
+}
+
+/// Where adaptive polling paid.
+fn polled(buffers: &[Buffers], cells: &[Cell]) -> String {
+    let of = |cell: &Cell| {
+        let WaitCounts { polled, polled_in_vain, slept } = cell.waits;
+        let share = 100.0 * polled as f64 / (polled + polled_in_vain + slept).max(1) as f64;
+        format!("{share:.0} % at {}", NOTIFIES[cell.notify].1)
+    };
+    let on_small = cells.iter().filter(|cell| buffers[cell.buffers].sweep.pages == Pages::Small);
+    let shares: Vec<String> = on_small.map(of).collect();
+    format!("Adaptive polling ended this share of the consumer's waits, on small pages: {}.", shares.join(", "))
 }
 
 impl Buffers {
@@ -241,8 +257,7 @@ impl Buffers {
         Ok(Self { sweep, ring: Arc::new(ring), source })
     }
 
-    /// One repeat of a cell: the ring, the plain copy and, if the consumer has a CPU of its own, the ring with polling, in
-    /// another order each round.
+    /// One repeat of a cell: the plain copy, the ring, and the ring with adaptive polling, in another order each round.
     fn repeat(
         &mut self,
         timebase: &Timebase<Host>,
@@ -258,24 +273,32 @@ impl Buffers {
                 repeats::tuned(timebase, span, |blocks| copy(&mut self.ring, source, blocks)).max(BLOCKS_LEAST);
             // The waking weighs most where blocks are small; then a few show it.
             let tried = cell.blocks.min(TRIED);
-            let took = hand_over(timebase, &self.ring, source, tried, consumer_cpu, Waits::Asleep)?;
+            let (took, _) = hand_over(timebase, &self.ring, source, tried, consumer_cpu, Waits::Asleep)?;
             let fit = (tried * span.count().unsigned_abs()).checked_div(took.count().unsigned_abs());
             cell.asleep = fit.unwrap_or(cell.blocks).clamp(BLOCKS_LEAST, cell.blocks);
         }
+        // Where both ends share a CPU, polling finds nothing.
+        let may_poll = if is_its_own { cell.blocks } else { cell.asleep };
         let [mut copied, mut handed, mut polled] = [None; 3];
         for turn in 0..3 {
             match (turn + round) % 3 {
                 0 => copied = Some(repeats::timed(timebase, || copy(&mut self.ring, source, cell.blocks))),
-                1 => handed = Some(hand_over(timebase, &self.ring, source, cell.asleep, consumer_cpu, Waits::Asleep)?),
-                _ if !is_its_own => {}
-                _ => polled = Some(hand_over(timebase, &self.ring, source, cell.blocks, consumer_cpu, Waits::Polling)?),
+                1 => {
+                    handed = Some(hand_over(timebase, &self.ring, source, cell.asleep, consumer_cpu, Waits::Asleep)?.0)
+                }
+                _ => {
+                    let (took, waits) =
+                        hand_over(timebase, &self.ring, source, may_poll, consumer_cpu, Waits::Adaptively)?;
+                    cell.waits = cell.waits + waits;
+                    polled = Some(took);
+                }
             }
         }
         let of = |blocks: u64, took: Option<Nanos>| took.map(|took| rate(Bytes(length as u64 * blocks), took));
-        let [copied, handed, polled] = [of(cell.blocks, copied), of(cell.asleep, handed), of(cell.blocks, polled)];
+        let [copied, handed, polled] = [of(cell.blocks, copied), of(cell.asleep, handed), of(may_poll, polled)];
         cell.rates.extend(handed);
         cell.of_copy.extend(handed.zip(copied).map(|(handed, copied)| handed / copied));
-        cell.polled_of_copy.extend(polled.zip(copied).map(|(polled, copied)| polled / copied));
+        cell.adaptive_of_copy.extend(polled.zip(copied).map(|(polled, copied)| polled / copied));
         Ok(())
     }
 }
@@ -292,7 +315,7 @@ fn copy(memory: &mut Arc<Memory>, source: &[u8], blocks: u64) {
     }
 }
 
-/// Hands blocks over; how long it took until the last was given back.
+/// Hands blocks over: how long it took until the last was given back, and how the consumer's waits ended.
 fn hand_over(
     timebase: &Timebase<Host>,
     memory: &Arc<Memory>,
@@ -300,12 +323,12 @@ fn hand_over(
     blocks: u64,
     consumer_cpu: Cpu,
     waits: Waits,
-) -> Result<Nanos, Absent> {
+) -> Result<(Nanos, WaitCounts), Absent> {
     let notify = Bytes(source.len() as u64);
     let ends = ring(Arc::clone(memory), notify, OnOverrun::Block);
     let (mut producer, mut consumer) = ends.map_err(|error| Absent::final_(format!("no ring: {error}")))?;
     let ready = Barrier::new(2);
-    std::thread::scope(|scope| {
+    let took = std::thread::scope(|scope| {
         let consume = || {
             let placed = Host.set_affinity(&CpuSet(vec![consumer_cpu]));
             ready.wait();
@@ -324,7 +347,8 @@ fn hand_over(
             )),
             Err(_) => Err(Absent::final_("the consumer's thread failed, which is a defect of hairspring")),
         }
-    })
+    })?;
+    Ok((took, consumer.waits()))
 }
 
 /// Copies the source into the ring, block by block, and waits until all was given back.
@@ -358,7 +382,7 @@ fn take_all(consumer: &mut Consumer, notify: u64, total: u64, waits: Waits) {
             return;
         }
         match waits {
-            Waits::Polling => std::hint::spin_loop(),
+            Waits::Adaptively => consumer.wait(notify, LOOK),
             Waits::Asleep => {
                 consumer.notifier().wait(None, LOOK);
                 consumer.notifier().clear();
@@ -381,13 +405,7 @@ fn enter<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, buffers: &[Buf
         }
         context.put(rows.rate, Reading::samples(cell.rates.clone()));
         context.put(rows.of_copy, Reading::samples(cell.of_copy.clone()));
-        if cell.polled_of_copy.is_empty() {
-            let remedy = "allow a second CPU, with `taskset` or in the control group";
-            let absent = Absent::new("a consumer that polls takes a CPU of its own", remedy);
-            context.absent(rows.polled_of_copy, absent);
-        } else {
-            context.put(rows.polled_of_copy, Reading::samples(cell.polled_of_copy.clone()));
-        }
+        context.put(rows.adaptive_of_copy, Reading::samples(cell.adaptive_of_copy.clone()));
         let Some(advantage) = rows.advantage else { continue };
         match small(cell.notify) {
             Some(small) => {
@@ -423,10 +441,15 @@ mod tests {
         let cpu = Host.affinity().0[0];
         let timebase = Timebase::calibrate(Host).expect("a time base");
         let source: Vec<u8> = (0..4096).map(|i| (i % 251) as u8).collect();
-        let took = hand_over(&timebase, &memory, &source, 1000, cpu, Waits::Asleep).expect("handed over");
-        assert!(took > Nanos::ZERO);
-        let memory = Arc::get_mut(&mut memory).expect("both ends are gone");
-        assert!(arena::bytes(memory).chunks(4096).all(|block| block == source));
+        for waits in [Waits::Asleep, Waits::Adaptively] {
+            arena::bytes(Arc::get_mut(&mut memory).expect("both ends are gone")).fill(0);
+            let (took, counts) = hand_over(&timebase, &memory, &source, 1000, cpu, waits).expect("handed over");
+            assert!(took > Nanos::ZERO);
+            // Both ends share a CPU: the ring fills up, and there is a wait for each ringful.
+            assert_eq!(counts != WaitCounts::default(), waits == Waits::Adaptively);
+            let memory = Arc::get_mut(&mut memory).expect("both ends are gone");
+            assert!(arena::bytes(memory).chunks(4096).all(|block| block == source), "{waits:?}");
+        }
     }
 
     #[test]
