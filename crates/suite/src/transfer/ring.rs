@@ -284,7 +284,7 @@ impl Buffers {
             match (turn + round) % 3 {
                 0 => copied = Some(repeats::timed(timebase, || copy(&mut self.ring, source, cell.blocks))),
                 1 => {
-                    handed = Some(hand_over(timebase, &self.ring, source, cell.asleep, consumer_cpu, Waits::Asleep)?.0)
+                    handed = Some(hand_over(timebase, &self.ring, source, cell.asleep, consumer_cpu, Waits::Asleep)?.0);
                 }
                 _ => {
                     let (took, waits) =
