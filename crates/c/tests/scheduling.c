@@ -1,6 +1,7 @@
 // Who keeps the CPU and what tasks use, from C: stacks of their own size, thresholds, the scheduler's lock, time slices, calls that switch nothing, and
 // accounts of CPU time, switches and stacks, on each back-end and with everything that can be done wrong.
 #include "exec_check.h"
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -349,7 +350,8 @@ static void on_own_stacks(void)
 
 static hs_exec_semaphore units;
 static hs_exec_events bits;
-static volatile int came;
+// Set by the thread that keeps the time.
+static atomic_int came;
 
 static void comes(void *argument, const hs_exec_expiry *expiry)
 {
