@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::call::{Bits, By, Call, CallStatus, ResourceProtocol, Until};
-use crate::id::{EventsId, ExchangeId, Moment, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
+use crate::id::{EventsId, ExchangeId, HeapId, Moment, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
+use crate::state::arena::Arena;
 
 /// A core with a task that runs and one that is idle, and what their calls may need.
 struct Bench {
@@ -171,4 +172,22 @@ fn timers_that_are_due_without_a_turn_or_run_although_they_are_deleted_are_notic
     check(due, |core| core.timers.slots[0].alive = false, "timer 0 was deleted and still runs");
     let due = started(100).and(By::Outside, Call::Tick { now: Moment::from_nanos(200) }, CallStatus::Ok);
     check(due, |core| core.timers.slots[0].due = false, "stands 1 times before the kernel task");
+}
+
+#[test]
+fn a_block_for_the_first_in_line_and_grants_that_no_task_has_are_noticed() {
+    let waits = || {
+        let mut bench = Bench::new();
+        let heap = HeapId::from_number(bench.core.apply(By::Outside, Call::CreateHeap { units: 2, blocks: 2 }).value);
+        let wait = Call::WaitBlock { heap, units: 2, until: Until::Forever, at: None };
+        (bench.and(By::Outside, Call::GetBlock { heap, units: 2 }, CallStatus::Ok).blocked(wait), heap)
+    };
+    let emptied = |core: &mut Core| core.objects.heaps.at_mut(0).arena = Arena::new(2, 2);
+    check(waits().0, emptied, "has a block for the task that waits first");
+    let granted = || {
+        let (bench, heap) = waits();
+        bench.and(By::Outside, Call::FreeBlock { heap, first: 0 }, CallStatus::Ok)
+    };
+    check(granted(), |core| core.tasks[0].granted_by = NIL, "has granted other blocks");
+    check(granted(), |core| core.tasks[0].granted = 1, "has granted other blocks");
 }

@@ -312,10 +312,8 @@ impl Arena {
     pub(crate) fn check(&self) -> Result<(), &'static str> {
         let (mut at, mut unit, mut free, mut blocks, mut areas) = (NIL, 0, 0, 0, 0);
         let listed: Vec<u16> = (0..CLASSES).flat_map(|class| self.listed(class)).collect();
-        let mut next = (0..self.areas.len() as u16).find(|&area| {
-            self.areas[usize::from(area)].first == 0
-                && (self.block_at(0) == Some(area) || self.block_at(0).is_none() && listed.contains(&area))
-        });
+        // An area is joined into the one below it, so the first record stays that of the first unit.
+        let mut next = (!self.blocks.is_empty()).then_some(0);
         while let Some(index) = next {
             let area = &self.areas[usize::from(index)];
             if (area.first, area.below) != (unit, at) || area.units == 0 {

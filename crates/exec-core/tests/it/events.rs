@@ -96,6 +96,7 @@ fn signals_add_up_until_they_satisfy_and_only_those_are_taken() {
         bench.task(task, Call::WaitSignals { bits: Bits::Any(0b110), until: Until::NoWait }, CallStatus::Ok),
         0b100
     );
+    assert_eq!(bench.look(task).map(|look| look.signals), Some(0));
     bench.task(task, wait, CallStatus::Blocked);
     bench.tick(10);
     bench.came_out(task, CallStatus::TimedOut, 0);

@@ -1,7 +1,7 @@
 //! Heaps: blocks of any size, and who gets them.
 
 use hairspring_exec_core::{
-    By, Call, CallStatus, Ending, HeapId, MOST_BLOCKS, MOST_UNITS, Priority, TaskId, Until, Waiting,
+    By, Call, CallStatus, Core, Ending, HeapId, MOST_BLOCKS, MOST_UNITS, Priority, TaskId, Until, Waiting,
 };
 
 use crate::bench::{Bench, at, priority};
@@ -58,6 +58,9 @@ fn requests_that_no_free_can_meet_are_refused_at_once() {
     bench.task(task, wait(none, 1), CallStatus::TooLarge);
     bench.outside(Call::CreateHeap { units: MOST_UNITS + 1, blocks: 1 }, CallStatus::Overflow);
     bench.outside(Call::CreateHeap { units: 1, blocks: MOST_BLOCKS + 1 }, CallStatus::Overflow);
+    // Of the largest, no invariants are checked: it has 128 MiB of records.
+    let largest = Core::new(1, ()).apply(By::Outside, Call::CreateHeap { units: MOST_UNITS, blocks: MOST_BLOCKS });
+    assert_eq!(largest.status, CallStatus::Ok);
     // One block is all that may be in use.
     bench.task(task, Call::GetBlock { heap, units: 1 }, CallStatus::Ok);
     bench.task(task, Call::GetBlock { heap, units: 1 }, CallStatus::Empty);

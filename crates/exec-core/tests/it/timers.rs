@@ -2,7 +2,7 @@
 
 use hairspring_exec_core::{By, Call, CallStatus, Expired, Moment, TimerId};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, at};
 
 fn moment(nanos_ns: u64) -> Moment {
     Moment::from_nanos(nanos_ns)
@@ -203,4 +203,31 @@ fn an_id_never_means_two_timers_however_often_a_slot_is_used_again() {
     }
     assert_eq!(timer.index(), 1, "the slot is given up");
     bench.outside(Call::StopTimer { timer: first }, CallStatus::NoSuchObject);
+}
+
+#[test]
+fn the_timer_that_goes_off_next_is_known_with_the_place_of_its_record() {
+    let mut bench = Bench::new();
+    let timers = [(); 3].map(|()| bench.timer());
+    assert_eq!(bench.coming_timer(), None);
+    let mut places = [0; 3];
+    for (index, at_ns) in [(2, 300), (1, 200), (0, 100)] {
+        starts(&mut bench, timers[index], at_ns, 0);
+        let (coming, record) = bench.coming_timer().expect("it is the earliest");
+        assert_eq!(coming, index);
+        places[index] = record.addr();
+    }
+    // Neighbours in one table.
+    assert!(places[0] < places[1] && places[1] - places[0] == places[2] - places[1], "{places:?}");
+    // Of two at the same moment the first that was started.
+    starts(&mut bench, timers[2], 100, 0);
+    assert_eq!(bench.coming_timer().map(|(index, _)| index), Some(0));
+    // Not known until it is asked.
+    bench.outside(Call::StopTimer { timer: timers[0] }, CallStatus::Ok);
+    assert_eq!((bench.coming_timer(), bench.next_deadline()), (None, Some(moment(100))));
+    assert_eq!(bench.coming_timer().map(|(index, _)| index), Some(2));
+    // A task's deadline is before it.
+    let task = bench.started(20);
+    bench.task(task, Call::Delay { until: at(50) }, CallStatus::Blocked);
+    assert_eq!(bench.coming_timer(), None);
 }

@@ -92,3 +92,65 @@ fn a_block_that_was_granted_is_freed_only_by_the_core() {
     arena.take(0);
     assert_eq!((arena.granted(), arena.free(0, false), arena.usage().least_free), (0, true, 5));
 }
+
+/// The blocks at 0 and 16 are in use, 8 units between them and 40 above are free: the areas 0 to 3. Five records are unused.
+fn in_use() -> Arena {
+    let mut arena = Arena::new(64, 4);
+    assert_eq!([(); 3].map(|()| arena.get(8, true)), [Some(0), Some(8), Some(16)]);
+    assert!(arena.free(8, false));
+    arena
+}
+
+/// The arena makes sense until this is done to it, and then the check says why not.
+#[track_caller]
+fn check(mut arena: Arena, break_it: impl FnOnce(&mut Arena), expected: &str) {
+    assert_eq!(arena.check(), Ok(()));
+    break_it(&mut arena);
+    assert_eq!(arena.check(), Err(expected));
+}
+
+#[test]
+fn areas_that_do_not_follow_each_other_are_noticed() {
+    const WRONG: &str = "an area does not begin where the one below it ends";
+    check(in_use(), |arena| arena.areas[2].below = 0, WRONG);
+    check(in_use(), |arena| arena.areas[2].first = 17, WRONG);
+    check(in_use(), |arena| arena.areas[3].units = 0, WRONG);
+    check(in_use(), |arena| arena.areas[3].units = 39, "the areas do not cover the memory");
+    let freed = |arena: &mut Arena| (arena.areas[2].what, arena.blocks[16]) = (Use::Free, NIL);
+    check(in_use(), freed, "two free areas are neighbours");
+}
+
+#[test]
+fn areas_blocks_and_records_that_are_lost_or_miscounted_are_noticed() {
+    check(in_use(), |arena| arena.unlist(1), "a free area is not listed");
+    let listed = |arena: &mut Arena| arena.heads[class_of(1)] = 2;
+    check(in_use(), listed, "an area is listed that is not free");
+    check(in_use(), |arena| arena.blocks[16] = NIL, "a block is not found");
+    check(in_use(), |arena| arena.blocks[30] = 3, "a block begins where there is none");
+    check(in_use(), |arena| arena.free -= 1, "free units or blocks are miscounted");
+    check(in_use(), |arena| arena.in_use += 1, "free units or blocks are miscounted");
+    check(in_use(), |arena| arena.unused = arena.areas[4].next, "a record is lost");
+    // Lists that lead in a circle.
+    check(Arena::new(0, 4), |arena| arena.areas[8].next = 0, "a record is lost");
+    check(Arena::new(8, 4), |arena| arena.areas[8].next = 1, "a record is lost");
+}
+
+#[test]
+fn a_memory_without_room_for_another_block_has_none_to_give() {
+    let mut arena = Arena::new(8, 1);
+    assert_eq!((arena.usage().largest, arena.get(3, true), arena.usage().largest), (8, Some(0), 0));
+}
+
+#[test]
+fn a_block_is_cut_from_an_area_that_is_large_enough_whatever_its_class() {
+    // Areas of 32 to 35 units are of one class.
+    let mut arena = Arena::new(100, 4);
+    assert_eq!(
+        [arena.get(33, true), arena.get(1, true), Some(arena.free(0, false).into())],
+        [Some(0), Some(33), Some(1)]
+    );
+    assert_eq!([arena.get(35, true), arena.get(32, true)], [Some(34), Some(0)]);
+    // A class whose bit is not in the first word.
+    assert!(class_of(2_000) >= 64);
+    assert_eq!(Arena::new(2_000, 1).get(1, true), Some(0));
+}
