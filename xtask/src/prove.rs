@@ -351,6 +351,13 @@ const PROOFS: &[Proof] = &[
         limit_s: 1800,
     },
     Proof {
+        name: "series-power-cuts",
+        claim: "A series whose disk loses power 100 times, across cuts, deletions and resumptions, has everything that a sync had covered; what is there is \
+                what was recorded, and a second recovery finds nothing to do.",
+        command: &["series-power-cuts", "--count", "100"],
+        limit_s: 1800,
+    },
+    Proof {
         name: "series-long",
         claim: "100 GB at 500 MB/s are recorded in segments without loss, in the space of the four segments that are kept and those under way; \
                 what is kept is read back as it was made.",

@@ -155,6 +155,15 @@ enum Proof {
         #[arg(long, default_value = "target/prove-recording")]
         dir: PathBuf,
     },
+    /// A power cut takes nothing of a series that a sync had covered
+    SeriesPowerCuts {
+        /// How many cuts
+        #[arg(long, default_value_t = 100)]
+        count: u32,
+        /// Where the disk image lies
+        #[arg(long, default_value = "target/prove-recording")]
+        dir: PathBuf,
+    },
     /// A recorder of a series that is killed and resumed has lost no block that a journal has
     SeriesKills {
         /// How many kills
@@ -373,6 +382,7 @@ fn main() -> ExitCode {
         Proof::Doctor => sheet::conclusions::doctor(),
         Proof::RecordingKills { count, dir } => recording::kills(count, &dir),
         Proof::SeriesKills { count, dir } => recording::series::kills(count, &dir),
+        Proof::SeriesPowerCuts { count, dir } => recording::series::power_cuts(count, &dir),
         Proof::SeriesLong { gb, rate, keep, dir } => recording::series::long(gb, &rate, keep, &dir),
         Proof::PowerCuts { count, dir } => recording::power_cuts(count, &dir),
         Proof::RecordingLong { gib, rate, dir } => recording::long(gib, &rate, &dir),

@@ -3,6 +3,7 @@
 //! The recorder is the command, in its own process; the library in this process reads the recording.
 
 pub(crate) mod crashes;
+mod disk;
 pub(crate) mod series;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use serde_json::{Map, Value, json};
 
 use super::Verdict;
 use crate::sheet::formats::command;
+use disk::{Disk, stop};
 
 /// Bytes of a pattern that does not repeat.
 const CARD: &str = "virtual:4ch,16bit,25MS/s,data=noise";
@@ -61,7 +63,7 @@ fn killed(bases: &[PathBuf], after: Duration, figures: &mut Figures) -> Result<(
     Ok(())
 }
 
-/// Simulates a power cut: copies the disk image of a stopped recorder and mounts the copy.
+/// Cuts the power of a disk while a recording is made on it.
 pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
     let mut figures = Figures::default();
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
@@ -69,13 +71,6 @@ pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
         let place = folder.join("power-cut");
         let outcome = make_folder(&place)
             .and_then(|()| power_cut(&place, Duration::from_millis(1300 + chance.below(1500)), &mut figures));
-        for mounted in ["disk", "copy"] {
-            let disk = place.join(mounted);
-            if disk.is_dir() {
-                // The first image is already unmounted unless an error occurred.
-                drop(run("umount", &[&disk]));
-            }
-        }
         drop(std::fs::remove_dir_all(&place));
         figures.take(round, outcome);
     }
@@ -83,25 +78,15 @@ pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
 }
 
 fn power_cut(place: &Path, after: Duration, figures: &mut Figures) -> Result<(), String> {
-    let [image, copy, disk, mounted_copy] = ["image", "image.copy", "disk", "copy"].map(|name| place.join(name));
-    let file = std::fs::File::create(&image).map_err(|error| format!("make a disk image: {error}"))?;
-    file.set_len(2 << 30).map_err(|error| format!("make a disk image: {error}"))?;
-    run("mkfs.ext4", &[Path::new("-q"), Path::new("-F"), &image])?;
-    make_folder(&disk)?;
-    make_folder(&mounted_copy)?;
-    run("mount", &[Path::new("-o"), Path::new("loop"), &image, &disk])?;
-    let base = disk.join("x");
+    let disk = Disk::make(place, 2 << 30)?;
+    let base = disk.folder.join("x");
     let mut recorder = record(std::slice::from_ref(&base))?;
     std::thread::sleep(after);
-    run("kill", &[Path::new("-STOP"), Path::new(&recorder.id().to_string())])?;
-    // The last sync but one in the running recorder's journal: it was on the device before the last one was entered.
+    stop(&recorder)?;
     let promised = promised(&journal_of(&base));
-    let copied = run("cp", &[Path::new("--sparse=always"), &image, &copy]);
+    let copied = disk.copy();
     kill(&mut recorder)?;
-    copied?;
-    unmount(&disk)?;
-    run("mount", &[Path::new("-o"), Path::new("loop"), &copy, &mounted_copy])?;
-    let base = mounted_copy.join("x");
+    let _disk = disk.cut(&copied?)?;
     let in_journal = bytes_in_journal(&journal_of(&base));
     let mended = recovered(std::slice::from_ref(&base))?;
     figures.add("bytes promised by syncs", promised);
@@ -240,8 +225,8 @@ pub(crate) fn bytes_in_journal(records: &[Record]) -> u64 {
     blocks.values().sum()
 }
 
-/// Bytes that the last sync but one covers.
-fn promised(records: &[Record]) -> u64 {
+/// Bytes that the last sync but one in a running recorder's journal covers: they were on the device before the last one was entered.
+pub(crate) fn promised(records: &[Record]) -> u64 {
     let mut covered = records.iter().rev().filter_map(|record| match record {
         Record::Sync { durable_bytes, .. } => Some(*durable_bytes),
         _ => None,
@@ -251,24 +236,6 @@ fn promised(records: &[Record]) -> u64 {
 
 pub(crate) fn make_folder(folder: &Path) -> Result<(), String> {
     std::fs::create_dir_all(folder).map_err(|error| format!("make {}: {error}", folder.display()))
-}
-
-/// Unmounts a disk. The kernel finishes the I/O of a killed process a little later.
-fn unmount(disk: &Path) -> Result<(), String> {
-    let mut tries = 0;
-    loop {
-        match run("umount", &[disk]) {
-            Err(_) if tries < 100 => std::thread::sleep(Duration::from_millis(50)),
-            outcome => return outcome,
-        }
-        tries += 1;
-    }
-}
-
-fn run(program: &str, arguments: &[&Path]) -> Result<(), String> {
-    let output = Command::new(program).args(arguments).output().map_err(|error| format!("run {program}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    output.status.success().then_some(()).ok_or_else(|| format!("{program}: {}", said.trim()))
 }
 
 /// Counts of the rounds.

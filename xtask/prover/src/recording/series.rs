@@ -1,4 +1,5 @@
-//! Proofs of series on real disks: a recorder that is killed across cuts, deletions and resumptions, and one that records far more than is kept.
+//! Proofs of series on real disks: a recorder that is killed, or whose disk loses power, across cuts, deletions and resumptions, and one that
+//! records far more than is kept.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -6,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use hairspring_record::journal::Record;
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::recover::RecoverOptions;
 use hairspring_record::series::recover::{index_at, recover_series};
@@ -15,13 +17,16 @@ use hairspring_record::verify::{VerifyOptions, verify};
 use serde_json::{Value, json};
 
 use crate::Verdict;
-use crate::recording::{Chance, Figures, bytes_in_journal, journal_of, kill, make_folder, proven};
+use crate::recording::disk::{Disk, stop};
+use crate::recording::{Chance, Figures, bytes_in_journal, journal_of, kill, make_folder, promised, proven};
 use crate::sheet::formats::command;
 
 /// Bytes of a pattern that does not repeat; 80 MB/s.
 const CARD: &str = "virtual:4ch,16bit,10MS/s,data=noise";
 /// The most bytes of a series on the disk, above those of the segments that are kept: those under way.
 const MOST_UNDER_WAY: u64 = 4;
+/// The disk of power cuts.
+const IMAGE_BYTES: u64 = 2 << 30;
 
 /// Kills the recorder of one series at random moments, and resumes it each time.
 pub(crate) fn kills(count: u32, folder: &Path) -> Verdict {
@@ -37,7 +42,61 @@ pub(crate) fn kills(count: u32, folder: &Path) -> Verdict {
         let outcome = killed(&base, Duration::from_millis(60 + chance.below(1200)), &mut figures);
         figures.take(round, outcome);
     }
-    let index = index_at(&mut stores(), &base).ok().flatten().unwrap_or_default();
+    seen(&base, count, &mut figures);
+    drop(std::fs::remove_dir_all(&folder));
+    figures.verdict("kills", count)
+}
+
+/// Cuts the power of the disk of one series at random moments, and resumes it each time from what the disk has. The disk is an image; the power is
+/// cut by going on with a copy of it, taken while the recorder is stopped.
+pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
+    let mut figures = Figures::default();
+    let mut chance = Chance(0x2545_f491_4f6c_dd1d);
+    let place = folder.join("series-power-cuts");
+    drop(std::fs::remove_dir_all(&place));
+    let disk = make_folder(&place).and_then(|()| Disk::make(&place, IMAGE_BYTES));
+    let outcome = disk.and_then(|mut disk| {
+        let base = disk.folder.join("x");
+        for round in 0..count {
+            disk = power_cut(disk, &base, Duration::from_millis(200 + chance.below(1500)), round, &mut figures)?;
+        }
+        seen(&base, count, &mut figures);
+        Ok(())
+    });
+    figures.take(count, outcome);
+    drop(std::fs::remove_dir_all(&place));
+    figures.verdict("power cuts", count)
+}
+
+/// One cut: the disk that is left. An error ends the proof, because nothing is left to go on with.
+fn power_cut(disk: Disk, base: &Path, after: Duration, round: u32, figures: &mut Figures) -> Result<Disk, String> {
+    let mut recorder = resume(base)?;
+    std::thread::sleep(after);
+    let stopped = stop(&recorder);
+    // A closed segment was synced whole before the index named its end; of others the last sync but one counts.
+    let index = index_at(&mut stores(), base).map_err(told).map(Option::unwrap_or_default);
+    let [whole, covered] = [bytes_in_journal, promised].map(|bytes| journaled(base, bytes));
+    let copied = stopped.and_then(|()| disk.copy());
+    kill(&mut recorder)?;
+    let (index, copy) = (index?, copied?);
+    let disk = disk.cut(&copy)?;
+    let is_closed = |number: &u32| index.segments.get(number).is_some_and(|listed| listed.end.is_some());
+    let owed = |number: &u32| if is_closed(number) { whole[number] } else { covered[number] };
+    let kept = whole.keys().filter(|number| !index.dropped.contains_key(number));
+    let kept: BTreeMap<u32, u64> = kept.map(|number| (*number, owed(number))).collect();
+    figures.add("bytes promised by syncs", sum(&kept));
+    let outcome = recovered(base, figures).and_then(|now| {
+        let now = now.unwrap_or_default();
+        figures.add("bytes recovered", sum(&now));
+        compare(&kept, &now, |left, owed| left >= owed)
+    });
+    figures.take(round, outcome);
+    Ok(disk)
+}
+
+/// Counts what a series went through. Fails if it was too little.
+fn seen(base: &Path, count: u32, figures: &mut Figures) {
+    let index = index_at(&mut stores(), base).ok().flatten().unwrap_or_default();
     let seen =
         [("cuts", index.next), ("deleted segments", index.dropped_segments), ("resumptions", index.epoch.into())];
     for (name, seen) in seen {
@@ -46,28 +105,27 @@ pub(crate) fn kills(count: u32, folder: &Path) -> Verdict {
             figures.take(count, Err(format!("{name}: {seen}, so the proof would show nothing")));
         }
     }
-    drop(std::fs::remove_dir_all(&folder));
-    figures.verdict("kills", count)
 }
 
 fn stores() -> hairspring_record::series::keeper::StoreMaker {
     Box::new(|| best(8, Ways::default()))
 }
 
-/// The segments that are there, and the bytes of the blocks in their journals.
-fn journaled(base: &Path) -> BTreeMap<u32, u64> {
+/// The segments that are there, and what their journals say of bytes.
+fn journaled(base: &Path, bytes: fn(&[Record]) -> u64) -> BTreeMap<u32, u64> {
     let folder = base.parent().unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let journals = entries.filter(|path| path.extension().is_some_and(|ending| ending == "hairspring-journal"));
     let one = |path: PathBuf| {
         let segment = Files::base_of(&path);
-        Some((segment_of(&segment)?.1, bytes_in_journal(&journal_of(&segment))))
+        Some((segment_of(&segment)?.1, bytes(&journal_of(&segment))))
     };
     journals.filter_map(one).collect()
 }
 
-fn killed(base: &Path, after: Duration, figures: &mut Figures) -> Result<(), String> {
-    let mut recorder = Command::new(command()?)
+/// Goes on with the series, until it is killed.
+fn resume(base: &Path) -> Result<Child, String> {
+    Command::new(command()?)
         .args(["record", "--card", CARD, "--to"])
         .arg(base)
         .args(["--segment", "50ms", "--keep", "3", "--resume", "--quiet", "--on-overrun", "gap"])
@@ -76,39 +134,63 @@ fn killed(base: &Path, after: Duration, figures: &mut Figures) -> Result<(), Str
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| format!("run hairspring: {error}"))?;
+        .map_err(|error| format!("run hairspring: {error}"))
+}
+
+fn killed(base: &Path, after: Duration, figures: &mut Figures) -> Result<(), String> {
+    let mut recorder = resume(base)?;
     std::thread::sleep(after);
     kill(&mut recorder)?;
-    let error = |error: hairspring_record::recording::RecordingError| error.to_string();
-    let before = journaled(base);
-    let dropped = index_at(&mut stores(), base).map_err(error)?.unwrap_or_default().dropped;
+    let before = journaled(base, bytes_in_journal);
+    let dropped = index_at(&mut stores(), base).map_err(told)?.unwrap_or_default().dropped;
+    let kept = before.into_iter().filter(|(number, _)| !dropped.contains_key(number)).collect();
+    figures.add("blocks' bytes in journals", sum(&kept));
+    let now = recovered(base, figures)?;
+    now.map_or(Ok(()), |now| compare(&kept, &now, |left, owed| left == owed))
+}
+
+/// Recovers the series, twice, and verifies it: the bytes of each segment; `None` if the series has not begun.
+fn recovered(base: &Path, figures: &mut Figures) -> Result<Option<BTreeMap<u32, u64>>, String> {
     let options = RecoverOptions::default();
-    let Some(_) = recover_series(stores(), base, options, &mut |_| ()).map_err(error)? else {
-        figures.add("killed before the beginning", 1);
-        return Ok(());
+    let Some(_) = recover_series(stores(), base, options, &mut |_| ()).map_err(told)? else {
+        figures.add("ended before the beginning", 1);
+        return Ok(None);
     };
-    let again = recover_series(stores(), base, options, &mut |_| ()).map_err(error)?;
+    let again = recover_series(stores(), base, options, &mut |_| ()).map_err(told)?;
     if let Some(changed) = again.and_then(|again| again.changed.into_iter().next()) {
         return Err(format!("a second recovery found something to do: {changed}"));
     }
-    let now = journaled(base);
-    for (number, bytes) in before.into_iter().filter(|(number, _)| !dropped.contains_key(number)) {
-        figures.add("blocks' bytes in journals", bytes);
-        let left = now.get(&number).copied().unwrap_or(0);
-        if left != bytes {
-            return Err(format!("{left} bytes of {bytes} were recovered of segment {number}"));
-        }
-    }
+    let now = journaled(base, bytes_in_journal);
     if now.is_empty() {
-        figures.add("killed before the first block", 1);
-        return Ok(());
+        figures.add("ended before the first block", 1);
+        return Ok(Some(now));
     }
     for number in now.keys() {
         let segment = hairspring_record::series::segment_base(base, *number);
-        let recording = Recording::open(&[segment]).map_err(error)?;
+        let recording = Recording::open(&[segment]).map_err(told)?;
         proven(&recording).map_err(|why| format!("segment {number}: {why}"))?;
     }
-    whole(base, figures)
+    whole(base, figures)?;
+    Ok(Some(now))
+}
+
+/// Whether of each segment enough was recovered.
+fn compare(kept: &BTreeMap<u32, u64>, now: &BTreeMap<u32, u64>, is_enough: fn(u64, u64) -> bool) -> Result<(), String> {
+    for (number, owed) in kept {
+        let left = now.get(number).copied().unwrap_or(0);
+        if !is_enough(left, *owed) {
+            return Err(format!("{left} bytes of {owed} were recovered of segment {number}"));
+        }
+    }
+    Ok(())
+}
+
+fn told(error: hairspring_record::recording::RecordingError) -> String {
+    error.to_string()
+}
+
+fn sum(bytes: &BTreeMap<u32, u64>) -> u64 {
+    bytes.values().sum()
 }
 
 /// Verifies the series as one recording.
