@@ -420,11 +420,17 @@ impl Recording {
     pub fn begins_at(&mut self, first: Frames, previous: Option<RecordingId>) {
         let Some(of) = self.about.series.as_mut().filter(|of| of.first.is_none()) else { return };
         (of.first, of.previous) = (Some(first), previous);
-        if first > Frames(0) {
+        self.leave_out_earlier();
+    }
+
+    /// Leaves out the frames before the first one, if this is a segment of a series whose journal has lost everything that says so.
+    fn leave_out_earlier(&mut self) {
+        let first = self.about.series.as_ref().and_then(|of| of.first).unwrap_or_default();
+        if first > Frames(0) && self.skips.is_empty() && self.gaps.is_empty() {
             self.timeline.skip(0, first);
             self.skips.push((0, Skip { first: Frames(0), frames: first }));
+            self.holes = holes_between(self, &self.blocks);
         }
-        self.holes = holes_between(self, &self.blocks);
     }
 
     /// Bytes of the frames before the first one, if this is a segment of a series.

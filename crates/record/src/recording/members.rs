@@ -98,6 +98,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         (about.started_realtime, about.started_monotonic) = (begun.realtime, begun.monotonic);
         about.started_within = Some(begun.within);
     }
+    let is_told = series.is_some();
     // Those of a segment that was made in advance do not state its first frame, either.
     if let (Some(of), Some(found)) = (&mut about.series, series)
         && (of.id, of.number) == (found.series, found.number)
@@ -106,6 +107,12 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         of.epoch = found.epoch;
         of.epoch_first = epoch.unwrap_or(of.epoch_first);
         of.previous = (found.previous != RecordingId::default()).then_some(found.previous);
+    }
+    // A power cut can take the whole journal of a resumed segment, whose metadata state its first frame from the beginning: it was not used then.
+    if let (Some(of), false) = (&mut about.series, is_told)
+        && members.iter().all(|member| member.closing.is_none())
+    {
+        of.first = of.first.filter(|first| *first == Frames(0));
     }
     // Journals have checksums, and go on after the first metadata.
     if !clock.is_empty() {
@@ -117,7 +124,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
             faults.add(fault);
         }
     }
-    Ok(Recording {
+    let mut recording = Recording {
         about,
         members,
         missing_members,
@@ -136,7 +143,9 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         foreign: false,
         sha512: None,
         last_members: 0,
-    })
+    };
+    recording.leave_out_earlier();
+    Ok(recording)
 }
 
 /// The description of the recording, from the first metadata that agree with the journal beside them. Journal records have

@@ -419,6 +419,43 @@ fn a_series_that_was_killed_is_resumed_with_a_gap_that_the_clocks_bound() {
     refused(folder.path(), &[&["record"][..], &other].concat(), 2, "another than that of this card");
 }
 
+/// A power cut soon after a series went on leaves any beginning of its new journal: zeros, or some records.
+#[test]
+fn a_resumed_segment_whose_journal_was_lost_does_not_make_the_frames_begin_anew() {
+    const RECORD: usize = 64;
+    let folder = folder();
+    let asked = ["--card", CARD, "--to", "x", "--segment", "30s", "--notify", "16KiB", "--resume"];
+    recorded(folder.path(), &[&asked[..], &["--frames", "150_000"]].concat(), 0);
+    let ended = Instant::now();
+    let mut running = begin(folder.path(), &[&asked[..], &["--for", "60s"]].concat());
+    let journal = "x-000001.hairspring-journal";
+    let size = || std::fs::metadata(folder.path().join(journal)).map_or(0, |data| data.len());
+    wait_until("the journal of the resumed segment", || size() > 0);
+    signal(running.child(), "KILL");
+    drop(running);
+    let whole = std::fs::read(folder.path().join(journal)).expect("a journal");
+    for records in 0..16 {
+        let copy = crate::folder();
+        for name in names(folder.path()) {
+            std::fs::copy(folder.path().join(&name), copy.path().join(&name)).expect("copied");
+        }
+        let left = &whole[..(records * RECORD).min(whole.len())];
+        std::fs::write(copy.path().join(journal), [left, &[0; RECORD]].concat()).expect("written");
+        let missed = ended.elapsed().as_micros() as u64;
+        let report = recorded(copy.path(), &[&asked[..], &["--frames", "20_000"]].concat(), 4);
+        let gap = items(&report, "gaps").next().expect("a gap");
+        assert!(number(gap, "first_frame") >= 150_000, "{records} records are left: {report:#}");
+        let verified = about(copy.path(), &["verify", "x"], 4);
+        assert_eq!(verified["faults"], Value::Array(Vec::new()), "{records} records are left: {verified:#}");
+        assert_eq!(number(&verified, "unaccounted_bytes"), 0, "{records} records are left: {verified:#}");
+        let resumed = format!("x-{:06}.sigmf-meta", number(&report["series"], "first_number"));
+        let meta = json(&std::fs::read_to_string(copy.path().join(resumed)).expect("metadata"));
+        // All the time since the last frame that is known is in the gaps: a million frames a second.
+        let epoch = number(&meta["global"]["hairspring:series"], "epoch_frame");
+        assert!(epoch > 150_000 + missed / 2, "{records} records are left: {meta:#}");
+    }
+}
+
 #[test]
 fn shots_of_a_trigger_are_recorded_in_segments() {
     let folder = folder();
