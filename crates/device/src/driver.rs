@@ -8,5 +8,6 @@ mod node;
 pub mod parport;
 pub mod pci;
 pub mod pps;
+pub mod ptp;
 pub mod serial;
 pub mod virtual_board;

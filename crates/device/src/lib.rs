@@ -5,7 +5,7 @@
 //!   memory, so that several processes use it as they would a card on a bus, at the access times of one.
 //! * Real devices behind the kernel's drivers: [`Parport`], [`Gpio`], [`Serial`], [`Comedi`], [`Pci`]. [`DeviceDescription`] names each of
 //!   them on a command line. [`AnalogInput`] is a source of recordings; [`GpioEdges`], [`PciInterrupt`] and [`PpsDevice`] report edges,
-//!   interrupts and the pulses of a clock.
+//!   interrupts and the pulses of a clock; [`PtpClock`] reads the clock of a network card or a hypervisor.
 //! * [`DeviceLock`]: one user at a time, between processes: with priority inheritance, in the order of arrival, or plainly. The
 //!   lock reports the death of an owner to the next one.
 //! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
@@ -41,6 +41,7 @@ pub use driver::gpio::{Gpio, GpioEdge, GpioEdges};
 pub use driver::parport::Parport;
 pub use driver::pci::{Pci, PciInterrupt, PciWindow};
 pub use driver::pps::{PpsDevice, PpsPulse};
+pub use driver::ptp::{PtpBracket, PtpCapabilities, PtpClock, PtpReading};
 pub use driver::serial::Serial;
 pub use driver::virtual_board::{AccessTimes, VirtualBoard};
 pub use exposure::{Exposure, ExposureReport};

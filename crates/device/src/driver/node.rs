@@ -40,6 +40,11 @@ impl<T: Number> Request<T> {
         Self { number: encoded(1, group, index, size_of::<T>()), value: PhantomData }
     }
 
+    /// `_IOWR`: the driver takes a value and gives one.
+    pub(crate) const fn exchanges(group: u8, index: u8) -> Self {
+        Self { number: encoded(3, group, index, size_of::<T>()), value: PhantomData }
+    }
+
     /// A request whose number encodes the size of an address instead of the value's, as some headers have it by mistake. `T` must be as
     /// long as what the driver copies.
     pub(crate) const fn by_address(direction: u32, group: u8, index: u8) -> Self {
@@ -83,13 +88,22 @@ impl Node {
     /// Opens a device file for reading and writing, without ever blocking on it. `what` it is to be, and `module`, the driver
     /// that makes such files, are for the error.
     pub(crate) fn open(path: &Path, what: &str, remedy: &'static str) -> Result<Self, DeviceError> {
+        Self::open_as(path, what, remedy, true)
+    }
+
+    /// The same for reading only, which takes fewer rights.
+    pub(crate) fn open_to_read(path: &Path, what: &str, remedy: &'static str) -> Result<Self, DeviceError> {
+        Self::open_as(path, what, remedy, false)
+    }
+
+    fn open_as(path: &Path, what: &str, remedy: &'static str, writes: bool) -> Result<Self, DeviceError> {
         let failed = |error: io::Error| refusal(format!("open {what} {}", path.display()), &error, remedy);
         // Checks before opening, because opening alone can have effects, for instance on the lines of a serial port.
         if !std::fs::metadata(path).map_err(failed)?.file_type().is_char_device() {
             return Err(wrong_kind(path, what, remedy));
         }
         let mut options = OpenOptions::new();
-        options.read(true).write(true).custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK | libc::O_CLOEXEC);
+        options.read(true).write(writes).custom_flags(libc::O_NOCTTY | libc::O_NONBLOCK | libc::O_CLOEXEC);
         Ok(Self { file: options.open(path).map_err(failed)?, path: path.to_owned() })
     }
 
