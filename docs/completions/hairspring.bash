@@ -2190,7 +2190,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__record)
-            opts="-q -h --card --to --for --frames --wait --on-overrun --tap --monitor --quiet --verbose --format --trigger --pre --post --shots --channel --channels --segment --keep --keep-time --keep-bytes --keep-on --free --resume --unit --make-room --priority --cpu --node --lock-memory --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
+            opts="-q -h --card --to --for --frames --wait --on-overrun --tap --reference --monitor --quiet --verbose --format --trigger --pre --post --shots --channel --channels --segment --keep --keep-time --keep-bytes --keep-on --free --resume --unit --make-room --priority --cpu --node --lock-memory --buffer --notify --pages --depth --placement --engine --no-direct --sync --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2221,6 +2221,10 @@ _hairspring() {
                     return 0
                     ;;
                 --tap)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --reference)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

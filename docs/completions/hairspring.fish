@@ -294,6 +294,7 @@ gap\t'Drop the newest data, declare the gap and continue'
 overwrite\t'Drop the oldest data, declare the gap and continue'
 block\t'Make the card wait; refused for a card with a clock'"
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l tap -d 'Let other processes look on at the ring, read-only, under this name or through the socket of this path: `scope --live NAME`' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l reference -d 'Clock outside the kernel with which to compare CLOCK_MONOTONIC: ptp:/dev/ptp0, or pulses, one each second: pps:/dev/pps0,late=20us' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand record" -l trigger -d 'Keep only the frames around a trigger: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or external for the signal USR1' -r

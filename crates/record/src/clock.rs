@@ -17,11 +17,14 @@
 //! Pairs and marks are taken before the start, at the first data, then at intervals that double up to a minute ([`watch`]), and at the end.
 //! They stand in the journal as soon as they are taken, so a crash keeps them. They are never corrected: readers compute from them.
 //!
+//! A recording can also compare `CLOCK_MONOTONIC` with a clock outside the kernel: see [`external`].
+//!
 //! **What a mark means.** A source that knows its own clock, or has a stamp of the kernel, states when a frame was taken. For all others the
 //! time of a frame is when it arrived at this program: after the last look that found nothing, and before the look that found it. Delay on
 //! the way there is in no interval.
 
 pub mod axis;
+pub mod external;
 pub mod hull;
 pub mod watch;
 
@@ -31,9 +34,11 @@ use std::str::FromStr;
 use hairspring_machine::{Clock, Instant, Machine, Nanos};
 use hairspring_ring::units::Frames;
 use hairspring_source::SenderCount;
+use hairspring_source::external::ExternalFacts;
 
+use self::external::{ExternalReading, ExternalSilence};
 use crate::beginning::Beginning;
-use crate::journal::Record;
+use crate::journal::{ExternalHead, Record};
 
 /// Brackets that are taken for a pair. The narrowest is kept, because a wider one was disturbed.
 const BRACKETS: usize = 32;
@@ -207,6 +212,10 @@ pub enum ClockNote {
     Frame0(Beginning, MarkSource),
     /// The sender of the stream counts, from here on. It comes before the note on frame 0.
     Count(SenderCount),
+    /// The external clock was read.
+    External(ExternalReading),
+    /// The external clock gives nothing.
+    ExternalSilence(ExternalSilence),
 }
 
 /// What the computer's clocks did between two pairs.
@@ -240,8 +249,12 @@ pub struct ClockRecord {
     pub reference: Option<ClockReference>,
     /// What the sender of the stream counts: a clock of its own.
     pub count: Option<SenderCount>,
+    /// The external clock with which the recording compares the kernel's, if there is one.
+    pub external: Option<ExternalFacts>,
     pairs: Vec<ClockPair>,
     marks: Vec<Mark>,
+    readings: Vec<ExternalReading>,
+    silences: Vec<ExternalSilence>,
 }
 
 impl ClockRecord {
@@ -258,11 +271,18 @@ impl ClockRecord {
         record
     }
 
-    /// The record of the segment that follows: it keeps the boot, the reference, the sender's count, the last pair and the last mark.
+    /// The record of the segment that follows: it keeps the boot, the reference, the sender's count and the external clock, and of the pairs,
+    /// marks and readings the last.
     #[must_use]
     pub fn continued(&self) -> Self {
-        let pairs = self.pairs.last().copied().into_iter().collect();
-        Self { pairs, marks: self.marks.last().copied().into_iter().collect(), ..*self }
+        Self {
+            external: self.external.clone(),
+            pairs: last_of(&self.pairs),
+            marks: last_of(&self.marks),
+            readings: last_of(&self.readings),
+            silences: Vec::new(),
+            ..*self
+        }
     }
 
     /// Enters a pair.
@@ -300,7 +320,11 @@ impl ClockRecord {
         let pairs = self.pairs.iter().copied().map(Record::Pair);
         let marks = self.marks.iter().copied().map(Record::Mark);
         let count = self.count.map(Record::Count);
-        [self.head()].into_iter().chain(pairs).chain(marks).chain(count).collect()
+        let external = self.external.iter().map(|facts| Record::ExternalClock(ExternalHead::of(facts)));
+        let readings = self.readings.iter().copied().map(Record::External);
+        let silences = self.silences.iter().copied().map(Record::ExternalSilence);
+        let known = [self.head()].into_iter().chain(pairs).chain(marks).chain(count);
+        known.chain(external).chain(readings).chain(silences).collect()
     }
 
     /// The journal's record of the boot and the reference.
@@ -313,8 +337,11 @@ impl ClockRecord {
         self.boot_id.is_none()
             && self.reference.is_none()
             && self.count.is_none()
+            && self.external.is_none()
             && self.pairs.is_empty()
             && self.marks.is_empty()
+            && self.readings.is_empty()
+            && self.silences.is_empty()
     }
 
     /// The time of day at a moment, by the nearest pair, and how far that pair is from the truth.
@@ -363,6 +390,10 @@ fn raw_rate(one: &ClockPair, next: &ClockPair) -> Option<((Instant, Instant), f6
         let rate = (monotonic - raw).count() as f64 / raw_ns;
         ((one.monotonic, next.monotonic), rate, (one.within + next.within).count() as f64 / raw_ns)
     })
+}
+
+fn last_of<T: Copy>(list: &[T]) -> Vec<T> {
+    list.last().copied().into_iter().collect()
 }
 
 /// Enters one more. If there are too many, every second of the others is left out, never the first and the last.

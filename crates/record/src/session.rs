@@ -2,7 +2,7 @@
 //!
 //! Each card has two threads: one serves the source, the other drives the recorder. They share only the ring and a few counters.
 //! A series has a third, which makes and closes segments. One more thread asks the file systems for their free space, because that
-//! may block. The caller's thread waits, reports progress and passes a stop on. All threads have ended when `record` returns.
+//! may block, and another one reads the external clock, if there is one. The caller's thread waits, reports progress and passes a stop on. All threads have ended when `record` returns.
 //!
 //! A panic in any of them, or in the progress callback, ends the recording of all cards, in order where that is possible, and is
 //! returned as [`RecordError::Panicked`].
@@ -12,6 +12,7 @@
 mod board;
 mod bounds;
 mod error;
+mod external;
 mod guards;
 mod segments;
 mod serving;
@@ -21,9 +22,9 @@ mod writer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
@@ -42,6 +43,7 @@ use hairspring_ring::memory::{Granted, Memory, Pages};
 use hairspring_ring::page::ClockPage;
 use hairspring_ring::units::{ByteRate, Bytes, Frames};
 use hairspring_ring::{Consumer, Producer, Tap, ring};
+use hairspring_source::external::ExternalClock;
 use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger};
 use hairspring_source::{Source, SourceDescription};
 
@@ -51,6 +53,7 @@ pub use threads::{RecordingThreads, ThreadGrant, node_cpus};
 
 use board::Board;
 use bounds::hand_over;
+use external::{External, ExternalEnd, ExternalThread};
 use guards::{Leaves, SpaceWatch, said, watch_space};
 use serving::serve;
 use writer::Writer;
@@ -86,6 +89,8 @@ pub struct RecordConfig {
     pub series: Option<SeriesConfig>,
     /// Priority, CPUs, node and locked memory of the threads.
     pub threads: RecordingThreads,
+    /// An external clock with which to compare `CLOCK_MONOTONIC`. One that goes away is noted, and ends nothing.
+    pub external: Option<Arc<Mutex<dyn ExternalClock>>>,
     /// The program that records, for the metadata.
     pub software: String,
 }
@@ -107,6 +112,7 @@ impl Default for RecordConfig {
             sync_every: Nanos::from_secs(1),
             series: None,
             threads: RecordingThreads::default(),
+            external: None,
             software: concat!("hairspring ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
@@ -244,6 +250,11 @@ pub fn record(
             }
         }
     }
+    let reference = config
+        .external
+        .as_ref()
+        .and_then(|clock| ExternalThread::begin(clock, cards.iter().map(|card| card.notes.0.clone()).collect()));
+    let shared = External::default();
     let start = now();
     let mut watches = Vec::new();
     for card in &mut cards {
@@ -265,6 +276,15 @@ pub fn record(
         let space = std::thread::Builder::new().name("space".to_owned());
         let space = space.spawn_scoped(scope, || watch_space(&spaces, &over)).ok();
         let _watch = SpaceWatch { over: &over, thread: space.map(|thread| thread.thread().clone()) };
+        let reference = reference.map(|reading| {
+            let (builder, shared) = (std::thread::Builder::new().name("reference".to_owned()), &shared);
+            // If this thread is refused, there is the first reading only, and `ask_last` waits for nobody.
+            if builder.spawn_scoped(scope, move || reading.run(shared)).is_err() {
+                shared.end();
+            }
+            ExternalEnd(shared)
+        });
+        let reference = reference.as_ref().map(|end| end.0);
         let mut running = Vec::new();
         for (card, watch) in cards.into_iter().zip(watches) {
             let Ready {
@@ -303,7 +323,7 @@ pub fn record(
                             }
                         }
                     };
-                    let cpu = serve(&mut *source, &mut producer, &ours, ending, now, watch, &mut hand_on);
+                    let cpu = serve(&mut *source, &mut producer, &ours, ending, now, (watch, reference), &mut hand_on);
                     (cpu, placed.grants.clone())
                 })
                 .map_err(RecordError::Thread);
@@ -476,7 +496,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
                 opened: Beginning::now(machine),
                 software: config.software.clone(),
                 channels: input.channels,
-                clock: ClockRecord::begin(machine, BootId::read()),
+                clock: clock_record(config),
                 series: None,
                 resumed: None,
                 stopwatch: monotonic,
@@ -499,6 +519,14 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
         folders,
         notes,
     })
+}
+
+/// What is known of time before the recording begins.
+fn clock_record(config: &RecordConfig) -> ClockRecord {
+    let external = config.external.as_ref().and_then(|clock| Some(clock.lock().ok()?.facts()));
+    let mut record = ClockRecord::begin(&Host, BootId::read());
+    record.external = external;
+    record
 }
 
 /// Drives a recorder to its end. Returns when that was.

@@ -2,9 +2,10 @@
 //!
 //! A clocked [`Source`] never waits: data that do not fit become a [`Gap`](hairspring_ring::Gap) with its first frame, length and cause.
 //! Sources are files and pipes ([`reader`]), datagrams ([`udp`]), sound cards ([`sound`]) and cards in virtual time ([`virtual_card`]). A [`Pattern`] is a stream
-//! that a program can compute again, and so verify. A [`trigger`] selects the parts of a stream that are kept.
+//! that a program can compute again, and so verify. An [`ExternalClock`](external::ExternalClock) is what a recording compares the kernel's clock with. A [`trigger`] selects the parts of a stream that are kept.
 
 pub mod card;
+pub mod external;
 pub mod pattern;
 pub mod sound;
 mod source;

@@ -1,11 +1,15 @@
 //! What a recording knows of time, in one line and as JSON.
 
+use hairspring_record::clock::external::ExternalSilence;
 use hairspring_record::clock::{ClockChange, ClockChangeKind};
 use hairspring_record::sigmf::{About, datetime};
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 
 use crate::listing::span;
+
+/// Steps and silences in a line; the JSON has all of them.
+const FEW: usize = 3;
 
 /// When frame 0 was taken, the card's true rate, and what the clocks did.
 pub(crate) fn line(about: &About) -> Option<String> {
@@ -41,7 +45,69 @@ fn change(change: &ClockChange) -> String {
     }
 }
 
-/// The same for programs; null if frame 0 has no time.
+/// How the kernel's clock and the card ran against the external clock, and what that did; `None` without one.
+pub(crate) fn reference(about: &About) -> Option<String> {
+    let clock = &about.clock;
+    let facts = clock.external.as_ref()?;
+    let ppm = |[low, high]: [f64; 2]| format!("{:+.3} to {:+.3} ppm", low / 1e3, high / 1e3);
+    let mut told = Vec::new();
+    match clock.external_rate() {
+        Some(rate) => {
+            told.push(format!("CLOCK_MONOTONIC {} over {}", ppm(rate.ppb), span(rate.over)));
+            told.extend(about.external_rate_ppb().map(|ppb| format!("the card {}", ppm(ppb))));
+            if rate.off_line > Nanos::ZERO {
+                told.push(format!(
+                    "the clocks are off a steady rate by {}: one of them was corrected, or a stamp was late",
+                    span(rate.off_line)
+                ));
+            }
+        }
+        None if clock.external_readings().is_empty() => told.push("it was never read".to_owned()),
+        None => told.push("no rate, because it was read once, or stood or stepped between all readings".to_owned()),
+    }
+    few(&mut told, clock.external_steps().iter().map(|step| format!("it stepped by {}", step.by)));
+    let silences = clock.external_silences().iter().map(|silence| {
+        let why = if silence.is_gone { "it was gone or refused" } else { "it gave nothing" };
+        format!("{why} for {}", span(silence.before - silence.after))
+    });
+    few(&mut told, silences);
+    Some(format!("{facts}: {}", told.join("; ")))
+}
+
+/// The first of many, and how many more there are.
+fn few(told: &mut Vec<String>, mut all: impl ExactSizeIterator<Item = String>) {
+    told.extend(all.by_ref().take(FEW));
+    if all.len() > 0 {
+        told.push(format!("and {} times more", all.len()));
+    }
+}
+
+/// The same for programs; null without an external clock.
+pub(crate) fn reference_json(about: &About) -> Value {
+    let clock = &about.clock;
+    let Some(facts) = &clock.external else { return Value::Null };
+    let rate = clock.external_rate();
+    let silence = |it: &ExternalSilence| {
+        let monotonic_ns = [it.after, it.before].map(|at| at.as_monotonic().count());
+        json!({ "monotonic_ns": monotonic_ns, "gone": it.is_gone })
+    };
+    json!({
+        "kind": facts.kind.name(),
+        "id": facts.id,
+        "name": facts.name,
+        "late_ns": facts.late.count(),
+        "readings": clock.external_readings().len(),
+        "monotonic_ppb": rate.map(|rate| rate.ppb),
+        "over_ns": rate.map(|rate| rate.over.count()),
+        "off_line_ns": rate.map(|rate| rate.off_line.count()),
+        "rate_hz": about.external_rate_hz(),
+        "rate_ppb": about.external_rate_ppb(),
+        "steps_ns": clock.external_steps().iter().map(|step| step.by.count()).collect::<Vec<_>>(),
+        "silences": clock.external_silences().iter().map(silence).collect::<Vec<_>>(),
+    })
+}
+
+/// What [`line`] says, for programs; null if frame 0 has no time.
 pub(crate) fn json(about: &About) -> Value {
     let axis = about.time_axis();
     let Some(within) = about.started_within else { return Value::Null };
@@ -55,4 +121,21 @@ pub(crate) fn json(about: &About) -> Value {
         "marks": about.clock.marks().len(),
         "changes": about.clock.changes().iter().map(change).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_steps_the_first_are_told_and_the_number_of_the_others() {
+        let check = |count: usize, expected: &[&str]| {
+            let mut told = Vec::new();
+            few(&mut told, (0..count).map(|number| number.to_string()));
+            assert_eq!(told, expected);
+        };
+        check(0, &[]);
+        check(3, &["0", "1", "2"]);
+        check(4095, &["0", "1", "2", "and 4092 times more"]);
+    }
 }

@@ -97,6 +97,9 @@ fn text(recorded: &Recording, verified: &Verified, width: usize) -> String {
     if let Some(line) = clock::line(recorded.about()) {
         listing.fact("clock", &line);
     }
+    if let Some(line) = clock::reference(recorded.about()) {
+        listing.fact("reference", &line);
+    }
     account::text(&mut listing, &verified.ledger, &recording::gaps(recorded), layout);
     let damages = verified.damages.iter().map(|damage| damage_text(recorded, damage));
     listed(&mut listing, "damaged", damages, verified.damaged);
@@ -151,6 +154,7 @@ fn json(recorded: &Recording, verified: &Verified) -> String {
         "generator": verified.pattern.map(|pattern| pattern.to_string()),
         "mismatch": verified.mismatch.map(|at| json!({ "frame": at.frame.0, "channel": at.channel })),
         "clock": clock::json(recorded.about()),
+        "reference": clock::reference_json(recorded.about()),
         "sha512": verified.sha512,
         "files": recording::files(recorded),
     });

@@ -62,6 +62,7 @@ fn examples_do_what_they_say() {
         "station.toml --for",
         "--live",
         "--publish",
+        "--reference",
     ];
     // Each command uses what others of its group have made. The groups run side by side, because most examples wait.
     let groups: [&[&str]; 3] = [

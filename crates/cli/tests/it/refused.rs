@@ -43,6 +43,20 @@ fn a_bad_duration_is_refused_with_what_to_write_instead() {
 }
 
 #[test]
+fn a_reference_that_is_not_there_is_refused_before_a_file_is_made() {
+    let folder = folder();
+    let to = folder.path().join("x").display().to_string();
+    let record = |reference: &str, hint: &str| {
+        check(&format!("record --card virtual:1ch,16bit,1MS/s --for 1s --to {to} --reference {reference}"), hint);
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+    };
+    record("ptp:/dev/ptp/none", "load the driver of a card or hypervisor");
+    record("pps:/dev/null", "load the driver that stamps the pulses");
+    record("ntp:/dev/ptp0", "there is no such reference clock");
+    record("pps:/dev/pps0,late=1s", "up to 100ms");
+}
+
+#[test]
 fn a_count_that_makes_no_sense_is_refused() {
     check("delay 1ms --count 0", "write a whole number from 1 to 1000000");
     check("delay 1ms --count -1", "write a whole number from 1 to 1000000");

@@ -23,11 +23,13 @@ use std::str::FromStr;
 
 use hairspring_machine::{Instant, Nanos};
 
+use crate::clock::external::{ExternalReading, ExternalSilence};
 use crate::clock::{ClockPair, ClockReference, Mark};
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::Frames;
 use hairspring_source::SenderCount;
+use hairspring_source::external::{ExternalFacts, ExternalKind};
 
 pub use encoding::DecodeError;
 pub use hairspring_ring::gap::GapBounds;
@@ -90,6 +92,38 @@ pub struct KeptFrames {
     pub first: Frames,
     /// and the first after them. They may reach into other segments.
     pub end: Frames,
+}
+
+/// An external clock, as far as a record has room for it. The metadata have all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExternalHead {
+    /// What it is.
+    pub kind: ExternalKind,
+    /// How late its stamps are assumed to be at most.
+    pub late: Nanos,
+    /// Its file in UTF-8, cut off after so many bytes, the rest zero.
+    pub id: [u8; Self::ID_BYTES],
+}
+
+impl ExternalHead {
+    /// The length of the field for its file.
+    pub const ID_BYTES: usize = 38;
+
+    /// The head of these facts.
+    pub fn of(facts: &ExternalFacts) -> Self {
+        let mut id = [0; Self::ID_BYTES];
+        for (place, byte) in id.iter_mut().zip(facts.id.bytes()) {
+            *place = byte;
+        }
+        Self { kind: facts.kind, late: facts.late, id }
+    }
+
+    /// What it says of the clock; the name is empty.
+    pub fn facts(&self) -> ExternalFacts {
+        let length = self.id.iter().position(|byte| *byte == 0).unwrap_or(Self::ID_BYTES);
+        let id = String::from_utf8_lossy(&self.id[..length]).into_owned();
+        ExternalFacts { kind: self.kind, id, name: String::new(), late: self.late }
+    }
 }
 
 /// A text that is not the 32 hexadecimal digits of a [`RecordingId`].
@@ -232,6 +266,12 @@ pub enum Record {
     },
     /// A trigger asked to keep the segments that have any of these frames.
     Keep(KeptFrames),
+    /// The external clock of which the readings are.
+    ExternalClock(ExternalHead),
+    /// A reading of the external clock.
+    External(ExternalReading),
+    /// The external clock gave nothing. A later record that begins at the same moment takes its place.
+    ExternalSilence(ExternalSilence),
     /// The last record of a recording that ended in order or was mended.
     End {
         /// The verdict.

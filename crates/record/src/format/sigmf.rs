@@ -88,6 +88,21 @@ impl About {
     pub fn time_axis(&self) -> TimeAxis {
         TimeAxis::new(&self.clock, self.clocked)
     }
+
+    /// The least and the greatest rate of the source in frames per second of the external clock: its rate by `CLOCK_MONOTONIC`, and how that ran
+    /// against the external clock. `None` without an external clock, or if the marks bound no rate.
+    pub fn external_rate_hz(&self) -> Option<[f64; 2]> {
+        let (hz, rate) = (self.time_axis().rate_hz()?, self.clock.external_rate()?);
+        // Each product is rounded three times; outwards.
+        let scaled = |hz: f64, ppb: f64, outwards: f64| hz * (1.0 + ppb / 1e9) * (1.0 + outwards * 4.0 * f64::EPSILON);
+        Some([scaled(hz[0], rate.ppb[0], -1.0), scaled(hz[1], rate.ppb[1], 1.0)])
+    }
+
+    /// How far that is from the nominal rate, in parts per billion.
+    pub fn external_rate_ppb(&self) -> Option<[f64; 2]> {
+        let nominal = self.rate?.as_hz();
+        Some(self.external_rate_hz()?.map(|hz| (hz / nominal - 1.0) * 1e9))
+    }
 }
 
 /// The place of a segment in its series, as the metadata describe it.

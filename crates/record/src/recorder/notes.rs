@@ -28,6 +28,14 @@ impl Recorder {
                 self.clock.count = Some(count);
                 self.enter_note(&Record::Count(count));
             }
+            ClockNote::External(reading) => {
+                self.clock.external_reading(reading);
+                self.enter_note(&Record::External(reading));
+            }
+            ClockNote::ExternalSilence(silence) => {
+                self.clock.external_silence(silence);
+                self.enter_note(&Record::ExternalSilence(silence));
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Merges the records of all journals into one account: blocks, holes, gaps, and the frame of each byte.
 
 use crate::beginning::Beginning;
+use crate::clock::external::{ExternalReading, ExternalSilence};
 use crate::clock::{BootId, ClockPair, ClockRecord, Mark};
 use crate::journal::{GapBounds, InSeries, KeptFrames, Record, Stopped};
 use crate::timeline::Timeline;
@@ -67,6 +68,8 @@ struct Found {
     clock: ClockRecord,
     pairs: Vec<ClockPair>,
     marks: Vec<Mark>,
+    readings: Vec<ExternalReading>,
+    silences: Vec<ExternalSilence>,
 }
 
 /// Merges the journals. Also sets for each member whether its journal was salvaged, and its durable bytes.
@@ -88,6 +91,12 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
     in_order(found.marks, |mark| (mark.frame, mark.earliest, mark.latest))
         .into_iter()
         .for_each(|mark| clock.mark(mark));
+    in_order(found.readings, |reading| (reading.earliest, reading.latest, reading.ticks))
+        .into_iter()
+        .for_each(|reading| clock.external_reading(reading));
+    in_order(found.silences, |silence| (silence.after, silence.before))
+        .into_iter()
+        .for_each(|silence| clock.external_silence(silence));
     let timeline = timeline(layout, &gaps, &skips, &mut faults);
     let blocks = places(members, found.blocks, &mut faults);
     for member in members.iter_mut() {
@@ -234,6 +243,9 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
             Record::Mark(mark) => found.marks.push(mark),
             // Of several the one that was stated last: the sender began anew there.
             Record::Count(count) => found.clock.count = Some(count),
+            Record::ExternalClock(head) => found.clock.external = Some(head.facts()),
+            Record::External(reading) => found.readings.push(reading),
+            Record::ExternalSilence(silence) => found.silences.push(silence),
             Record::Start { .. } | Record::Sync { .. } => {}
         }
     }

@@ -154,6 +154,7 @@ fn about_all(segments: &[Recording]) -> Result<About, RecordingError> {
     let mut members = Vec::new();
     let mut clock = ClockRecord::default();
     (clock.boot_id, clock.reference) = (first.clock.boot_id, first.clock.reference);
+    clock.external.clone_from(&first.clock.external);
     let mut one_epoch = true;
     for Recording { about, .. } in segments {
         if (about.layout, about.rate, about.block) != (first.layout, first.rate, first.block) {
@@ -167,6 +168,8 @@ fn about_all(segments: &[Recording]) -> Result<About, RecordingError> {
         one_epoch &= about.series.as_ref().map(|of| of.epoch) == first.series.as_ref().map(|of| of.epoch);
         about.clock.pairs().iter().for_each(|pair| clock.pair(*pair));
         about.clock.marks().iter().for_each(|mark| clock.mark(*mark));
+        about.clock.external_readings().iter().for_each(|reading| clock.external_reading(*reading));
+        about.clock.external_silences().iter().for_each(|silence| clock.external_silence(*silence));
     }
     let id = first.series.as_ref().map_or(first.id, |of| of.id);
     let pattern = first.pattern.clone().filter(|_| one_epoch);

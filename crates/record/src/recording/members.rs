@@ -86,7 +86,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         holes,
         ended,
         begun,
-        clock,
+        mut clock,
         series,
         bounds,
         cut,
@@ -116,7 +116,12 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
     }
     // Journals have checksums, and go on after the first metadata.
     if !clock.is_empty() {
+        // The journal has no room for the name of an external clock.
+        let named = about.clock.external.take();
+        let named = named.filter(|named| clock.external.as_ref().is_some_and(|it| it.kind == named.kind));
+        let external = named.or(clock.external.take());
         about.clock = clock;
+        about.clock.external = external;
     }
     for member in &members {
         about.members[member.number].clone_from(&member.base);

@@ -14,10 +14,9 @@ use hairspring_source::trigger::Gate;
 use hairspring_source::{SourceCounters, SourceDescription};
 
 use super::writer::Writer;
-use super::{RecordConfig, RecordError, SYNC_BYTES, monotonic, random_id};
+use super::{RecordConfig, RecordError, SYNC_BYTES, clock_record, monotonic, random_id};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
-use crate::clock::{BootId, ClockRecord};
 use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step};
 use crate::recover::RecoverOptions;
 use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Wishes, Workshop};
@@ -133,7 +132,7 @@ pub(super) fn begin(
     setup.resumed = from;
     setup.gate = gate;
     setup.keep_on = keep_on;
-    setup.clock = ClockRecord::begin(&Host, BootId::read());
+    setup.clock = clock_record(config);
     let made = Recorder::open(best(depth, ways), consumer, description.clone(), setup);
     let first = match made {
         Ok(first) => Box::new(first),

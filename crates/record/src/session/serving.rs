@@ -6,18 +6,19 @@ use hairspring_machine::{Host, Instant, Nanos};
 use hairspring_ring::Producer;
 use hairspring_source::{Next, Source};
 
+use super::external::External;
 use super::{Board, LOOK_AT_LEAST, TOO_SHORT_TO_SLEEP, duration, thread_cpu};
 use crate::clock::ClockNote;
 use crate::clock::watch::ClockWatch;
 
-/// Serves a source until it has ended. Returns the CPU time that took.
+/// Serves a source until it has ended, and asks for a last reading of the external clock. Returns the CPU time that took.
 pub(super) fn serve(
     source: &mut dyn Source,
     producer: &mut Producer,
     board: &Board,
     ending: &AtomicBool,
     now: &dyn Fn() -> Instant,
-    mut watch: ClockWatch,
+    (mut watch, external): (ClockWatch, Option<&External>),
     hand_on: &mut dyn FnMut(ClockNote),
 ) -> Nanos {
     loop {
@@ -33,6 +34,7 @@ pub(super) fn serve(
         watch.look(&Host, moment, source, next, hand_on);
         if matches!(next, Next::Ended(_)) {
             watch.end(&Host, source, hand_on);
+            external.iter().for_each(|external| external.ask_last());
         }
         board.put(counters);
         board.bounds.show(source.gap_bounds());

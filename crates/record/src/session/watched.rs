@@ -31,7 +31,7 @@ pub(super) fn note(page: &mut ClockPage, note: &ClockNote) {
         ClockNote::Mark(mark) => {
             page.mark(PageMark { frame: mark.frame, earliest: mark.earliest, latest: mark.latest });
         }
-        // The mark of frame 0 follows; what the sender counts is for those who resume.
-        ClockNote::Frame0(..) | ClockNote::Count(_) => {}
+        // The mark of frame 0 follows; what the sender counts is for those who resume. An external clock is the recording's.
+        ClockNote::Frame0(..) | ClockNote::Count(_) | ClockNote::External(_) | ClockNote::ExternalSilence(_) => {}
     }
 }

@@ -17,6 +17,7 @@ use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
 use hairspring_ring::{End, OnOverrun, Producer, ring};
+use hairspring_source::external::{ExternalFacts, ExternalKind};
 use hairspring_source::pattern::Pattern;
 use hairspring_source::trigger::{Gate, Shots};
 use hairspring_source::virtual_card::{Settings, VirtualCard};
@@ -77,8 +78,10 @@ pub(crate) fn channels(layout: Layout) -> Vec<ChannelDescription> {
     channels
 }
 
-fn of_a_boot() -> ClockRecord {
+pub(crate) fn of_a_boot() -> ClockRecord {
     let mut clock = ClockRecord::default();
+    let (id, name) = ("/dev/ptp7".to_owned(), "a clock with a name that no journal has room for".to_owned());
+    clock.external = Some(ExternalFacts { kind: ExternalKind::Ptp, id, name, late: Nanos::ZERO });
     clock.boot_id = Some(BootId([4; 16]));
     clock
 }

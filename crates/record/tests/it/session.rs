@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use hairspring_machine::Instant;
+use hairspring_machine::{Clock, Host, Instant, Machine as _, Nanos};
 use hairspring_record::recording::Recording;
 use hairspring_record::recover;
 use hairspring_record::recover::recover;
@@ -20,6 +20,7 @@ use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::Pages;
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{End, OnOverrun};
+use hairspring_source::external::{ExternalBracket, ExternalClock, ExternalFacts, ExternalKind, ExternalStamp};
 use hairspring_source::pattern::Pattern;
 use hairspring_source::{Next, Source, SourceCounters, SourceDescription};
 
@@ -110,6 +111,17 @@ impl Source for Endless {
 
 /// Records until `bytes` are stored. The outcome, or none if it hangs.
 fn recorded(target: &Path, cards: usize, defect: Defect, bytes: u64) -> Result<Vec<Recorded>, RecordError> {
+    recorded_beside(target, cards, defect, bytes, None)
+}
+
+/// The same with an external clock.
+fn recorded_beside(
+    target: &Path,
+    cards: usize,
+    defect: Defect,
+    bytes: u64,
+    external: Option<Arc<Mutex<dyn ExternalClock>>>,
+) -> Result<Vec<Recorded>, RecordError> {
     let (done, result) = mpsc::channel();
     let targets: Vec<_> = (0..cards).map(|card| target.with_file_name(format!("card{card}"))).collect();
     std::thread::spawn(move || {
@@ -118,6 +130,7 @@ fn recorded(target: &Path, cards: usize, defect: Defect, bytes: u64) -> Result<V
             pages: Pages::Small,
             notify: Bytes::kib(64),
             on_overrun: OnOverrun::Block,
+            external,
             ..RecordConfig::default()
         };
         // The first card has the defect.
@@ -220,4 +233,90 @@ fn a_gap_whose_length_is_an_interval_is_one_in_the_journal_and_in_the_metadata()
     let whole = Recording::open_in(&mut *store, &paths).expect("opens");
     assert_eq!((whole.gaps().len(), whole.bounds()), (1, &expected[..]));
     assert_eq!(whole.closing().map(|closing| &closing.bounds[..]), Some(&expected[..]));
+}
+
+/// What an external clock does, and how often it was read.
+#[derive(Debug)]
+struct Reference {
+    kind: ExternalKind,
+    does: Does,
+    reads: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Runs,
+    /// Its driver refuses from the second reading on.
+    Goes,
+    /// From the second reading on.
+    Panics,
+    /// Its driver takes half a second for a reading.
+    IsSlow,
+}
+
+impl ExternalClock for Reference {
+    fn facts(&self) -> ExternalFacts {
+        let (id, name) = ("/dev/x".to_owned(), "scripted".to_owned());
+        ExternalFacts { kind: self.kind, id, name, late: Nanos::ZERO }
+    }
+
+    fn read(&mut self, most: Nanos) -> Result<Option<ExternalStamp>, String> {
+        self.reads += 1;
+        match self.does {
+            Does::Goes if self.reads > 1 => return Err("it is gone".to_owned()),
+            Does::Panics if self.reads > 1 => panic!("the clock is broken"),
+            Does::IsSlow => std::thread::sleep(Duration::from_millis(500)),
+            _ if self.kind == ExternalKind::Pps => {
+                std::thread::sleep(Duration::from_nanos(most.count().unsigned_abs()));
+            }
+            _ => {}
+        }
+        let now = Host.read(Clock::Realtime);
+        let ticks = if self.kind == ExternalKind::Pps { self.reads } else { now.count() };
+        Ok(Some(ExternalStamp { ticks, earliest: now, latest: now, how: ExternalBracket::Plain }))
+    }
+}
+
+#[test]
+fn an_external_clock_is_read_from_before_the_first_data_to_the_end_and_never_ends_a_recording() {
+    for (kind, does) in [
+        (ExternalKind::Ptp, Does::Runs),
+        (ExternalKind::Ptp, Does::Goes),
+        (ExternalKind::Ptp, Does::Panics),
+        (ExternalKind::Ptp, Does::IsSlow),
+        (ExternalKind::Pps, Does::Runs),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let reference = Arc::new(Mutex::new(Reference { kind, does, reads: 0 }));
+        let all =
+            recorded_beside(&folder.path().join("x"), 2, Defect::None, 1 << 20, Some(reference)).expect("recorded");
+        for (number, recorded) in all.iter().enumerate() {
+            assert_eq!(recorded.outcome.verdict, RecordingVerdict::Stopped, "{}", recorded.outcome.reason);
+            let mut store = best(4, Ways::default());
+            let paths = [folder.path().join(format!("card{number}"))];
+            let whole = Recording::open_in(&mut *store, &paths).expect("opens");
+            let clock = &whole.about().clock;
+            assert_eq!(clock.external.as_ref().map(|facts| facts.name.as_str()), Some("scripted"));
+            let (readings, silences) = (clock.external_readings(), clock.external_silences());
+            match (kind, does) {
+                (ExternalKind::Ptp, Does::Runs) => {
+                    let marks = clock.marks();
+                    assert!(readings[0].latest <= marks[0].latest, "{readings:?} {marks:?}");
+                    let last = (readings.last().map(|it| it.latest), marks.last().map(|it| it.latest));
+                    assert!(readings.len() > 1 && last.0 >= last.1, "{readings:?} {marks:?}");
+                    let rate = clock.external_rate().expect("a rate");
+                    assert!(rate.ppb[0] <= 0.0 && rate.ppb[1] >= 0.0, "the time of day is the clock: {rate:?}");
+                }
+                (_, Does::Goes) => {
+                    assert_eq!(readings.len(), 1);
+                    assert!(silences.iter().all(|silence| silence.is_gone), "{silences:?}");
+                    assert_eq!(silences.len(), 1);
+                }
+                (ExternalKind::Ptp, Does::Panics) => assert_eq!((readings.len(), silences), (1, &[][..])),
+                (ExternalKind::Ptp, _) => assert!(!readings.is_empty() && silences.is_empty(), "{readings:?}"),
+                // It lasts as long as the first data need, which may be less than a pulse.
+                (ExternalKind::Pps, _) => assert!(readings.iter().all(|reading| reading.ticks >= 1)),
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_record::beginning::Beginning;
+use hairspring_record::clock::external::{ExternalReading, ExternalSilence};
 use hairspring_record::clock::{BootId, ClockNote, ClockPair, Mark, MarkSource};
 use hairspring_record::journal::{Journal, Record};
 use hairspring_record::recorder::Step;
@@ -10,9 +11,10 @@ use hairspring_record::recover::{self, recover};
 use hairspring_record::store::scripted::{DiskScript, Pace, ScriptedDisk};
 use hairspring_ring::units::Frames;
 use hairspring_source::Source;
+use hairspring_source::external::ExternalBracket;
 
 use crate::oracle;
-use crate::recording::{Case, channels, open, serve};
+use crate::recording::{Case, channels, of_a_boot, open, serve};
 
 /// Metadata are written at the start and at the end, so what a recording learns of time until a crash is in its journals only.
 #[test]
@@ -24,6 +26,9 @@ fn pairs_marks_and_channels_survive_a_crash() {
     };
     let mark =
         |frame: u64, ns| Mark { frame: Frames(frame), earliest: at(ns - 9), latest: at(ns), how: MarkSource::Card };
+    let reading =
+        |ticks, ns| ExternalReading { ticks, earliest: at(ns - 30), latest: at(ns), how: ExternalBracket::CrossStamp };
+    let silence = |ns| ExternalSilence { after: at(1_900_000), before: at(ns), is_gone: true };
     for ends in [false, true] {
         let case = Case::striped(2);
         let disk = ScriptedDisk::new(DiskScript { pace: Pace::Leaping, ..DiskScript::default() });
@@ -33,11 +38,15 @@ fn pairs_marks_and_channels_survive_a_crash() {
         let beginning = Beginning { realtime: Nanos::from_secs(5), monotonic: now, within: Nanos::new(9) };
         recorder.begins(beginning);
         let notes = [
+            ClockNote::External(reading(5_000_000_007, 900_000)),
             ClockNote::Pair(pair(1_000_000)),
             ClockNote::Frame0(Beginning { realtime: Nanos::from_secs(6), ..beginning }, MarkSource::Card),
             ClockNote::Mark(mark(0, 1_000_000)),
             ClockNote::Pair(pair(2_000_000)),
             ClockNote::Mark(mark(1000, 2_000_000)),
+            ClockNote::External(reading(5_001_000_007, 1_900_000)),
+            ClockNote::ExternalSilence(silence(2_000_000)),
+            ClockNote::ExternalSilence(silence(2_500_000)),
         ];
         notes.into_iter().for_each(|note| recorder.note(note));
         let image = loop {
@@ -66,6 +75,12 @@ fn pairs_marks_and_channels_survive_a_crash() {
             assert_eq!(about.clock.marks(), [mark(0, 1_000_000), mark(1000, 2_000_000)]);
             assert_eq!(about.clock.pairs(), [pair(1_000_000), pair(2_000_000)]);
             assert_eq!(about.clock.boot_id, Some(BootId([4; 16])));
+            assert_eq!(about.clock.external, of_a_boot().external, "its name is in the metadata only");
+            assert_eq!(
+                about.clock.external_readings(),
+                [reading(5_000_000_007, 900_000), reading(5_001_000_007, 1_900_000)]
+            );
+            assert_eq!(about.clock.external_silences(), [silence(2_500_000)]);
             assert_eq!((about.started_realtime, &about.channels), (Nanos::from_secs(6), &channels(case.layout)));
             let middle = about.time_axis().time_of(Frames(500)).expect("between the marks");
             assert_eq!((middle.earliest, middle.latest), (at(1_499_991), at(1_500_000)));

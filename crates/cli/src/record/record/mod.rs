@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
+use hairspring_device::ReferenceDescription;
 use hairspring_record::RecordingVerdict;
 use hairspring_record::recorder::RecorderError;
 use hairspring_record::session;
@@ -81,6 +82,10 @@ pub(crate) const PAGE: Page = Page {
             line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run6 --segment 10min --keep-time 7d --unit",
         },
         Example {
+            does: "Compare the computer's clock and the card with the pulses of a receiver",
+            line: "hairspring record --card virtual:1ch,14bit,1MS/s --to run9 --for 1h --reference pps:/dev/pps0,late=20us",
+        },
+        Example {
             does: "Record what a sender streams by UDP, and give up if it sends nothing for half a minute",
             line: "hairspring record --card udp:0.0.0.0:5000,4ch,16bit --to run3 --wait 30s",
         },
@@ -125,6 +130,13 @@ pub(crate) struct Arguments {
     /// names are NAME-card0, NAME-card1, ... Readers cost the recording nothing, whatever they do.
     #[arg(long, value_name = "NAME", value_parser = parsed::<TapPlace>)]
     tap: Option<TapPlace>,
+    /// Clock outside the kernel with which to compare CLOCK_MONOTONIC: ptp:/dev/ptp0, or pulses, one each second: pps:/dev/pps0,late=20us
+    ///
+    /// It is read before the start, at spans that double up to a minute, and at the end; of pulses each one counts. `hairspring verify` shows how
+    /// the kernel's clock and the card ran against it. The time of day and the samples stay as they are. A clock that goes away,
+    /// steps or gives nothing is noted, and ends nothing.
+    #[arg(long, value_name = "CLOCK", value_parser = parsed::<ReferenceDescription>)]
+    reference: Option<ReferenceDescription>,
     /// Show the level of every channel in the progress line
     #[arg(long, conflicts_with = "quiet")]
     monitor: bool,
@@ -199,10 +211,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut external = request.is_triggered_from_outside().then(TriggerSignal::listen).transpose()?;
     let mut taps = arguments.tap.as_ref().map(|place| Taps::bind(place, arguments.cards.len())).transpose()?;
     let inputs = request.open()?;
+    let config = request.config_beside(arguments.reference.as_ref())?;
     let mut live = ProgressLine::new(arguments.quiet);
     let mut levels = arguments.monitor.then(Levels::default);
     let mut warned = false;
-    let recorded = session::record(inputs, request.config(), &stop, &mut |cards| {
+    let recorded = session::record(inputs, &config, &stop, &mut |cards| {
         if let Some(external) = &mut external {
             external.hand_over(cards);
         }

@@ -1,10 +1,13 @@
 //! [`Request`]: the arguments of `hairspring record`, checked against each other and against the folders before a file is created.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
+use hairspring_device::{DeviceError, ReferenceDescription};
 use hairspring_record::channels::ChannelDescription;
 use hairspring_record::session::{Input, RecordConfig};
 use hairspring_ring::{Bytes, Frames, Layout};
+use hairspring_source::external::ExternalClock;
 use hairspring_source::trigger::{Shots, Trigger};
 use hairspring_time::Nanos;
 
@@ -59,6 +62,14 @@ impl Request {
 
     pub(crate) fn config(&self) -> &RecordConfig {
         &self.config
+    }
+
+    /// The settings with this external clock, opened.
+    pub(crate) fn config_beside(&self, reference: Option<&ReferenceDescription>) -> Result<RecordConfig, Failure> {
+        let refused = |error: DeviceError| Failure::bad_request(error.to_string());
+        let opened = reference.map(|reference| reference.open().map_err(refused)).transpose()?;
+        let external = opened.map(|clock| Arc::new(Mutex::new(clock)) as Arc<Mutex<dyn ExternalClock>>);
+        Ok(RecordConfig { external, ..self.config.clone() })
     }
 
     /// How long the recording will take, if known.

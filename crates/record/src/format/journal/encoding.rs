@@ -22,6 +22,9 @@
 //! 16 epoch      first:u64
 //! 17 count      frame:u64 number:u64 frames_each:u32 bits:u8
 //! 18 keep       first:u64 end:u64
+//! 19 clock      kind:u8 late:i64 id[38]                  an external one
+//! 20 external   ticks:i64 earliest:i64 latest:i64 how:u8
+//! 21 silence    after:i64 before:i64 gone:u8
 //! ```
 //!
 //! A kind and its payload never change. A new meaning gets a new kind, which older readers skip.
@@ -30,12 +33,14 @@ use std::fmt;
 
 use hairspring_machine::{Instant, Nanos};
 
-use super::{FailedOperation, GapBounds, InSeries, KeptFrames, RECORD_BYTES, Record, RecordingId};
+use super::{ExternalHead, FailedOperation, GapBounds, InSeries, KeptFrames, RECORD_BYTES, Record, RecordingId};
+use crate::clock::external::{ExternalReading, ExternalSilence};
 use crate::clock::{ClockPair, ClockReference, Mark, MarkSource};
 use crate::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::units::Frames;
 use hairspring_source::SenderCount;
+use hairspring_source::external::{ExternalBracket, ExternalKind};
 
 /// The first bytes of every record: the format and its version.
 const MAGIC: [u8; 4] = *b"hsJ1";
@@ -118,6 +123,15 @@ impl Record {
                 out.put([17]).number(frame.0).number(number).put(frames_each.to_le_bytes()).put([bits])
             }
             Self::Keep(KeptFrames { first, end }) => out.put([18]).number(first.0).number(end.0),
+            Self::ExternalClock(ExternalHead { kind, late, id }) => {
+                out.put([19]).put([kind_number(kind)]).span(late).put(id)
+            }
+            Self::External(ExternalReading { ticks, earliest, latest, how }) => {
+                out.put([20]).put(ticks.to_le_bytes()).instant(earliest).instant(latest).put([how as u8])
+            }
+            Self::ExternalSilence(ExternalSilence { after, before, is_gone }) => {
+                out.put([21]).instant(after).instant(before).put([u8::from(is_gone)])
+            }
             Self::End { verdict, recovered, produced_bytes, stored_bytes, lost_bytes, left_out_bytes } => {
                 out.put([8]).put([number_of(verdict)]).put([u8::from(recovered)]);
                 out.number(produced_bytes).number(stored_bytes).number(lost_bytes).number(left_out_bytes)
@@ -199,6 +213,24 @@ impl Record {
                 Self::Count(SenderCount { frame, number, frames_each, bits })
             }
             18 => Self::Keep(KeptFrames { first: Frames(input.number()), end: Frames(input.number()) }),
+            19 => {
+                let ([kind], late, id) = (input.take(), input.span(), input.take());
+                let kind = ExternalKind::ALL.into_iter().find(|known| kind_number(*known) == kind);
+                // A clock that only a newer version knows, like a record that only it knows.
+                let Some(kind) = kind else { return Ok((sequence, None)) };
+                Self::ExternalClock(ExternalHead { kind, late, id })
+            }
+            20 => {
+                let (ticks, earliest, latest) = (i64::from_le_bytes(input.take()), input.instant(), input.instant());
+                let [how] = input.take();
+                // A way that only a newer version knows is less than all that are known here.
+                let how = ExternalBracket::ALL.into_iter().find(|known| *known as u8 == how);
+                Self::External(ExternalReading { ticks, earliest, latest, how: how.unwrap_or(ExternalBracket::Plain) })
+            }
+            21 => {
+                let (after, before, [gone]) = (input.instant(), input.instant(), input.take());
+                Self::ExternalSilence(ExternalSilence { after, before, is_gone: gone != 0 })
+            }
             16 => Self::Epoch { first: Frames(input.number()) },
             15 => Self::Cut { frame: Frames(input.number()) },
             10 => {
@@ -234,6 +266,14 @@ fn number_of(verdict: RecordingVerdict) -> u8 {
         RecordingVerdict::Stopped => 2,
         RecordingVerdict::Incomplete => 3,
         RecordingVerdict::Unaccounted => 4,
+    }
+}
+
+/// The number of an external clock's kind in the file.
+fn kind_number(kind: ExternalKind) -> u8 {
+    match kind {
+        ExternalKind::Ptp => 1,
+        ExternalKind::Pps => 2,
     }
 }
 
@@ -331,7 +371,7 @@ pub(super) mod tests {
         let numbers = any::<[u64; 4]>();
         let cause = prop::sample::select(GapCause::ALL.to_vec());
         let verdict = prop::sample::select(RecordingVerdict::ALL.to_vec());
-        (0..17_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>())
+        (0..21_u8, numbers, any::<[u32; 2]>(), time(), instant(), instant(), cause, verdict, any::<[u8; 16]>())
             .prop_map(|(kind, n, small, time, at, found, cause, verdict, id)| match kind {
                 0 => Record::Start {
                     id: RecordingId(id),
@@ -371,6 +411,18 @@ pub(super) mod tests {
                     bits: 1 + (small[1] % 64) as u8,
                 }),
                 17 => Record::Keep(KeptFrames { first: Frames(n[0]), end: Frames(n[1]) }),
+                18 => Record::ExternalClock(ExternalHead {
+                    kind: ExternalKind::ALL[small[0] as usize % 2],
+                    late: time,
+                    id: std::array::from_fn(|place| id[place % id.len()]),
+                }),
+                19 => Record::External(ExternalReading {
+                    ticks: n[0].cast_signed(),
+                    earliest: at,
+                    latest: found,
+                    how: ExternalBracket::ALL[n[1] as usize % ExternalBracket::ALL.len()],
+                }),
+                20 => Record::ExternalSilence(ExternalSilence { after: at, before: found, is_gone: small[1] % 2 == 1 }),
                 8 => Record::Series(InSeries {
                     series: RecordingId(id),
                     number: small[0],
@@ -432,7 +484,7 @@ pub(super) mod tests {
             bytes[..4].copy_from_slice(&MAGIC);
             bytes[8..40].copy_from_slice(&rest);
             bytes[40..].copy_from_slice(&more);
-            bytes[16] %= 15;
+            bytes[16] %= 25;
             let crc = crc32c::crc32c(&bytes[8..]);
             bytes[4..8].copy_from_slice(&crc.to_le_bytes());
             let _ = Record::decode(&bytes);

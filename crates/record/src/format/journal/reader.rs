@@ -105,12 +105,14 @@ fn read(slot: &[u8; RECORD_BYTES], sequence: u64) -> Result<Option<Record>, Stop
 
 #[cfg(test)]
 mod tests {
-    use hairspring_machine::Nanos;
+    use hairspring_machine::{Instant, Nanos};
+    use hairspring_source::external::{ExternalBracket, ExternalKind};
     use proptest::prelude::*;
 
-    use super::super::RecordingId;
     use super::super::encoding::tests::any_record;
+    use super::super::{ExternalHead, RecordingId};
     use super::*;
+    use crate::clock::external::{ExternalReading, ExternalSilence};
 
     const START: Record = Record::Start {
         id: RecordingId([7; 16]),
@@ -185,6 +187,32 @@ mod tests {
         let contents = Journal::read(&bytes);
         assert_eq!((contents.records, contents.unknown, contents.stopped), (vec![START, after], 1, None));
         assert_eq!(contents.sequences, [0, 2]);
+    }
+
+    /// Versions before these kinds read what is left, as it was.
+    #[test]
+    fn records_of_an_external_clock_are_passed_over_by_who_does_not_know_them() {
+        let at = |ns| Instant::from_monotonic(Nanos::new(ns));
+        let (ticks, how) = (7, ExternalBracket::Pulse);
+        let external = [
+            Record::ExternalClock(ExternalHead { kind: ExternalKind::Pps, late: Nanos::new(5), id: [b'x'; 38] }),
+            Record::External(ExternalReading { ticks, earliest: at(1), latest: at(2), how }),
+            Record::ExternalSilence(ExternalSilence { after: at(1), before: at(9), is_gone: true }),
+        ];
+        let before = Record::Trigger { frame: hairspring_ring::Frames(1), shot: 2 };
+        let after = Record::Trigger { frame: hairspring_ring::Frames(3), shot: 4 };
+        let records = [&[START, before][..], &external, &[after]].concat();
+        let mut slots: Vec<_> = (0..).zip(&records).map(|(sequence, record)| record.encode(sequence)).collect();
+        assert_eq!(slots[2..5].iter().map(|slot| slot[16]).collect::<Vec<_>>(), [19, 20, 21]);
+        assert_eq!(Journal::read(&slots.concat()).records, records);
+        for slot in &mut slots[2..5] {
+            // A kind that this version does not know stands for them.
+            slot[16] += 200;
+            let crc = crc32c::crc32c(&slot[8..]);
+            slot[4..8].copy_from_slice(&crc.to_le_bytes());
+        }
+        let contents = Journal::read(&slots.concat());
+        assert_eq!((contents.records, contents.unknown, contents.stopped), (vec![START, before, after], 3, None));
     }
 
     #[test]

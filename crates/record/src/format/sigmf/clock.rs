@@ -3,10 +3,12 @@
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::units::Frames;
 use hairspring_source::SenderCount;
+use hairspring_source::external::{ExternalBracket, ExternalFacts, ExternalKind};
 use serde::{Deserialize, Serialize};
 
 use super::About;
 use crate::clock::axis::{FrameTime, TimeAxis};
+use crate::clock::external::{ExternalReading, ExternalSilence, ExternalStep};
 use crate::clock::{ClockChange, ClockChangeKind, ClockPair, ClockRecord, ClockReference, Mark, MarkSource};
 
 #[derive(Serialize, Deserialize)]
@@ -21,6 +23,8 @@ pub(super) struct Clock {
     marks: Vec<MarkAt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sender_count: Option<Count>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    external: Option<External>,
     /// What follows from the above. It is computed again when it is read.
     #[serde(flatten, skip_deserializing)]
     derived: Option<Derived>,
@@ -73,6 +77,53 @@ struct Count {
     bits: u8,
 }
 
+#[derive(Serialize, Deserialize)]
+struct External {
+    kind: String,
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    late_ns: i64,
+    #[serde(default)]
+    readings: Vec<Reading>,
+    #[serde(default)]
+    silences: Vec<Silence>,
+    /// As in [`Clock`].
+    #[serde(flatten, skip_deserializing)]
+    derived: Option<ExternalDerived>,
+}
+
+#[derive(Serialize)]
+struct ExternalDerived {
+    ticks_per_s: u32,
+    monotonic_ppb: Option<[f64; 2]>,
+    over_ns: Option<i64>,
+    off_line_ns: Option<i64>,
+    steps: Vec<ExternalStepAt>,
+    rate_hz: Option<[f64; 2]>,
+    rate_ppb: Option<[f64; 2]>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Reading {
+    ticks: i64,
+    monotonic_ns: [i64; 2],
+    how: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Silence {
+    monotonic_ns: [i64; 2],
+    gone: bool,
+}
+
+#[derive(Serialize)]
+struct ExternalStepAt {
+    monotonic_ns: [i64; 2],
+    by_ns: i64,
+}
+
 #[derive(Serialize)]
 struct Step {
     kind: &'static str,
@@ -111,6 +162,7 @@ pub(super) fn written(about: &About) -> Option<Clock> {
             frames_each,
             bits,
         }),
+        external: clock.external.as_ref().map(|facts| external(facts, about)),
         derived: Some(Derived {
             frame0: clock
                 .frame0()
@@ -122,6 +174,35 @@ pub(super) fn written(about: &About) -> Option<Clock> {
             steps: clock.changes().iter().map(|change| step(change, &axis)).collect(),
         }),
     })
+}
+
+fn external(facts: &ExternalFacts, about: &About) -> External {
+    let (clock, rate) = (&about.clock, about.clock.external_rate());
+    let reading = |it: &ExternalReading| Reading {
+        ticks: it.ticks,
+        monotonic_ns: [it.earliest, it.latest].map(ns),
+        how: it.how.name().to_owned(),
+    };
+    let silence = |it: &ExternalSilence| Silence { monotonic_ns: [it.after, it.before].map(ns), gone: it.is_gone };
+    let steps = clock.external_steps().into_iter();
+    let step = |it: ExternalStep| ExternalStepAt { monotonic_ns: [it.after, it.before].map(ns), by_ns: it.by.count() };
+    External {
+        kind: facts.kind.name().to_owned(),
+        id: facts.id.clone(),
+        name: facts.name.clone(),
+        late_ns: facts.late.count(),
+        readings: clock.external_readings().iter().map(reading).collect(),
+        silences: clock.external_silences().iter().map(silence).collect(),
+        derived: Some(ExternalDerived {
+            ticks_per_s: facts.kind.ticks_per_s(),
+            monotonic_ppb: rate.map(|rate| rate.ppb),
+            over_ns: rate.map(|rate| rate.over.count()),
+            off_line_ns: rate.map(|rate| rate.off_line.count()),
+            steps: steps.map(step).collect(),
+            rate_hz: about.external_rate_hz(),
+            rate_ppb: about.external_rate_ppb(),
+        }),
+    }
 }
 
 fn pair(pair: &ClockPair) -> Pair {
@@ -173,9 +254,28 @@ pub(super) fn read(clock: Clock) -> ClockRecord {
         let how = MarkSource::ALL.into_iter().find(|known| known.name() == how).unwrap_or(MarkSource::Arrival);
         record.mark(Mark { frame: Frames(frame), earliest, latest, how });
     }
+    if let Some(external) = clock.external {
+        read_external(&mut record, external);
+    }
     let is_possible = |count: &Count| count.frames_each > 0 && (1..=64).contains(&count.bits);
     record.count = clock.sender_count.filter(is_possible).map(|Count { frame, number, frames_each, bits }| {
         SenderCount { frame: Frames(frame), number, frames_each, bits }
     });
     record
+}
+
+/// An external clock of a kind that this version does not know is left out, with its readings.
+fn read_external(record: &mut ClockRecord, external: External) {
+    let Some(kind) = ExternalKind::ALL.into_iter().find(|known| known.name() == external.kind) else { return };
+    let late = Nanos::new(external.late_ns);
+    record.external = Some(ExternalFacts { kind, id: external.id, name: external.name, late });
+    for Reading { ticks, monotonic_ns, how } in external.readings {
+        let [earliest, latest] = monotonic_ns.map(instant);
+        let how = ExternalBracket::ALL.into_iter().find(|known| known.name() == how).unwrap_or(ExternalBracket::Plain);
+        record.external_reading(ExternalReading { ticks, earliest, latest, how });
+    }
+    for Silence { monotonic_ns, gone } in external.silences {
+        let [after, before] = monotonic_ns.map(instant);
+        record.external_silence(ExternalSilence { after, before, is_gone: gone });
+    }
 }

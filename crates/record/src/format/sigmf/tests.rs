@@ -4,9 +4,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::channels::{ChannelCalibration, Justified};
+use crate::clock::external::{ExternalReading, ExternalSilence};
 use crate::clock::{BootId, ClockPair, ClockReference, Mark, MarkSource};
 use hairspring_ring::gap::GapCause;
 use hairspring_ring::layout::Container;
+use hairspring_source::external::{ExternalBracket, ExternalFacts, ExternalKind};
 
 /// Anything that a recorder could know when it begins.
 fn any_about() -> impl Strategy<Value = About> {
@@ -74,6 +76,18 @@ fn any_clock(id: &[u8; 16]) -> ClockRecord {
         clock.pair(ClockPair { monotonic: at(*byte), realtime, raw, suspended, within });
         let how = MarkSource::ALL[number % 5];
         clock.mark(Mark { frame: Frames(number as u64 * 1000), earliest: at(byte / 2), latest: at(*byte), how });
+    }
+    if id[6].is_multiple_of(2) {
+        let kind = ExternalKind::ALL[usize::from(id[7] % 2)];
+        let (name, late) = ("a \"clock\"".to_owned(), Nanos::new(id[8].into()));
+        clock.external = Some(ExternalFacts { kind, id: "/dev/x".to_owned(), name, late });
+        for (number, byte) in id.iter().enumerate().take(usize::from(id[9] % 9)) {
+            let (earliest, latest, how) = (at(byte / 2), at(*byte), ExternalBracket::ALL[number % 4]);
+            let ticks = number as i64 * 1_000_000_007 - i64::from(*byte);
+            clock.external_reading(ExternalReading { ticks, earliest, latest, how });
+            let (after, before, is_gone) = (at(number as u8), latest, byte.is_multiple_of(2));
+            clock.external_silence(ExternalSilence { after, before, is_gone });
+        }
     }
     clock
 }
