@@ -1,7 +1,7 @@
-//! System calls that need structures of C: the device mapper makes disks that fail, comedi attaches a driver, and a page of
-//! memory is locked at its physical address.
+//! System calls that need structures of C: the device mapper makes disks that fail, comedi attaches a driver, a PTP clock is set, and a page
+//! of memory is locked at its physical address.
 
-#![expect(unsafe_code, reason = "ioctl, mmap and mlock")]
+#![expect(unsafe_code, reason = "ioctl, clock_settime, mmap and mlock")]
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -100,6 +100,19 @@ pub(crate) fn modem_set(port: &Path, lines: libc::c_int) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(port)?;
     // SAFETY: the kernel reads one number, which lives until the call returns.
     let result = unsafe { libc::ioctl(file.as_raw_fd(), libc::TIOCMBIS, &raw const lines) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sets a PTP clock to these nanoseconds, as a daemon that disciplines it would.
+pub(crate) fn set_clock(clock: &File, nanoseconds: i64) -> io::Result<()> {
+    // As `FD_TO_CLOCKID` of the kernel's documentation.
+    let id: libc::clockid_t = !clock.as_raw_fd() << 3 | 3;
+    let time = libc::timespec {
+        tv_sec: nanoseconds.div_euclid(1_000_000_000),
+        tv_nsec: nanoseconds.rem_euclid(1_000_000_000),
+    };
+    // SAFETY: the kernel reads one structure, which lives until the call returns.
+    let result = unsafe { libc::clock_settime(id, &raw const time) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 

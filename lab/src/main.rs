@@ -16,6 +16,7 @@ mod kernel;
 mod parallel;
 mod pci;
 mod pps;
+mod ptp;
 mod serial;
 mod sheets;
 mod shell;
@@ -48,7 +49,10 @@ const TESTS: &[(&str, Test)] = &[
     ("parport.refusals", parallel::refusals),
     ("pps.pulses", pps::pulses),
     ("pps.sheet", pps::sheet),
+    ("pps.recording", pps::recording),
     ("pps.unplugged", pps::unplugged),
+    ("ptp.clock", ptp::clock),
+    ("ptp.recording", ptp::recording),
     ("comedi.digital", cards::digital),
     ("comedi.recording", cards::recording),
     ("comedi.command", cards::command),
@@ -71,6 +75,7 @@ const TESTS: &[(&str, Test)] = &[
     ("disk.raid0", disks::raid0),
     ("disk.errors", disks::errors),
     ("disk.dropped", disks::dropped),
+    ("ptp.unplugged", ptp::unplugged),
     ("sound.unplugged", sound::unplugged),
     ("serial.unplugged", serial::unplugged),
     ("pci.unplugged", pci::unplugged),

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hairspring_machine::Machine as _;
 use hairspring_station::source::{EventSource as _, Pps};
 use hairspring_station::{Stamped, Stop};
 use hairspring_time::{Instant, Nanos};
@@ -13,8 +14,8 @@ use serde_json::Value;
 
 use crate::Lab;
 use crate::findings::{Findings, check, refused, text};
-use crate::shell;
 use crate::units::Registers;
+use crate::{ptp, shell};
 
 const PULSES: &str = "/dev/pps0";
 /// Time and number of the last pulse, as sysfs shows them: `1577836800.000000000#7`.
@@ -128,6 +129,41 @@ pub(crate) fn sheet(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let sheet: Value = serde_json::from_slice(&output.stdout).map_err(text)?;
     findings.exact("stages", figures(&sheet).len());
     check(figures(&sheet).len() == 5, || format!("the figures are {:?}", figures(&sheet)))
+}
+
+/// A recording counts the pulses, which are given each second by `CLOCK_MONOTONIC`: against them it is neither fast nor slow.
+pub(crate) fn recording(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
+    let clock = Clock::new()?;
+    // The test gives them later than it should, which is a lateness like that of the kernel's stamps.
+    let mut recording = ptp::recording_beside("pps:/dev/pps0,late=100ms", "/tmp/pps")?;
+    let begun = lab.timebase.machine().monotonic();
+    let (mut given, mut latest) = (0, Nanos::ZERO);
+    while recording.try_wait().map_err(text)?.is_none() {
+        given += 1;
+        let due = begun + Nanos::from_secs(given);
+        while lab.timebase.machine().monotonic() < due {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        clock.pulse(lab)?;
+        // By now it has its stamp.
+        latest = latest.max(lab.timebase.machine().monotonic() - due);
+    }
+    let (told, words) = ptp::verified(recording, "/tmp/pps")?;
+    check(told["kind"] == "pps" && told["late_ns"] == 100_000_000, || told.to_string())?;
+    check(told["readings"].as_u64().is_some_and(|readings| readings >= 2), || told.to_string())?;
+    let [low, high] = [0, 1].map(|end| told["monotonic_ppb"][end].as_f64().unwrap_or(f64::NAN));
+    if latest > Nanos::from_millis(100) {
+        findings.not_judged(format!("the rate: this computer gave a pulse {latest} late"));
+    } else {
+        check(low <= 0.0 && high >= 0.0 && told["off_line_ns"] == 0, || told.to_string())?;
+    }
+    for none in ["steps_ns", "silences"] {
+        check(told[none].as_array().is_some_and(Vec::is_empty), || told.to_string())?;
+    }
+    check(words.contains("pps:/dev/pps0: CLOCK_MONOTONIC "), || words.clone())?;
+    findings.measured("latest", &[latest]);
+    findings.note("rate", told["monotonic_ppb"].to_string());
+    Ok(())
 }
 
 /// The rows of the source that have figures.

@@ -26,6 +26,8 @@ const PC_MODULES: Modules = &[
     ("comedi_test", ""),
     ("comedi_parport", ""),
     ("uio_pci_generic", ""),
+    // A network card with a PTP clock.
+    ("e1000e", ""),
     ("brd", "rd_nr=4 rd_size=65536"),
     ("raid0", ""),
     ("dm-flakey", ""),

@@ -1,7 +1,7 @@
 //! [`Machine`]: the virtual machine, and one run of it.
 //!
 //! It is a PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no rights. It has two CPUs, or one if
-//! its clock counts instructions. The PC has a parallel port that writes what is strobed into a file, two serial ports and the `edu` card; the
+//! its clock counts instructions. The PC has a parallel port that writes what is strobed into a file, two serial ports, the `edu` card and a network card; the
 //! board has a chip whose lines are wired to each other. The results come back on a virtual serial line. The machine has no network and no
 //! disk of this computer. It is ended when its time is over.
 
@@ -118,6 +118,8 @@ impl Machine {
             Kind::Pc => {
                 command.args(["-serial", "null", "-parallel", &format!("file:{}", port.display())]);
                 command.args(["-device", "edu,dma_mask=0xffffffff"]);
+                // A network card with a PTP clock. Its network ends in QEMU.
+                command.args(["-netdev", "user,id=nowhere,restrict=on", "-device", "e1000e,netdev=nowhere,romfile="]);
                 // A sound card whose input is silence at its own rate.
                 command.args(["-audiodev", "none,id=sound", "-device", "intel-hda"]);
                 command.args(["-device", "hda-duplex,audiodev=sound"]);
