@@ -98,7 +98,6 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         (about.started_realtime, about.started_monotonic) = (begun.realtime, begun.monotonic);
         about.started_within = Some(begun.within);
     }
-    let is_told = series.is_some();
     // Those of a segment that was made in advance do not state its first frame, either.
     if let (Some(of), Some(found)) = (&mut about.series, series)
         && (of.id, of.number) == (found.series, found.number)
@@ -108,11 +107,14 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         of.epoch_first = epoch.unwrap_or(of.epoch_first);
         of.previous = (found.previous != RecordingId::default()).then_some(found.previous);
     }
-    // A power cut can take the whole journal of a resumed segment, whose metadata state its first frame from the beginning: it was not used then.
-    if let (Some(of), false) = (&mut about.series, is_told)
+    // A resumed segment without a block was not used, though its metadata state its first frame from the beginning: a power cut may have taken
+    // any part of what its journal says of the time before it, and the segment before says that better.
+    if let Some(of) = &mut about.series
+        && of.first.is_some_and(|first| first > Frames(0) && of.epoch_first >= first)
+        && (blocks.is_empty() && kept.is_empty() && ended.is_none())
         && members.iter().all(|member| member.closing.is_none())
     {
-        of.first = of.first.filter(|first| *first == Frames(0));
+        of.first = None;
     }
     // Journals have checksums, and go on after the first metadata.
     if !clock.is_empty() {
