@@ -39,8 +39,8 @@ impl std::ops::Add for WaitCounts {
 pub(crate) struct AdaptivePolling {
     /// Waits that sleep at once before one polls again.
     rests: u32,
-    /// How many that will be after the next look in vain, less one.
-    rests_next: u32,
+    /// How many that were after the last look in vain; 0 if a look found something since.
+    rests_last: u32,
     pub(crate) counts: WaitCounts,
 }
 
@@ -54,14 +54,14 @@ impl AdaptivePolling {
         }
         while !is_over() {
             if is_there() {
-                self.rests_next = 0;
+                self.rests_last = 0;
                 self.counts.polled += 1;
                 return true;
             }
             std::hint::spin_loop();
         }
-        self.rests_next = (2 * self.rests_next + 1).min(RESTS_MOST);
-        self.rests = self.rests_next;
+        self.rests_last = (2 * self.rests_last + 1).min(RESTS_MOST);
+        self.rests = self.rests_last;
         self.counts.polled_in_vain += 1;
         false
     }

@@ -7,7 +7,8 @@
 //! The producer never waits. Taps take nothing and hold nobody up: they copy, and find out afterwards whether what they have
 //! is whole.
 //!
-//! Real-time behaviour: no call allocates, locks or sleeps; waking the consumer costs one system call each `notify` bytes.
+//! Real-time behaviour: no call allocates or locks, and none but [`Consumer::wait`] sleeps; waking the consumer costs one system call each
+//! `notify` bytes.
 
 #![expect(unsafe_code, reason = "slices of the mapped memory, owned by the protocol of the cursors")]
 
