@@ -14,21 +14,24 @@ import numpy
 import hairspring
 
 WINDOW = 4096
-AT_ONCE = 256  # windows that are transformed together: what a task needs besides its chunk
 
 
 def periodograms(rows, window=WINDOW):
-    """The sum of the squared spectra of all windows in some rows, a column for each channel, and how many windows they were."""
+    """The sum of the squared spectra of all windows in some rows, a column for each channel, and how many windows they were.
+
+    It takes one window of one channel at a time: longer arrays would be slower here. By Dask's default, workers give all memory that is
+    freed back to the kernel and fetch it again for the next array.
+    """
     shape = numpy.hanning(window).astype("f4")
-    total = numpy.zeros((window // 2 + 1, rows.shape[1]))
-    step = window // 2
-    starts = range(0, len(rows) - window + 1, step)
-    for first in range(0, len(starts), AT_ONCE):
-        part = starts[first : first + AT_ONCE]
-        values = numpy.stack([rows[start : start + window] for start in part]).astype("f4")
-        values -= values.mean(axis=1, keepdims=True)
-        total += (numpy.abs(numpy.fft.rfft(values * shape[:, None], axis=1)) ** 2).sum(axis=0, dtype="f8")
-    return total, len(starts)
+    total = numpy.zeros((rows.shape[1], window // 2 + 1))
+    starts = range(0, len(rows) - window + 1, window // 2)
+    for start in starts:
+        for channel, sums in enumerate(total):
+            values = rows[start : start + window, channel].astype("f4")
+            values -= values.mean()
+            spectrum = numpy.fft.rfft(values * shape)
+            sums += spectrum.real**2 + spectrum.imag**2
+    return total.T, len(starts)
 
 
 def power_spectrum(recording, window=WINDOW, **chunks):

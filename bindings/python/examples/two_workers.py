@@ -4,7 +4,7 @@ machine.
     python two_workers.py RECORDING LEVEL [ROUNDS]
 
 Each worker is a process with one thread. The clusters take turns (one, two, two, one), so that what changes on the machine meanwhile
-falls on both. The recording is read once before, so that both find it in memory as far as it fits. On a machine that does something
+falls on both. The triggers are searched once before, so that both find the recording in memory as far as it fits. On a machine that does something
 else, too, the ratios say more of the machine than of the workers.
 """
 
@@ -35,7 +35,7 @@ def timed(recording, level, workers):
 
 def main(path, level, rounds="2"):
     recording = hairspring.open_recording(path)
-    timed(recording, float(level), 1)
+    find_triggers(recording, float(level))
     took = {1: [], 2: []}
     for workers in [1, 2, 2, 1] * int(rounds):
         spectrum, triggers = timed(recording, float(level), workers)
