@@ -2,7 +2,7 @@
 
 use std::panic::resume_unwind;
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Nanos, Policy};
 
 use super::given::TaskThread;
 use super::mirror::{KERNEL_PLACE, RUNNER_PLACE, WATCHDOG_PLACE};
@@ -10,6 +10,7 @@ use super::state::Phase;
 use super::threads::Threads;
 use crate::report::{Finish, RunLimit, StopReason};
 use crate::system::clock::{moment_of, monotonic};
+use crate::system::scheduling::set_policy_of;
 use crate::system::sync::whole;
 
 /// How long the end of the executive waits for its own kernel thread, whose timer procedure may never return.
@@ -93,16 +94,22 @@ impl Threads {
 
         let mut state = shared.lock.hold();
         let mut threads = std::mem::take(&mut state.ended_threads);
+        let granted = state.granted;
         for index in 0..state.core.observer.seats.len() {
             let seat = &mut state.core.observer.seats[index];
             let (place, thread) = (seat.place, seat.thread.take());
             let Some(thread) = thread else { continue };
-            shared.places.at(place).dismiss();
             if seat.abandoned {
                 thread.abandon();
             } else {
+                if granted {
+                    // At its very end a thread may wait for another one by `sched_yield`, as in an allocator's spin lock: for ever, if the
+                    // other one is less urgent on the same CPU.
+                    set_policy_of(shared.places.at(place).thread(), Policy::Other);
+                }
                 threads.push(thread);
             }
+            shared.places.at(place).dismiss();
             state.core.observer.owe(place, u8::MAX);
         }
         state.leaving = true;

@@ -1,6 +1,9 @@
 //! How runs end, and the executive itself.
 
+use std::cell::RefCell;
+
 use hairspring_exec_core::{By, Call, TaskState};
+use hairspring_machine::{Host, Machine, Policy};
 
 use super::*;
 use crate::calls::{Limit, Services};
@@ -169,5 +172,34 @@ fn dropping_after_a_run_ends_all_threads() {
         let shared = Arc::downgrade(&threads.shared);
         drop(threads);
         assert_eq!(shared.strong_count(), 0, "every thread has gone");
+    });
+}
+
+/// Tells, at the very end of its thread, whether that is of the ordinary scheduling policy.
+struct Last(Count);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        if Host.policy() == Policy::Other {
+            self.0.add();
+        }
+    }
+}
+
+#[test]
+fn threads_of_tasks_end_without_real_time_priority() {
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    both(|threads| {
+        let ordinary = Count::default();
+        for number in [10, 20, 30] {
+            let counts = ordinary.clone();
+            start(&threads, "ends", number, move |_| LAST.set(Some(Last(counts.clone()))));
+        }
+        clean(&threads, &threads.run(LIMIT));
+        assert_eq!(ordinary.get(), 0, "its threads live as long as a task");
+        drop(threads);
+        assert_eq!(ordinary.get(), 3);
     });
 }
