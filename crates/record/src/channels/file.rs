@@ -101,8 +101,8 @@ pub fn read(text: &str, layouts: &[Layout]) -> Result<Vec<Vec<ChannelDescription
 fn in_line(text: &str, at: usize, why: &str) -> String {
     let before = text.get(..at).unwrap_or(text);
     let number = before.matches('\n').count() + 1;
-    let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1);
     let line = text.lines().nth(number - 1).unwrap_or("");
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count();
     let margin = number.to_string().len();
     format!("line {number}, column {}: {why}\n{number} | {line}\n{:margin$} | {:column$}^", column + 1, "", "")
 }
@@ -141,6 +141,7 @@ mod tests {
             ("[channel.0]\nvolume = 1\n", "line 2, column 1", "volume"),
             ("[channel.0]\nname = \"x\"\n[channel.1]\nname = \"x\"\n", "line 3, column 10", "this name"),
             ("[chanel.0]\n", "line 1, column 2", "chanel"),
+            ("channel = { 0 = { name = \"é\" }, 1 = { name = \"é\" } }\n", "line 1, column 33", "this name"),
         ] {
             let error = read(file, &layouts()).expect_err(file);
             assert!(error.contains(line) && error.contains(why), "{error}");

@@ -247,12 +247,10 @@ fn described<T: FromStr<Err = DescriptionError>>(text: &str, written: &Spanned<S
 fn at(text: &str, span: Range<usize>, what: String) -> StationError {
     let start = (0..=span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let begin = text[..start].rfind('\n').map_or(0, |end| end + 1);
-    StationError {
-        line: text[..start].matches('\n').count() + 1,
-        column: text[begin..start].chars().count() + 1,
-        what,
-        text: text[begin..].lines().next().unwrap_or_default().to_owned(),
-    }
+    let line = text[begin..].lines().next().unwrap_or_default();
+    // The end of a line is behind its last character, also where `\r\n` ends it.
+    let column = text[begin..start].chars().count().min(line.chars().count()) + 1;
+    StationError { line: text[..start].matches('\n').count() + 1, column, what, text: line.to_owned() }
 }
 
 fn station(file: Front) -> Result<Station, Wrong> {

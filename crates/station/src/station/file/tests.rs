@@ -190,3 +190,11 @@ fn what_cannot_be_settable_is_refused() {
     let error = read(&format!("{GOOD}[publish]\nprefix = \"two words\"\n")).expect_err("a space");
     assert!(error.what.contains("a prefix has 1 to 30"), "{error}");
 }
+
+#[test]
+fn the_end_of_a_line_is_behind_its_last_character_whatever_ends_it() {
+    for text in ["[unit.x]\non = 'tick\n", "[unit.x]\r\non = 'tick\r\n"] {
+        let error = read(text).expect_err("the quote is open");
+        assert_eq!((error.line, error.column, error.text.as_str()), (2, 11, "on = 'tick"), "{error}");
+    }
+}
