@@ -132,6 +132,9 @@ fn exactly(params: &mut HwParams, index: usize, value: u32, unit: &str, refine: 
 /// Sets a value, or the nearest that the card has: first from above, then from below.
 fn nearest(params: &mut HwParams, index: usize, value: u32, refine: Refine<'_>) -> io::Result<()> {
     let (least, most) = params.intervals[index].ends();
+    if least > most {
+        return Err(contradiction(&format!("a value from {least} to {most}")));
+    }
     let value = value.clamp(least, most);
     let mut last = io::Error::from_raw_os_error(libc::EINVAL);
     for (from, to) in [(value, most), (least, value)] {
@@ -155,6 +158,10 @@ fn nearest(params: &mut HwParams, index: usize, value: u32, refine: Refine<'_>) 
     Err(last)
 }
 
+fn contradiction(what: &str) -> io::Error {
+    io::Error::other(format!("the driver's set-up contradicts the card: {what}"))
+}
+
 /// The set-up that the kernel made of a wish, if it is one that this wish allows.
 ///
 /// # Errors
@@ -164,7 +171,6 @@ pub(super) fn checked(wish: &PcmWish, params: &HwParams, boundary: u64) -> io::R
         let (least, most) = params.intervals[index].ends();
         (least == most).then_some(least)
     };
-    let contradiction = |what: &str| io::Error::other(format!("the driver's set-up contradicts the card: {what}"));
     let of = |index, what: &str| single(index).ok_or_else(|| contradiction(&format!("{what} has no value")));
     let (channels, buffer) = (of(abi::CHANNELS, "channels")?, of(abi::BUFFER_SIZE, "buffer")?);
     let period = of(abi::PERIOD_SIZE, "period")?;
@@ -176,7 +182,7 @@ pub(super) fn checked(wish: &PcmWish, params: &HwParams, boundary: u64) -> io::R
     if (rate.as_hz() - f64::from(wish.rate_hz)).abs() > 1.0 {
         return Err(contradiction(&format!("{rate} instead of {} S/s", wish.rate_hz)));
     }
-    if period == 0 || buffer < 2 * period {
+    if period == 0 || buffer / 2 < period {
         return Err(contradiction(&format!("a buffer of {buffer} frames for periods of {period}")));
     }
     let rounds = boundary / u64::from(buffer);
@@ -269,8 +275,19 @@ mod tests {
         let mut other = good;
         other.intervals[abi::PERIOD_SIZE] = Interval::only(8000);
         assert!(says(&other, 8192 << 20).contains("periods of 8000"));
+        other.intervals[abi::PERIOD_SIZE] = Interval::only(1 << 31);
+        assert!(says(&other, 8192 << 20).contains("periods of 2147483648"));
         let mut other = good;
         other.intervals[abi::BUFFER_SIZE] = Interval { min: 1, max: 9, flags: 0 };
         assert!(says(&other, 8192 << 20).contains("buffer has no value"));
+        let mut backwards = |params: &mut HwParams| {
+            card(params)?;
+            if params.intervals[abi::RATE].ends() == (48_000, 48_000) {
+                params.intervals[abi::BUFFER_SIZE] = Interval { min: 9, max: 1, flags: 0 };
+            }
+            Ok(())
+        };
+        let error = negotiate(&WISH, &mut backwards).expect_err("no").to_string();
+        assert!(error.contains("a value from 9 to 1"), "{error}");
     }
 }
