@@ -1,14 +1,15 @@
 //! The fuzz targets in turns, until all together have tried so many inputs: coverage-guided inputs to every parser, with the nightly
 //! toolchain and `cargo fuzz`.
 //!
-//! Each target has its turn of the same length, so fast parsers get more inputs than slow ones. Its figures are the inputs that it tried,
-//! and how many edges of the instrumented code they reached, of how many. What was reached is kept after each turn ([`Tally`]), so a run that was
-//! ended goes on. The corpus stays under the target directory, and later turns begin with what earlier ones found.
+//! Each target has its turn of the same length, as many at once as there are CPUs. So fast parsers get more inputs than slow ones. The figures of a
+//! target are the inputs that it tried, and how many edges of the instrumented code they reached, of how many. What was reached is kept after each
+//! turn ([`Tally`]), so a run that was ended goes on. The corpus stays under the target directory, and later turns begin with what earlier ones found.
 
 mod tally;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, json};
@@ -72,24 +73,31 @@ fn turns(terms: &Terms, figures: &mut Map<String, serde_json::Value>) -> Result<
     let folder = std::env::current_dir().map_err(|error| format!("find the workspace: {error}"))?;
     let build = folder.join(BUILD);
     let programs = compile(&build, &targets)?;
-    let mut tally = Tally::open(&build, terms.resume)?;
+    let end = begun + Duration::from_secs(terms.seconds);
+    let turns = Mutex::new(Turns {
+        tally: Tally::open(&build, terms.resume)?,
+        targets: &targets,
+        inputs: terms.inputs,
+        given: 0,
+        outcome: Ok(()),
+        is_over: false,
+    });
+    // Held for one call at a time, not during a turn.
+    let whole = || turns.lock().unwrap_or_else(PoisonError::into_inner);
     let turn = Duration::from_secs(u64::from(terms.turn));
-    let mut outcome = Ok(());
-    'all: while tally.inputs(&targets) < terms.inputs {
-        for target in &targets {
-            if begun.elapsed() + turn > Duration::from_secs(terms.seconds) {
-                break 'all;
-            }
-            match fuzz(&folder, &programs, target, terms.turn) {
-                Ok(fuzzed) => tally.add(target, fuzzed)?,
-                Err(why) => {
-                    outcome = Err(format!("{target}: {why}"));
-                    break 'all;
+    let next = || whole().next(Instant::now() + turn <= end);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cpus.min(targets.len()) {
+            scope.spawn(|| {
+                while let Some(target) = next() {
+                    let fuzzed = fuzz(&folder, &programs, target, terms.turn);
+                    whole().ended(target, fuzzed);
                 }
-            }
-            println!("fuzz: {} of {} inputs, {target} last", tally.inputs(&targets), terms.inputs);
+            });
         }
-    }
+    });
+    let Turns { tally, outcome, .. } = turns.into_inner().unwrap_or_else(PoisonError::into_inner);
     for target in &targets {
         let of = tally.of(target);
         figures.insert(format!("{target}: inputs"), json!(of.inputs));
@@ -99,6 +107,37 @@ fn turns(terms: &Terms, figures: &mut Map<String, serde_json::Value>) -> Result<
     figures.insert("inputs planned".to_owned(), json!(terms.inputs));
     figures.insert("targets".to_owned(), json!(targets.len()));
     outcome.map(|()| tally.inputs(&targets) >= terms.inputs)
+}
+
+/// Which target has its turn, and what the turns so far came to.
+struct Turns<'a> {
+    tally: Tally,
+    targets: &'a [String],
+    /// How many inputs are to be tried.
+    inputs: u64,
+    /// How many turns were given.
+    given: usize,
+    outcome: Result<(), String>,
+    is_over: bool,
+}
+
+impl<'a> Turns<'a> {
+    /// The target of the next turn. None if a target failed, if the inputs are tried and all targets had as many turns, or if there is no
+    /// time for a turn.
+    fn next(&mut self, is_time: bool) -> Option<&'a str> {
+        let at = self.given % self.targets.len();
+        self.is_over |= self.outcome.is_err() || !is_time || at == 0 && self.tally.inputs(self.targets) >= self.inputs;
+        self.given += usize::from(!self.is_over);
+        (!self.is_over).then(|| self.targets[at].as_str())
+    }
+
+    fn ended(&mut self, target: &str, fuzzed: Result<Fuzzed, String>) {
+        let kept = fuzzed.and_then(|fuzzed| self.tally.add(target, fuzzed));
+        if let (Err(why), true) = (kept, self.outcome.is_ok()) {
+            self.outcome = Err(format!("{target}: {why}"));
+        }
+        println!("fuzz: {} of {} inputs, {target} last", self.tally.inputs(self.targets), self.inputs);
+    }
 }
 
 /// Whether the nightly toolchain and `cargo fuzz` are there.
@@ -204,6 +243,35 @@ mod tests {
                     #8\tpulse  cov: 678 ft: 900 corp: 5\nDone 12345 runs in 61 second(s)\n";
         assert_eq!(fuzzed(said), Some(Fuzzed { inputs: 12_345, edges: 678, instrumented: 900 }));
         assert_eq!((fuzzed("Done 0 runs in 1 second(s)"), fuzzed("error: no such command")), (None, None));
+    }
+
+    #[test]
+    fn each_target_has_as_many_turns_until_the_inputs_are_tried() {
+        let folder = tempfile::tempdir().unwrap();
+        let targets = ["http", "tap"].map(str::to_owned);
+        let open = || Turns {
+            tally: Tally::of_code(folder.path(), false, 7).unwrap(),
+            targets: &targets,
+            inputs: 30,
+            given: 0,
+            outcome: Ok(()),
+            is_over: false,
+        };
+        let fuzzed = |inputs| Ok(Fuzzed { inputs, edges: 1, instrumented: 2 });
+        let mut turns = open();
+        assert_eq!((turns.next(true), turns.next(true)), (Some("http"), Some("tap")), "two at once");
+        turns.ended("tap", fuzzed(9));
+        turns.ended("http", fuzzed(9));
+        assert_eq!(turns.next(true), Some("http"));
+        turns.ended("http", fuzzed(90));
+        assert_eq!(turns.next(true), Some("tap"), "its second turn, too");
+        assert_eq!(turns.next(true), None);
+        turns.ended("tap", Err("panicked".to_owned()));
+        assert_eq!(turns.outcome, Err("tap: panicked".to_owned()));
+        let mut turns = open();
+        turns.ended("http", Err("panicked".to_owned()));
+        assert_eq!(turns.next(true), None);
+        assert_eq!((open().next(false), open().next(true)), (None, Some("http")));
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Tally {
         Self::of_code(folder, resume, fingerprint::number(&numbers))
     }
 
-    fn of_code(folder: &Path, resume: bool, code: u64) -> Result<Self, String> {
+    pub(super) fn of_code(folder: &Path, resume: bool, code: u64) -> Result<Self, String> {
         let file = folder.join("tally.json");
         let mut kept = Kept { code, ..Kept::default() };
         if resume && file.is_file() {
