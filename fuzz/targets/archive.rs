@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::check("archive", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::archive::check(bytes));

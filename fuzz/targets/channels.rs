@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::check("channels", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::channels::check(bytes));

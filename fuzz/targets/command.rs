@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::check("command", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::command::check(bytes));

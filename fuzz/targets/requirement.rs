@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::check("requirement", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| hairspring_fuzz_checks::requirement::check(bytes));

@@ -5,7 +5,11 @@ use hairspring_source::card::Card;
 use hairspring_source::sound::SoundCard;
 use hairspring_source::trigger::Trigger;
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some(text) = crate::text(bytes) else { return };
     if let Ok(card) = text.parse::<Card>() {
         assert_eq!(card.to_string().parse::<Card>().expect("what was printed is read"), card);

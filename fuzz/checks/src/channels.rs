@@ -3,7 +3,11 @@
 use hairspring_record::channels::{file, written};
 use hairspring_ring::Layout;
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some(text) = crate::text(bytes) else { return };
     let layouts = [Layout::analogue(4, 16), Layout::analogue(1, 12)].map(|layout| layout.expect("exists"));
     for layouts in [&layouts[..], &layouts[..1]] {

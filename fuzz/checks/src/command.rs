@@ -2,7 +2,11 @@
 
 use hairspring_station::command::parse;
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some(text) = crate::text(bytes) else { return };
     match parse(text) {
         Ok((request, _, _)) => {

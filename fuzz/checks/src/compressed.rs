@@ -22,7 +22,11 @@ fn image(bytes: &[u8], data: &Path) -> Image {
     image
 }
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let base = Spec::base(0);
     let script = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };
     let disk = ScriptedDisk::with(script, image(bytes, &Files::of(&base).data));

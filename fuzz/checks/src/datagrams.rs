@@ -63,7 +63,11 @@ fn made(policy: OnOverrun, layout: Layout) -> (Producer, Heard) {
     (producer, Heard { consumer, layout, position: 0, frame: 0 })
 }
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (choice, header) = (usize::from(input.byte()), input.byte());
     let (numbers, policy) = (NUMBERS[choice % 4], POLICIES[choice / 4 % 3]);

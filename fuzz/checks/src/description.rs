@@ -19,7 +19,11 @@ fn check_one<T: FromStr<Err = DescriptionError> + Display + Debug + PartialEq>(t
     }
 }
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some(text) = crate::text(bytes) else { return };
     check_one::<DeviceDescription>(text);
     check_one::<EventSourceDescription>(text);

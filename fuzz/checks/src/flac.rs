@@ -7,7 +7,11 @@ use crate::Input;
 
 const BITS: [u32; 4] = [8, 16, 24, 32];
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (form, assignment) = (input.byte(), u64::from(input.byte() & 15));
     let form = Form { rate_hz: 48_000, channels: u32::from(form & 7) + 1, bits: BITS[usize::from(form >> 3 & 3)] };

@@ -2,7 +2,11 @@
 
 use hairspring_record::series::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some((seal, bytes)) = bytes.split_first() else { return };
     let mut file = bytes.to_vec();
     if seal & 1 == 1 {

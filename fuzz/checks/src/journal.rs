@@ -56,7 +56,11 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
     journal
 }
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (seal, data_bytes) = (input.byte() & 1 == 1, input.short());
     let bytes = input.take(usize::MAX);

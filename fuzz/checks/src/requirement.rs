@@ -6,7 +6,11 @@ use hairspring_settings::Choice;
 use hairspring_sheet::{ComparisonGate, RowPattern};
 use hairspring_tap::TapPlace;
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some(text) = crate::text(bytes) else { return };
     if let Err(error) = text.parse::<JobNeed>() {
         assert!(text.get(error.place()).is_some() && error.to_string().lines().count() <= 3);

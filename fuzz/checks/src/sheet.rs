@@ -3,7 +3,11 @@
 use hairspring_sheet::render::{TextStyle, first_page, from_json, html, markdown, text, to_json};
 use hairspring_sheet::{CompareTerms, ComparedSheets, compare};
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some(json) = crate::text(bytes) else { return };
     let Ok(sheet) = from_json(json) else { return };
     let written = to_json(&sheet);

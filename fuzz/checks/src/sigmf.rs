@@ -2,7 +2,11 @@
 
 use hairspring_record::sigmf::{parse, parse_foreign, render};
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     if let Ok((about, closing, segments)) = parse(bytes) {
         let text = render(&about, closing.as_ref(), &segments);
         let again = parse(&text).expect("what was written is read");

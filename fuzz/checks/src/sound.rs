@@ -10,7 +10,11 @@ use crate::Input;
 const BUFFER: u64 = 4800;
 const BOUNDARY: u64 = BUFFER << 3;
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some((which, bytes)) = bytes.split_first() else { return };
     if which & 1 == 0 { set_up(bytes) } else { count(bytes) }
 }

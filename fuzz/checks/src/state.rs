@@ -7,7 +7,11 @@ use crate::Input;
 /// Words of the station's block and of a unit's.
 const BLOCK: usize = 64;
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let mut input = Input(bytes);
     let units = usize::from(input.byte() % 6);
     let mut words = vec![0; BLOCK * (1 + units)];

@@ -46,7 +46,11 @@ fn greet(to: impl AsFd, message: &[u8], files: &[BorrowedFd<'_>]) {
     let _ = sendmsg(to, &[IoSlice::new(message)], &mut ancillary, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let mut input = Input(bytes);
     let what = input.byte();
     let (ours, theirs) =

@@ -2,7 +2,11 @@
 
 use hairspring_plan::{Flow, Place, Topology};
 
-pub(crate) fn check(bytes: &[u8]) {
+/// Checks what the module promises.
+///
+/// # Panics
+/// The bytes break it.
+pub fn check(bytes: &[u8]) {
     let Some(text) = crate::text(bytes) else { return };
     let _ = text.parse::<Flow>();
     if let Ok(topology) = Topology::parse(text) {
