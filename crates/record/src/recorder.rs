@@ -397,7 +397,10 @@ impl Recorder {
             setup,
             members,
         };
-        recorder.begin(grain)?;
+        if let Err(error) = recorder.begin(grain) {
+            ends::remove_files(&mut *recorder.store, &recorder.members);
+            return Err(error);
+        }
         Ok(recorder)
     }
 

@@ -28,20 +28,18 @@ impl Recorder {
         let volume = self.setup.volume.filter(|_| self.setup.gate.is_none());
         // A member may get more than its share of blocks, because they go to the least loaded one. So an eighth more is reserved.
         let share = volume.map(|volume| (volume.0 / count as u64) * if count > 1 { 9 } else { 8 } / 8);
-        // Checked before, because the system takes all free space before it reports that it is not enough.
+        // Before anything is reserved, because the system takes all free space before it reports that it is not enough.
+        let free: Vec<_> = self.members.iter().map(|member| self.store.free_bytes(member.folder())).collect();
         if let Some(needed) = share {
-            for member in &self.members {
-                let free = self.store.free_bytes(member.folder());
+            for (member, free) in self.members.iter().zip(&free) {
                 if free.is_some_and(|free| free < needed) {
-                    let folder = member.folder().to_owned();
-                    remove_files(&mut *self.store, &self.members);
-                    return Err(RecorderError::NoSpace(folder, Bytes(needed), free.map(Bytes)));
+                    return Err(RecorderError::NoSpace(member.folder().to_owned(), Bytes(needed), free.map(Bytes)));
                 }
             }
         }
         let mut waiting = 0;
-        for (number, member) in self.members.iter_mut().enumerate() {
-            for (token, op) in member.first_allocation(number, share, self.block) {
+        for (number, (member, free)) in self.members.iter_mut().zip(free).enumerate() {
+            for (token, op) in member.first_allocation(number, share, free, self.block) {
                 self.store.submit(token, op);
                 waiting += 1;
             }
@@ -58,7 +56,6 @@ impl Recorder {
                 if let (Err(Errno(libc::ENOSPC)), Some(needed)) = (completion.result, share) {
                     let folder = self.members[number].folder().to_owned();
                     let free = self.store.free_bytes(&folder).map(Bytes);
-                    remove_files(&mut *self.store, &self.members);
                     return Err(RecorderError::NoSpace(folder, Bytes(needed), free));
                 }
             }

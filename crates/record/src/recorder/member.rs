@@ -19,7 +19,8 @@ const HALF_BYTES: usize = RECORDS * RECORD_BYTES;
 const RESERVE: usize = super::MOST_DEPTH + 64;
 /// A write of the journal fails after it was interrupted, or found no resources, this many times in a row.
 pub(super) const MOST_REPEATS: u32 = 1000;
-/// Bytes reserved ahead of the data if the volume is not known.
+/// Bytes reserved ahead of the data if the volume is not known. As many stay free, or half of what is free: the system takes all free space before
+/// it reports that it is not enough, and then there would be none for the metadata, other files and the next segment.
 const AHEAD_BYTES: u64 = 1 << 30;
 /// Bytes reserved for the journal beyond the need of the expected blocks. They are cut off at the end, which makes room for the
 /// last metadata on a full disk.
@@ -95,6 +96,8 @@ pub(super) struct Member {
     /// The offset of the next block.
     pub(super) data_end: u64,
     allocated: u64,
+    /// More is not reserved.
+    most_allocated: u64,
     allocating: bool,
     allocation_refused: bool,
     /// Whether blocks may be given to it.
@@ -159,6 +162,7 @@ impl Member {
             journal,
             data_end: 0,
             allocated: 0,
+            most_allocated: 0,
             allocating: false,
             allocation_refused: false,
             is_alive: true,
@@ -193,9 +197,17 @@ impl Member {
         self.allocated.saturating_sub(self.data_end)
     }
 
-    /// The bytes to reserve at the beginning, for the data and for the journal.
-    pub(super) fn first_allocation(&mut self, number: usize, volume: Option<u64>, block: u64) -> [(Token, Op); 2] {
-        let data = volume.map_or(AHEAD_BYTES, |volume| volume.div_ceil(block) * block);
+    /// The bytes to reserve at the beginning, for the data and for the journal. `free` bytes are free in its folder, if the system says so.
+    pub(super) fn first_allocation(
+        &mut self,
+        number: usize,
+        volume: Option<u64>,
+        free: Option<u64>,
+        block: u64,
+    ) -> [(Token, Op); 2] {
+        self.most_allocated = free.map_or(u64::MAX, |free| free - AHEAD_BYTES.min(free / 2));
+        let ahead = (AHEAD_BYTES.min(self.most_allocated) / block).max(1) * block;
+        let data = volume.map_or(ahead, |volume| volume.div_ceil(block) * block);
         let journal = (data / block + 1) * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES;
         self.allocated = data;
         // Nothing is reserved beyond a volume that is known.
@@ -209,7 +221,8 @@ impl Member {
     /// Reserves more when half of the bytes reserved ahead are used. Does nothing if the volume is known.
     pub(super) fn allocate_ahead(&mut self, number: usize, store: &mut dyn Store) {
         let low = self.data_end + AHEAD_BYTES / 2 > self.allocated;
-        if low && !self.allocating && !self.allocation_refused {
+        let fits = self.allocated + AHEAD_BYTES <= self.most_allocated;
+        if low && fits && !self.allocating && !self.allocation_refused {
             self.allocating = true;
             store.submit(Purpose::AllocateData(number).token(), Op::Allocate(self.data, self.allocated, AHEAD_BYTES));
         }

@@ -316,6 +316,36 @@ fn what_is_reserved_is_the_expected_volume_in_whole_blocks_and_an_eighth_more_wh
 }
 
 #[test]
+fn of_a_small_disk_not_everything_is_reserved_ahead() {
+    let disk = |capacity: u64| DiskScript { capacity: Some(Bytes(capacity)), refused_takes_all: true, ..at_once() };
+    let mut rig = Rig::new(disk(64 << 20), Setup { volume: None, ..setup() });
+    assert_eq!(length(&rig.disk, "a/x.sigmf-data"), Some(32 << 20));
+    rig.put(3 * BLOCK);
+    rig.settle();
+    let (outcome, disk_after) = rig.end(End::Finished);
+    assert_eq!(length(&disk_after, "a/x.sigmf-data"), Some(outcome.ledger.stored_bytes));
+    // Where there is no room for the metadata, nothing is left.
+    let tiny = ScriptedDisk::new(disk(1 << 20));
+    let without = Setup { volume: None, ..setup() };
+    let made = Recorder::open(Box::new(tiny.store(8)), ring_of(RING, OnOverrun::Gap).1, description(bytes()), without);
+    assert!(made.err().expect("refused").to_string().contains("No space left"));
+    assert_eq!(tiny.names(), 0);
+    // Later, too, some stays free.
+    let setup = Setup { block: Bytes::mib(8), volume: None, ..setup() };
+    let script = DiskScript { forgetful: true, ..disk(AHEAD * 5 / 2) };
+    let mut rig = Rig::with(script, 32 << 20, OnOverrun::Gap, setup).expect("a recorder");
+    while rig.counters.produced_bytes < AHEAD * 5 / 4 {
+        rig.producer.reserve(8 << 20).expect("room");
+        rig.producer.commit(8 << 20);
+        rig.counters.produced_bytes += 8 << 20;
+        rig.settle();
+    }
+    assert_eq!(length(&rig.disk, "a/x.sigmf-data"), Some(AHEAD * 5 / 4), "beyond what was reserved at the beginning");
+    let (outcome, _) = rig.end(End::Finished);
+    assert_eq!(outcome.ledger.stored_bytes, AHEAD * 5 / 4);
+}
+
+#[test]
 fn when_half_of_what_was_reserved_ahead_is_used_more_is_reserved_unless_the_disk_refused_it() {
     let setup = || Setup { block: Bytes::mib(8), volume: None, ..setup() };
     for (refused, expected) in [(false, 2 * AHEAD), (true, AHEAD)] {

@@ -323,7 +323,11 @@ impl State {
             Op::Sync(_) if verdict.lies => Effect::Lie,
             Op::Sync(_) => Effect::Sync { barrier: self.inodes[open.inode].barrier(), failed: verdict.error },
             Op::Allocate(_, at, length) => {
-                if self.room_from(open.inode, at) < length {
+                let room = self.room_from(open.inode, at);
+                if room < length {
+                    if self.script.refused_takes_all {
+                        self.reserve(open.inode, at + room);
+                    }
                     return Effect::Fail(Errno(libc::ENOSPC));
                 }
                 self.reserve(open.inode, at + length);

@@ -20,6 +20,8 @@ pub struct DiskScript {
     pub rate: Option<ByteRate>,
     /// Its capacity; `None` for no limit.
     pub capacity: Option<Bytes>,
+    /// A reservation for which there is no room takes what is free before it fails, as on ext4.
+    pub refused_takes_all: bool,
     /// Data files require offsets and lengths that are multiples of this, a power of two. Others are refused with `EINVAL`, as
     /// for direct I/O.
     pub alignment: u64,
@@ -38,6 +40,7 @@ impl Default for DiskScript {
             most_latency: Nanos::ZERO,
             rate: None,
             capacity: None,
+            refused_takes_all: false,
             alignment: 512,
             forgetful: false,
             faults: Vec::new(),
