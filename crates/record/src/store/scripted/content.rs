@@ -150,6 +150,11 @@ impl Inode {
         Self { reserved: content.length, volatile: content.clone(), durable: content, ..Self::default() }
     }
 
+    /// Takes space up to this offset.
+    pub(super) fn reserve(&mut self, to: u64) {
+        self.reserved = self.reserved.max(to);
+    }
+
     pub(super) fn change(&mut self, change: Change) {
         change.apply(&mut self.volatile);
         self.changes.push_back((self.next_change, change, Standing::Pending));

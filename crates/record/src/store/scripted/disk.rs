@@ -315,7 +315,7 @@ impl State {
                 if length == 0 && piece.length > 0 && most > 0 {
                     return Effect::Fail(Errno(libc::ENOSPC));
                 }
-                self.reserve(open.inode, at + length);
+                self.inodes[open.inode].reserve(at + length);
                 let read = self.chance.coin().then(|| memories.span(piece).first(length as usize).copy_out());
                 Effect::Write { piece, length, read }
             }
@@ -326,11 +326,11 @@ impl State {
                 let room = self.room_from(open.inode, at);
                 if room < length {
                     if self.script.refused_takes_all {
-                        self.reserve(open.inode, at + room);
+                        self.inodes[open.inode].reserve(at + room);
                     }
                     return Effect::Fail(Errno(libc::ENOSPC));
                 }
-                self.reserve(open.inode, at + length);
+                self.inodes[open.inode].reserve(at + length);
                 Effect::Allocate { to: at + length }
             }
         }
@@ -595,10 +595,5 @@ impl State {
     fn room_from(&self, inode: usize, at: u64) -> u64 {
         let Some(free) = self.free_bytes() else { return u64::MAX };
         (self.inodes[inode].reserved + free).saturating_sub(at)
-    }
-
-    fn reserve(&mut self, inode: usize, to: u64) {
-        let reserved = &mut self.inodes[inode].reserved;
-        *reserved = to.max(*reserved);
     }
 }
