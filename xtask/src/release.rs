@@ -119,7 +119,9 @@ fn make_anew(out: &Path) -> Result<(), String> {
         return Err(format!("use {}: it holds something else than a release; choose a new folder", out.display()));
     }
     let _ = fs::remove_dir_all(out);
-    fs::create_dir_all(out).map_err(|error| format!("create {}: {error}", out.display()))
+    fs::create_dir_all(out).map_err(|error| format!("create {}: {error}", out.display()))?;
+    // Of a release that is ended in the middle, too, the next one knows the folder.
+    fs::write(out.join(CHECKSUMS), "").map_err(|error| format!("write {CHECKSUMS}: {error}"))
 }
 
 fn choose(only: &[String]) -> Result<Vec<&'static Part>, String> {
@@ -133,7 +135,7 @@ fn choose(only: &[String]) -> Result<Vec<&'static Part>, String> {
 /// Writes the checksums of all files, in the order of their names.
 fn checksums(out: &Path) -> Result<String, String> {
     let mut shell = Command::new("sh");
-    shell.args(["-ec", "LC_ALL=C; export LC_ALL; sha256sum -- *"]).current_dir(out);
+    shell.args(["-ec", "rm -f SHA256SUMS; LC_ALL=C; export LC_ALL; sha256sum -- *"]).current_dir(out);
     let sums = library::run(&mut shell)?;
     fs::write(out.join(CHECKSUMS), &sums).map_err(|error| format!("write {CHECKSUMS}: {error}"))?;
     Ok(sums)
@@ -155,11 +157,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
         make_anew(&out).unwrap();
+        fs::write(out.join("half.crate"), "").unwrap();
+        make_anew(&out).expect("that of a release that was ended in the middle");
+        assert!(!out.join("half.crate").exists());
+        fs::remove_file(out.join(CHECKSUMS)).unwrap();
+        make_anew(&out).expect("an empty one");
+        fs::remove_file(out.join(CHECKSUMS)).unwrap();
         fs::write(out.join("thesis.txt"), "").unwrap();
         assert!(make_anew(&out).is_err_and(|why| why.contains("something else")) && out.join("thesis.txt").is_file());
-        fs::write(out.join(CHECKSUMS), "").unwrap();
-        make_anew(&out).unwrap();
-        assert!(fs::read_dir(&out).unwrap().next().is_none());
     }
 
     #[test]
@@ -167,6 +172,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("b"), "x").unwrap();
         fs::write(folder.path().join("a"), "").unwrap();
+        fs::write(folder.path().join(CHECKSUMS), "").unwrap();
         let sums = checksums(folder.path()).unwrap();
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert!(sums.starts_with(&format!("{empty}  a\n")) && sums.lines().count() == 2, "{sums}");
