@@ -57,7 +57,8 @@ fn build(making: &Making, wheel: &Wheel) -> Result<PathBuf, String> {
     toolchain::has(making.workspace, wheel.target)?;
     let folder = making.workspace.scratch("release-wheels").join(wheel.target);
     let mut build = maturin(making, &["build", "--quiet", "--release", "--locked", "--zig", "--target", wheel.target])?;
-    build.args(["--compatibility", wheel.platform, "--out"]).arg(&folder);
+    // Stripped: the debug information is five times as large as the rest, and holds the folder of the build.
+    build.args(["--strip", "--compatibility", wheel.platform, "--out"]).arg(&folder);
     wheel::build_one(&mut build, &folder, "whl")
 }
 

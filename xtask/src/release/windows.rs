@@ -95,7 +95,12 @@ fn import_libraries(making: &Making, folder: &Path) -> Result<(), String> {
     let mut zig = Command::new(python);
     zig.args(["-m", "ziglang", "dlltool"]);
     for (mut program, library) in [(mingw, "libhairspring.dll.a"), (zig, "hairspring.lib")] {
-        program.args(["-m", "i386:x86-64", "-d"]).arg(&definition).arg("-l").arg(folder.join("lib").join(library));
+        // In the folder: the names of symbols and members are made of the library's path as it is written here.
+        program
+            .args(["-m", "i386:x86-64", "-d"])
+            .arg(&definition)
+            .args(["-l", library])
+            .current_dir(folder.join("lib"));
         library::run(&mut program)?;
     }
     Ok(())
