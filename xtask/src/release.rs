@@ -134,8 +134,9 @@ fn choose(only: &[String]) -> Result<Vec<&'static Part>, String> {
 
 /// Writes the checksums of all files, in the order of their names.
 fn checksums(out: &Path) -> Result<String, String> {
+    let _ = fs::remove_file(out.join(CHECKSUMS));
     let mut shell = Command::new("sh");
-    shell.args(["-ec", "rm -f SHA256SUMS; LC_ALL=C; export LC_ALL; sha256sum -- *"]).current_dir(out);
+    shell.args(["-ec", "LC_ALL=C; export LC_ALL; sha256sum -- *"]).current_dir(out);
     let sums = library::run(&mut shell)?;
     fs::write(out.join(CHECKSUMS), &sums).map_err(|error| format!("write {CHECKSUMS}: {error}"))?;
     Ok(sums)

@@ -80,7 +80,6 @@ fn turns(terms: &Terms, figures: &mut Map<String, serde_json::Value>) -> Result<
         inputs: terms.inputs,
         given: 0,
         outcome: Ok(()),
-        is_over: false,
     });
     // Held for one call at a time, not during a turn.
     let whole = || turns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,7 +117,6 @@ struct Turns<'a> {
     /// How many turns were given.
     given: usize,
     outcome: Result<(), String>,
-    is_over: bool,
 }
 
 impl<'a> Turns<'a> {
@@ -126,9 +124,9 @@ impl<'a> Turns<'a> {
     /// time for a turn.
     fn next(&mut self, is_time: bool) -> Option<&'a str> {
         let at = self.given % self.targets.len();
-        self.is_over |= self.outcome.is_err() || !is_time || at == 0 && self.tally.inputs(self.targets) >= self.inputs;
-        self.given += usize::from(!self.is_over);
-        (!self.is_over).then(|| self.targets[at].as_str())
+        let is_over = self.outcome.is_err() || !is_time || at == 0 && self.tally.inputs(self.targets) >= self.inputs;
+        self.given += usize::from(!is_over);
+        (!is_over).then(|| self.targets[at].as_str())
     }
 
     fn ended(&mut self, target: &str, fuzzed: Result<Fuzzed, String>) {
@@ -255,7 +253,6 @@ mod tests {
             inputs: 30,
             given: 0,
             outcome: Ok(()),
-            is_over: false,
         };
         let fuzzed = |inputs| Ok(Fuzzed { inputs, edges: 1, instrumented: 2 });
         let mut turns = open();

@@ -78,9 +78,9 @@ impl<'a> Staging<'a> {
         let place = self.tree(list::PYTHON).join("usr/lib/python3/dist-packages");
         make_folder(Some(&place))?;
         library::run(Command::new("python3").args(["-m", "zipfile", "-e"]).arg(wheel).arg(&place))?;
-        // Lists of hashes are for pip, and bills of materials for the wheel; the libraries need no right to run.
+        // Lists of hashes are for pip; the libraries need no right to run.
         let about = place.join(format!("hairspring-{}.dist-info", library::version()));
-        for extra in ["RECORD", "licenses", "sboms"] {
+        for extra in ["RECORD", "licenses"] {
             let path = about.join(extra);
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         }

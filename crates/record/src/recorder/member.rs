@@ -218,7 +218,7 @@ impl Member {
         ]
     }
 
-    /// Reserves more when half of the bytes reserved ahead are used. Does nothing if the volume is known.
+    /// Reserves more when half of the bytes reserved ahead are used. Does nothing if the volume is known, or if too little would stay free.
     pub(super) fn allocate_ahead(&mut self, number: usize, store: &mut dyn Store) {
         let low = self.data_end + AHEAD_BYTES / 2 > self.allocated;
         let fits = self.allocated + AHEAD_BYTES <= self.most_allocated;
