@@ -30,6 +30,11 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), file })
     }
 
+    /// The file, and the path that it has until it gets its name.
+    pub fn unnamed(&self) -> (&File, &Path) {
+        (self.file.as_file(), self.file.path())
+    }
+
     /// Syncs the file and gives it its name. Another file of that name is replaced.
     ///
     /// # Errors

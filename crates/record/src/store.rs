@@ -13,6 +13,7 @@ mod folder;
 pub(crate) mod frames;
 pub(crate) mod lent_memory;
 mod memories;
+pub mod owner;
 pub mod plain;
 #[cfg(any(test, feature = "testing"))]
 pub mod scripted;
@@ -29,6 +30,7 @@ use hairspring_ring::notifier::Notifier;
 
 use compressed::CompressedReads;
 pub use lent_memory::LentMemory;
+use owner::{Holder, OwnError, Ownership, PathFacts, Work};
 
 /// A memory that was attached to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -316,6 +318,34 @@ pub trait Store: Send {
     /// # Errors
     /// What the system said.
     fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError>;
+
+    /// Becomes the owner of these files, and of those that are made under these names through this store, until the value is dropped. Blocks
+    /// as long as it takes to open them.
+    ///
+    /// # Errors
+    /// See [`Ownership::take`].
+    fn own(&mut self, files: &[PathBuf], work: Work) -> Result<Ownership, OwnError>;
+
+    /// Lets files that are made through this store belong to an ownership that was taken elsewhere, if it has their names.
+    fn lend(&mut self, ownership: &Ownership);
+
+    /// Who else owns a file. May block.
+    fn holder(&self, path: &Path) -> Option<Holder>;
+
+    /// What a path leads to now. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn look(&self, path: &Path) -> Result<PathFacts, StoreError>;
+
+    /// What an open file is now, whatever its path leads to. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    ///
+    /// # Panics
+    /// If the file is not this store's.
+    fn look_at(&self, file: FileId) -> Result<PathFacts, StoreError>;
 
     /// Removes a file. Blocks.
     ///

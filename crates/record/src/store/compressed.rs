@@ -22,6 +22,7 @@ use hairspring_ring::units::Bytes;
 use super::frames::{FRAME_BYTES, FrameTable, MOST_PACKED_BYTES};
 use super::lent_memory::Scratch;
 use super::memories::Memories;
+use super::owner::{Holder, OwnError, Ownership, PathFacts, Work};
 use super::{
     Completion, Direct, Errno, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, Piece, Store, StoreError,
     Token,
@@ -344,6 +345,26 @@ impl<S: Store> Store for CompressedReads<S> {
 
     fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
         self.below.put(path, content)
+    }
+
+    fn own(&mut self, files: &[PathBuf], work: Work) -> Result<Ownership, OwnError> {
+        self.below.own(files, work)
+    }
+
+    fn lend(&mut self, ownership: &Ownership) {
+        self.below.lend(ownership);
+    }
+
+    fn holder(&self, path: &Path) -> Option<Holder> {
+        self.below.holder(path)
+    }
+
+    fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {
+        self.below.look(path)
+    }
+
+    fn look_at(&self, file: FileId) -> Result<PathFacts, StoreError> {
+        self.below.look_at(number_of(file).map_or(file, |number| self.file(number).below))
     }
 
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {

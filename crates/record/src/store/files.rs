@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::memories::Span;
+use super::owner::{Lent, OwnError, Ownership, PathFacts, Work};
 use super::{Direct, Fallback, FileFacts, FileId, LEFT_OUT, Open, StoreError, folder, system};
 
 /// Block sizes that are used as alignment if the file system states none. Other sizes mean something else (2 MiB for a tmpfs on
@@ -37,11 +38,31 @@ pub(super) struct Files {
     asked_direct: bool,
     /// Why the names in a folder could not be made durable.
     folders_unsynced: Option<String>,
+    /// The ownerships of the files that are made here.
+    lent: Vec<Lent>,
 }
 
 impl Files {
     pub(super) fn new(may_be_direct: bool) -> Self {
-        Self { entries: Vec::new(), may_be_direct, indirect: Vec::new(), asked_direct: false, folders_unsynced: None }
+        Self {
+            entries: Vec::new(),
+            may_be_direct,
+            indirect: Vec::new(),
+            asked_direct: false,
+            folders_unsynced: None,
+            lent: Vec::new(),
+        }
+    }
+
+    pub(super) fn own(&mut self, files: &[PathBuf], work: Work) -> Result<Ownership, OwnError> {
+        let ownership = Ownership::take(files, work)?;
+        self.lend(&ownership);
+        Ok(ownership)
+    }
+
+    pub(super) fn lend(&mut self, ownership: &Ownership) {
+        self.lent.retain(|lent| !lent.is_over());
+        self.lent.push(ownership.lent());
     }
 
     /// Opens a file, with direct I/O if requested and available. A new file is created without direct I/O first, because a file
@@ -57,6 +78,11 @@ impl Files {
         let file = OpenOptions::new().read(true).write(writes).create_new(creates).open(path).map_err(failed)?;
         if file.metadata().map_err(failed)?.is_dir() {
             return Err(failed(io::Error::from_raw_os_error(libc::EISDIR)));
+        }
+        if creates && let Err(error) = adopt(&self.lent, path, &file, path) {
+            // It is empty yet, and the first error is the one to report.
+            drop(folder::remove(path));
+            return Err(error);
         }
         let mut entry = Entry { file, path: path.to_owned(), direct: Direct::No, alignment: 1, memory_alignment: 1 };
         if matches!(how, Open::CreateData | Open::ReadData) {
@@ -98,6 +124,12 @@ impl Files {
         FileFacts { size, alignment: *alignment, memory_alignment: *memory_alignment, direct: *direct }
     }
 
+    pub(super) fn look_at(&self, id: FileId) -> Result<PathFacts, StoreError> {
+        let entry = self.entry(id);
+        let found = entry.file.metadata().map_err(|error| StoreError::new("look at", &entry.path, &error))?;
+        Ok(PathFacts::from(&found))
+    }
+
     pub(super) fn truncate(&self, id: FileId, length: u64) -> Result<(), StoreError> {
         let entry = self.entry(id);
         entry.file.set_len(length).map_err(|error| StoreError::new("set the length of", &entry.path, &error))
@@ -137,8 +169,24 @@ impl Files {
     }
 
     pub(super) fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError> {
-        let synced = folder::put(path, content)?;
+        let synced = folder::put(path, content, |file, at| adopt(&self.lent, path, file, at))?;
         self.note_folder(hairspring_file::folder_of(path), synced);
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, path: &Path) -> Result<(), StoreError> {
+        folder::remove(path)?;
+        self.lent.iter().for_each(|lent| lent.is_gone(path));
+        Ok(())
+    }
+
+    pub(super) fn rename(&self, from: &Path, to: &Path) -> Result<(), StoreError> {
+        if !self.lent.is_empty() {
+            let file = File::open(from).map_err(|error| StoreError::new("rename", from, &error))?;
+            adopt(&self.lent, to, &file, from)?;
+        }
+        folder::rename(from, to)?;
+        self.lent.iter().for_each(|lent| lent.is_gone(from));
         Ok(())
     }
 
@@ -177,6 +225,11 @@ impl Files {
             (entry.alignment, entry.memory_alignment) = (1, 1);
         }
     }
+}
+
+/// Lets each ownership that has this name take a new file, which is `at` another path until it gets the name.
+fn adopt(lent: &[Lent], path: &Path, file: &File, at: &Path) -> Result<(), StoreError> {
+    lent.iter().try_for_each(|lent| lent.adopt(path, file, at))
 }
 
 impl Entry {

@@ -1,12 +1,13 @@
 //! Creates, replaces and removes files so that the names survive a power cut.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use hairspring_file::{NewFile, folder_of};
 
 use super::StoreError;
+use super::owner::PathFacts;
 
 /// Whether the names in a folder are durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,15 +28,27 @@ pub(super) fn sync(folder: &Path) -> Result<Synced, StoreError> {
     }
 }
 
-/// Puts a whole file in place, and makes its name durable. After an error the file has its old content, or the new one if only
-/// the last step failed.
-pub(super) fn put(path: &Path, content: &[u8]) -> Result<Synced, StoreError> {
-    let written = NewFile::begin(path).and_then(|mut file| {
-        file.write_all(content)?;
-        file.replace()
-    });
-    written.map_err(|error| StoreError::new("write", path, &error))?;
+/// Puts a whole file in place, and makes its name durable. `take` gets the file before it has its name. After an error the file has its old
+/// content, or the new one if only the last step failed.
+pub(super) fn put(
+    path: &Path,
+    content: &[u8],
+    take: impl FnOnce(&File, &Path) -> Result<(), StoreError>,
+) -> Result<Synced, StoreError> {
+    let failed = |error: io::Error| StoreError::new("write", path, &error);
+    let mut file = NewFile::begin(path).map_err(failed)?;
+    file.write_all(content).map_err(failed)?;
+    let (unnamed, at) = file.unnamed();
+    take(unnamed, at)?;
+    file.replace().map_err(failed)?;
     sync(folder_of(path))
+}
+
+/// What a path leads to.
+pub(super) fn look(path: &Path) -> Result<PathFacts, StoreError> {
+    std::fs::metadata(path)
+        .map(|found| PathFacts::from(&found))
+        .map_err(|error| StoreError::new("look at", path, &error))
 }
 
 /// Removes a file.

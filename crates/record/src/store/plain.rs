@@ -5,12 +5,13 @@
 //! anything is repeated; every other error goes to the submitter.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
 
 use super::files::Files;
 use super::memories::Memories;
+use super::owner::{self, Holder, OwnError, Ownership, PathFacts, Work};
 use super::{
     Completion, Errno, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, Store, StoreError, Token, Ways,
     folder, system,
@@ -144,12 +145,32 @@ impl Store for PlainStore {
         self.files.put(path, content)
     }
 
+    fn own(&mut self, files: &[PathBuf], work: Work) -> Result<Ownership, OwnError> {
+        self.files.own(files, work)
+    }
+
+    fn lend(&mut self, ownership: &Ownership) {
+        self.files.lend(ownership);
+    }
+
+    fn holder(&self, path: &Path) -> Option<Holder> {
+        owner::holder(path)
+    }
+
+    fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {
+        folder::look(path)
+    }
+
+    fn look_at(&self, file: FileId) -> Result<PathFacts, StoreError> {
+        self.files.look_at(file)
+    }
+
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
-        folder::remove(path)
+        self.files.remove(path)
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {
-        folder::rename(from, to)
+        self.files.rename(from, to)
     }
 
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {

@@ -31,7 +31,7 @@ mod disk;
 mod image;
 mod script;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hairspring_machine::{Instant, Nanos};
@@ -40,6 +40,7 @@ pub use image::Image;
 pub use script::{DiskScript, Fault, OpKind, Pace, What, When};
 
 use super::memories::Memories;
+use super::owner::{Holder, OwnError, Ownership, PathFacts, Work};
 use super::{
     Completion, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, Store, StoreError, Token, system,
 };
@@ -235,6 +236,25 @@ impl Store for ScriptedStore {
         let stall = self.disk.lock().put(path, content)?;
         self.sit_out(stall);
         Ok(())
+    }
+
+    /// No other process reaches a disk in memory, so nobody is refused.
+    fn own(&mut self, _files: &[PathBuf], work: Work) -> Result<Ownership, OwnError> {
+        Ok(Ownership::of_nobody(work))
+    }
+
+    fn lend(&mut self, _ownership: &Ownership) {}
+
+    fn holder(&self, _path: &Path) -> Option<Holder> {
+        None
+    }
+
+    fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {
+        self.disk.lock().look(path)
+    }
+
+    fn look_at(&self, file: FileId) -> Result<PathFacts, StoreError> {
+        Ok(self.disk.lock().look_at(file))
     }
 
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {

@@ -26,7 +26,7 @@ mod buffers;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd as _, AsRawFd as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
@@ -35,6 +35,7 @@ use io_uring::{IoUring, Probe, opcode, types};
 
 use super::files::Files;
 use super::memories::Memories;
+use super::owner::{self, Holder, OwnError, Ownership, PathFacts, Work};
 use super::{
     Completion, Errno, Fallback, FileFacts, FileId, LEFT_OUT, LentMemory, MemoryId, Op, Open, Store, StoreError, Token,
     Ways, folder, system,
@@ -377,12 +378,32 @@ impl Store for UringStore {
         self.files.put(path, content)
     }
 
+    fn own(&mut self, files: &[PathBuf], work: Work) -> Result<Ownership, OwnError> {
+        self.files.own(files, work)
+    }
+
+    fn lend(&mut self, ownership: &Ownership) {
+        self.files.lend(ownership);
+    }
+
+    fn holder(&self, path: &Path) -> Option<Holder> {
+        owner::holder(path)
+    }
+
+    fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {
+        folder::look(path)
+    }
+
+    fn look_at(&self, file: FileId) -> Result<PathFacts, StoreError> {
+        self.files.look_at(file)
+    }
+
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
-        folder::remove(path)
+        self.files.remove(path)
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {
-        folder::rename(from, to)
+        self.files.rename(from, to)
     }
 
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError> {

@@ -10,6 +10,7 @@ use super::content::{Change, Content, Inode};
 use super::image::Image;
 use super::script::{Chance, DiskScript, OpKind, Pace, What, When};
 use crate::store::memories::Memories;
+use crate::store::owner::PathFacts;
 use crate::store::{Completion, Direct, Errno, FileFacts, FileId, Op, Open, Piece, StoreError, Token, system};
 
 /// The error of a disk that is gone.
@@ -521,6 +522,21 @@ impl State {
         let OpenFile { inode, alignment, .. } = *self.file(id);
         let direct = if alignment > 1 { Direct::Claimed } else { Direct::No };
         FileFacts { size: self.inodes[inode].volatile.length, alignment, memory_alignment: alignment, direct }
+    }
+
+    /// What a path leads to. It is no operation, so that no fault meets it.
+    pub(super) fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {
+        let missing = || StoreError::new("look at", path, &io::Error::from_raw_os_error(libc::ENOENT));
+        self.names.get(path).map(|inode| self.facts_of(*inode)).ok_or_else(missing)
+    }
+
+    pub(super) fn look_at(&self, id: FileId) -> PathFacts {
+        self.facts_of(self.file(id).inode)
+    }
+
+    fn facts_of(&self, inode: usize) -> PathFacts {
+        let links = self.names.values().filter(|named| **named == inode).count() as u64;
+        PathFacts { device: 0, inode: inode as u64, links, size: self.inodes[inode].volatile.length }
     }
 
     pub(super) fn truncate(&mut self, id: FileId, length: u64) -> Result<Nanos, StoreError> {

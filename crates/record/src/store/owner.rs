@@ -1,0 +1,379 @@
+//! [`Ownership`]: one program at a time changes the files of a recording.
+//!
+//! **Problem.** A recorder writes for days. Meanwhile another command, another user or a unit that was started twice may take the same recording,
+//! believe that it was cut off, and cut it off.
+//!
+//! **Solution.** Whoever changes a recording holds an exclusive lock on each of its files: the lock of an open file description (`F_OFD_SETLK`) on the
+//! inode. It ends with the process, by whatever signal; it follows a file that is moved; a program that closes another descriptor of the file
+//! does not lose it. Readers need no lock. They ask for the holder ([`holder`]), which takes only the permission to read.
+//!
+//! ```text
+//!   take:     open, lock, look again whether the path still leads to that inode; each file in the order of the paths. If one is refused: give all back
+//!   create:   create, lock                        (by the store to which the ownership was lent)
+//!   replace:  write under another name, lock, rename                                      (likewise)
+//! ```
+//!
+//! The lock covers the bytes from [`Work::first_byte`] on, so that everybody sees what the owner does with the files.
+//!
+//! **Conditions.** A lock is on the inode and known to the kernel of this computer, or to the server of a network file system. Programs that do not ask,
+//! such as `cp`, `mv` and `rm`, are not kept out. Some file systems have no locks: then a recorder goes on and notes it, and nobody else may change
+//! a recording. Descriptors are closed at `exec`; a child that was forked without it keeps no lock that was given back.
+
+mod lock;
+mod process;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::{Errno, StoreError};
+use lock::{Answer, Lock};
+pub use process::OwnerProcess;
+
+/// How often a file is opened again because another one got its name meanwhile.
+const MOST_TRIES: u32 = 16;
+
+/// What an owner does with the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It records them.
+    Records,
+    /// It mends, compresses, restores, copies or describes them.
+    Changes,
+    /// It deletes them.
+    Deletes,
+}
+
+impl Work {
+    /// The first byte of the lock. All locks overlap, because each reaches to the end.
+    fn first_byte(self) -> u64 {
+        match self {
+            Self::Records => 0,
+            Self::Changes => 1,
+            Self::Deletes => 2,
+        }
+    }
+
+    fn of_first_byte(byte: u64) -> Self {
+        match byte {
+            0 => Self::Records,
+            2 => Self::Deletes,
+            _ => Self::Changes,
+        }
+    }
+
+    /// The participle, as in "is being recorded".
+    pub fn participle(self) -> &'static str {
+        match self {
+            Self::Records => "recorded",
+            Self::Changes => "changed",
+            Self::Deletes => "deleted",
+        }
+    }
+}
+
+/// What a path leads to, or an open file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathFacts {
+    /// The device and the inode: the same for two paths only if they lead to the same file.
+    pub device: u64,
+    /// The inode.
+    pub inode: u64,
+    /// How many names the file has; 0 after the last was removed.
+    pub links: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl From<&Metadata> for PathFacts {
+    fn from(found: &Metadata) -> Self {
+        Self { device: found.dev(), inode: found.ino(), links: found.nlink(), size: found.len() }
+    }
+}
+
+impl PathFacts {
+    /// Whether both are the same file, whatever its size is.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// Somebody who holds the lock of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// What it does.
+    pub work: Work,
+    device: u64,
+    inode: u64,
+}
+
+impl Holder {
+    /// Looks for the process in `/proc`. May take some milliseconds.
+    pub fn process(&self) -> OwnerProcess {
+        process::holding(self.device, self.inode)
+    }
+}
+
+/// As in "is being recorded by process 4711 (hairspring)".
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "is being {} by {}", self.work.participle(), self.process())
+    }
+}
+
+/// A file that somebody else owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owned {
+    /// The file.
+    pub file: PathBuf,
+    /// Who owns it.
+    pub holder: Holder,
+}
+
+impl fmt::Display for Owned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: wait until it ends, or end it, and try again", self.file.display(), self.holder)
+    }
+}
+
+/// Why files cannot be owned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnError {
+    /// Somebody else owns one of them.
+    Owned(Owned),
+    /// The file system has no locks: the file, and what the system said.
+    NoLocks(PathBuf, Errno),
+    /// A file cannot be opened.
+    Store(StoreError),
+}
+
+impl fmt::Display for OwnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owned(owned) => owned.fmt(f),
+            Self::NoLocks(file, errno) => write!(
+                f,
+                "failed to lock {}: {errno}; without locks two programs could change the recording at once: copy it to a file system that has \
+                 locks, and change it there",
+                file.display()
+            ),
+            Self::Store(error) => write!(f, "failed to {error}"),
+        }
+    }
+}
+
+impl std::error::Error for OwnError {}
+
+impl From<StoreError> for OwnError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Files that this program owns. The ownership ends when the value and its clones are dropped.
+#[derive(Clone, Debug)]
+pub struct Ownership(Arc<Mutex<Held>>);
+
+/// An ownership that was lent to a store: it ends with its owner.
+#[derive(Clone, Debug)]
+pub(super) struct Lent(Weak<Mutex<Held>>);
+
+#[derive(Debug)]
+struct Held {
+    work: Work,
+    /// The absolute paths that are owned, with the lock of each that exists.
+    files: BTreeMap<PathBuf, Option<Lock>>,
+    /// Why there are no locks on some of them.
+    without: Option<(PathBuf, Errno)>,
+}
+
+impl Ownership {
+    /// Takes these files: those that exist, and those that a store to which the ownership is lent makes under these names. Does not wait.
+    ///
+    /// # Errors
+    /// Somebody else owns one of them, one cannot be opened for writing, or there are no locks. A recorder is given what has no locks, too:
+    /// [`without`](Self::without) says so. Nothing is held after an error.
+    pub fn take(files: &[PathBuf], work: Work) -> Result<Self, OwnError> {
+        let ownership = Self::of_nobody(work);
+        ownership.add(files)?;
+        Ok(ownership)
+    }
+
+    /// The ownership of files that nobody else can reach.
+    pub(super) fn of_nobody(work: Work) -> Self {
+        Self(Arc::new(Mutex::new(Held { work, files: BTreeMap::new(), without: None })))
+    }
+
+    /// Takes more files.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take). What was held before stays so.
+    pub fn add(&self, files: &[PathBuf]) -> Result<(), OwnError> {
+        let mut paths: Vec<PathBuf> = files.iter().map(|file| absolute(file)).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let mut held = self.held();
+        let mut taken: Vec<(PathBuf, Option<Lock>)> = Vec::with_capacity(paths.len());
+        for path in paths {
+            // Two names of one file need one lock.
+            let is_ours = |file: &PathFacts| {
+                let more = taken.iter().filter_map(|(_, lock)| lock.as_ref());
+                held.files.values().flatten().chain(more).any(|lock| lock.is_of(file))
+            };
+            match locked(&path, held.work, is_ours) {
+                Ok(lock) => taken.push((path, lock)),
+                Err(OwnError::NoLocks(file, errno)) if held.work == Work::Records => {
+                    held.without.get_or_insert((file, errno));
+                    taken.push((path, None));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for (path, lock) in taken {
+            let known = held.files.entry(path).or_default();
+            *known = lock.or(known.take());
+        }
+        Ok(())
+    }
+
+    /// Lets everybody see that the files are used for something else from now on.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn turn(&self, work: Work) -> Result<(), OwnError> {
+        let mut held = self.held();
+        held.work = work;
+        for (path, lock) in &held.files {
+            let turned = lock.as_ref().map_or(Ok(()), |lock| lock.turn(work));
+            turned.map_err(|error| StoreError::new("lock", path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// The first file that is owned without a lock, because its file system has none, and what the system said.
+    pub fn without(&self) -> Option<(PathBuf, Errno)> {
+        self.held().without.clone()
+    }
+
+    /// What a file with one of the owned names was when it was locked, under whatever name it is now.
+    pub fn facts(&self, path: &Path) -> Option<PathFacts> {
+        self.held().files.get(&absolute(path))?.as_ref()?.facts()
+    }
+
+    pub(super) fn lent(&self) -> Lent {
+        Lent(Arc::downgrade(&self.0))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lent {
+    /// The ownership, if it has not ended.
+    fn owner(&self) -> Option<Ownership> {
+        self.0.upgrade().map(Ownership)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+
+    /// Takes a new file that gets this name next; it is `at` another path until then, or has the name already. Does nothing if the name is not owned.
+    pub(super) fn adopt(&self, path: &Path, file: &File, at: &Path) -> Result<(), StoreError> {
+        let Some(owner) = self.owner() else { return Ok(()) };
+        let (path, mut held) = (absolute(path), owner.held());
+        if !held.files.contains_key(&path) {
+            return Ok(());
+        }
+        // A description of its own: the locks of a shared one would stay as long as io_uring uses that.
+        let own = reopened(file, at).map_err(|error| StoreError::new("open to lock", &path, &error))?;
+        match Lock::take(own, held.work) {
+            Ok(Answer::Taken(lock)) => drop(held.files.insert(path, Some(lock))),
+            // Somebody was quicker: it has locked a file that is empty yet.
+            Ok(Answer::Refused) => {
+                return Err(StoreError::new("lock", &path, &io::Error::from_raw_os_error(libc::EAGAIN)));
+            }
+            Err(errno) if held.work == Work::Records => {
+                held.files.insert(path.clone(), None);
+                held.without.get_or_insert((path, errno));
+            }
+            Err(errno) => return Err(StoreError { attempted: "lock".to_owned(), path, errno }),
+        }
+        Ok(())
+    }
+
+    /// The file of this name was removed or has another name.
+    pub(super) fn is_gone(&self, path: &Path) {
+        if let Some(owner) = self.owner()
+            && let Some(lock) = owner.held().files.get_mut(&absolute(path))
+        {
+            *lock = None;
+        }
+    }
+}
+
+/// Who owns a file. Needs the permission to read it, and takes no lock.
+pub fn holder(path: &Path) -> Option<Holder> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
+    lock::holder(&file).ok()?
+}
+
+/// The lock of a file; `None` if there is no file, or if it is held already.
+fn locked(path: &Path, work: Work, is_ours: impl Fn(&PathFacts) -> bool) -> Result<Option<Lock>, OwnError> {
+    let failed = |error: &io::Error| OwnError::Store(StoreError::new("open to lock", path, error));
+    let mut last = None;
+    for _ in 0..MOST_TRIES {
+        let options = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).clone();
+        let file = match options.open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(&error)),
+        };
+        let found = file.metadata().map_err(|error| failed(&error))?;
+        if !found.is_file() {
+            return Err(failed(&io::Error::from_raw_os_error(libc::EINVAL)));
+        }
+        let opened = PathFacts::from(&found);
+        if is_ours(&opened) {
+            return Ok(None);
+        }
+        match Lock::take(file, work).map_err(|errno| OwnError::NoLocks(path.to_owned(), errno))? {
+            Answer::Taken(lock) => {
+                let now = std::fs::metadata(path).map(|now| PathFacts::from(&now));
+                if now.is_ok_and(|now| now.is_same_file(&opened)) {
+                    return Ok(Some(lock));
+                }
+            }
+            Answer::Refused => match holder(path) {
+                Some(holder) => return Err(OwnError::Owned(Owned { file: path.to_owned(), holder })),
+                // It was given back just now.
+                None => last = Some(Holder { work: Work::Changes, device: opened.device, inode: opened.inode }),
+            },
+        }
+    }
+    match last {
+        Some(holder) => Err(OwnError::Owned(Owned { file: path.to_owned(), holder })),
+        None => Err(failed(&io::Error::from_raw_os_error(libc::EBUSY))),
+    }
+}
+
+/// Another description of an open file, which has this path.
+fn reopened(file: &File, at: &Path) -> io::Result<File> {
+    let again = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(at)?;
+    match PathFacts::from(&again.metadata()?).is_same_file(&PathFacts::from(&file.metadata()?)) {
+        true => Ok(again),
+        // Somebody has put another file in its place.
+        false => Err(io::Error::from_raw_os_error(libc::ESTALE)),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
