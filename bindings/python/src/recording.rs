@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use hairspring_record::RecordingVerdict;
 use hairspring_record::clock::axis::{TimeAxis, align};
 use hairspring_record::recording::{
-    Block, DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, Files, Recording, RecordingError,
+    Block, DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, Files, Missing, MissingFrames, Recording,
+    RecordingError,
 };
 use hairspring_record::recover::{Proven, prove};
 use hairspring_record::store;
@@ -45,6 +46,13 @@ pub(crate) struct Contents {
     /// Gaps in order: number of the first frame, how many frames, cause. None for a recording of another program.
     #[pyo3(get)]
     gaps: Option<Vec<(u64, u64, &'static str)>>,
+    /// All missing frames in order, declared or not: number of the first frame, how many frames, cause, and the least and the most that there
+    /// may be if only an interval is known. Causes are those of gaps, `left_out`, `deleted`, `not_stated`, and `damaged` for frames in no file.
+    #[pyo3(get)]
+    missing: Vec<(u64, u64, &'static str, Option<(u64, u64)>)>,
+    /// The number of the first frame, and that behind the last one, missing ones included.
+    #[pyo3(get)]
+    extent: (u64, u64),
     /// Why it is not in order.
     #[pyo3(get)]
     faults: Vec<String>,
@@ -196,6 +204,11 @@ fn contents(
         None => timeline.frame_at(recording.blocks().last().map_or(0, Block::end)),
     };
     let about = recording.about();
+    let missing = Missing::of(&recording, &proven.blocks);
+    let stretch = |it: &MissingFrames| {
+        let bounds = it.bounds.map(|bounds| (bounds.least.0, bounds.most.0));
+        (it.first.0, it.frames.0, it.cause.name(), bounds)
+    };
     let gap = |gap: &Gap| (gap.first.0, gap.frames.0, gap.cause.name());
     Ok(Contents {
         meta: files.first().map(|files| files.meta.clone()).unwrap_or_default(),
@@ -204,6 +217,8 @@ fn contents(
         stretches: stretches.iter().map(|it| (it.member, it.file_offset, it.length.0, it.first.0)).collect(),
         sections,
         gaps: (!recording.is_foreign()).then(|| proven.gaps.iter().map(gap).collect()),
+        missing: missing.iter().map(stretch).collect(),
+        extent: (missing.extent().start, missing.extent().end),
         faults: proven.faults.clone(),
         state,
         container: layout.container().to_string(),

@@ -12,6 +12,7 @@ pub(crate) mod blocking;
 mod chain;
 mod excerpt;
 mod members;
+mod missing;
 mod reader;
 mod reads;
 #[cfg(any(test, feature = "testing"))]
@@ -34,14 +35,14 @@ use hairspring_ring::units::{Bytes, Frames};
 pub(crate) use chain::Chain;
 pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, ExcerptRun};
 pub(crate) use members::frames_agree;
+pub use missing::{Missing, MissingCause, MissingFrames};
 pub use reader::BlockReader;
 pub use reads::{BlockRead, BlockReads, Unproven, proven};
 
 /// The pieces of the stored stream that are missing if only these blocks exist; blocks ascend by index.
 pub(crate) fn holes_between(recording: &Recording, blocks: &[Block]) -> Vec<Hole> {
-    let Recording { about, timeline, gaps, skips, ended, cut, blocks: all, .. } = recording;
-    let produced = account::produced_until(about.layout, all, *cut);
-    account::holes(about.layout, blocks, produced, timeline, gaps, skips, *ended)
+    let Recording { about, timeline, gaps, skips, ended, produced, .. } = recording;
+    account::holes(about.layout, blocks, *produced, timeline, gaps, skips, *ended)
 }
 
 /// The largest block that is read, because a whole block is in memory before any of it is returned.
@@ -201,12 +202,18 @@ pub struct Recording {
     kept: Vec<KeptFrames>,
     failures: Vec<Failure>,
     holes: Vec<Hole>,
+    /// Bytes that the source had produced as far as the journals know, up to the cut.
+    produced: u64,
     ended: Option<Ended>,
     faults: Vec<String>,
     foreign: bool,
     sha512: Option<String>,
     /// Members of the last segment of a series; 0 for one recording.
     last_members: usize,
+    /// What lies between two segments of a series and is in neither.
+    between: Vec<(Skip, MissingCause)>,
+    /// Whether the last segments of a series are missing.
+    lacks_last_segment: bool,
 }
 
 /// Why a recording cannot be opened.
@@ -411,6 +418,7 @@ impl Recording {
     pub fn ends_before(&mut self, next: Frames) {
         if self.ended.is_none() && self.cut.is_none() {
             self.cut = Some(next);
+            self.produced = self.about.layout.bytes_of(next).0;
             self.holes = holes_between(self, &self.blocks);
         }
     }
@@ -446,9 +454,8 @@ impl Recording {
         let lost = self.gaps.iter().fold(0_u64, |sum, (_, gap)| sum.saturating_add(layout.bytes_of(gap.frames).0));
         let left_out =
             self.skips.iter().fold(0_u64, |sum, (_, skip)| sum.saturating_add(layout.bytes_of(skip.frames).0));
-        let produced = account::produced_until(layout, &self.blocks, self.cut);
         Ledger {
-            produced_bytes: self.ended.map_or(produced, |ended| ended.produced_bytes),
+            produced_bytes: self.ended.map_or(self.produced, |ended| ended.produced_bytes),
             stored_bytes,
             durable_bytes: self.blocks.iter().filter(|block| block.durable).map(|block| u64::from(block.length)).sum(),
             lost_bytes: lost,

@@ -25,6 +25,7 @@ pub(super) struct Account {
     pub(super) kept: Vec<KeptFrames>,
     pub(super) failures: Vec<Failure>,
     pub(super) holes: Vec<Hole>,
+    pub(super) produced: u64,
     pub(super) ended: Option<Ended>,
     pub(super) begun: Option<Beginning>,
     pub(super) series: Option<InSeries>,
@@ -98,12 +99,13 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         .into_iter()
         .for_each(|silence| clock.external_silence(silence));
     let timeline = timeline(layout, &gaps, &skips, &mut faults);
+    // What lies after the end of a file that was cut short was produced as well.
+    let produced = produced_until(layout, found.blocks.iter().map(|(_, block)| block), found.cut);
     let blocks = places(members, found.blocks, &mut faults);
     for member in members.iter_mut() {
         let mine = blocks.iter().filter(|block| block.member == member.number && block.durable);
         member.durable_bytes = mine.map(|block| u64::from(block.length)).sum();
     }
-    let produced = produced_until(layout, &blocks, found.cut);
     let holes = holes(layout, &blocks, produced, &timeline, &gaps, &skips, ended);
     Account {
         blocks,
@@ -114,6 +116,7 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         kept: in_order(found.kept, |kept| (kept.first, kept.end)),
         failures: found.failures,
         holes,
+        produced,
         ended,
         begun: found.begun,
         series: found.series,
@@ -336,8 +339,8 @@ fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -
 }
 
 /// What the source had produced when the last block was written, up to the cut. Blocks state it, the damaged ones as well.
-pub(super) fn produced_until(layout: Layout, blocks: &[Block], cut: Option<Frames>) -> u64 {
-    let produced = blocks.iter().map(|block| block.produced_bytes).max().unwrap_or(0);
+fn produced_until<'a>(layout: Layout, blocks: impl Iterator<Item = &'a Block>, cut: Option<Frames>) -> u64 {
+    let produced = blocks.map(|block| block.produced_bytes).max().unwrap_or(0);
     // Everything before a cut was given to the recorder of its segment.
     cut.map_or(produced, |frame| layout.bytes_of(frame).0)
 }

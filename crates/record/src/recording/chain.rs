@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Ended, Hole, Member, Recording, RecordingError};
+use super::{Ended, Hole, Member, MissingCause, Recording, RecordingError};
 use crate::clock::ClockRecord;
 use crate::ledger::RecordingVerdict;
 use crate::sigmf::About;
@@ -17,12 +17,14 @@ pub(crate) struct Chain<'a> {
     pub(crate) base: &'a Path,
     /// What is known to be wrong already.
     pub(crate) faults: Vec<String>,
+    /// The numbers of segments that are missing though retention did not delete them, ascending.
+    pub(crate) missing: &'a [u32],
 }
 
 impl Chain<'_> {
     /// Makes one recording of segments, which ascend.
     pub(crate) fn join(self, segments: Vec<Recording>) -> Result<Recording, RecordingError> {
-        let Self { base, mut faults } = self;
+        let Self { base, mut faults, missing } = self;
         let Some(first) = segments.first() else { return Err(RecordingError::NotFound(base.to_owned())) };
         let about = about_all(&segments)?;
         let mut whole = Recording {
@@ -38,15 +40,19 @@ impl Chain<'_> {
             kept: Vec::new(),
             failures: Vec::new(),
             holes: Vec::new(),
+            produced: 0,
             ended: ended_all(&segments),
             faults: Vec::new(),
             foreign: false,
             sha512: None,
             last_members: segments.last().map_or(0, |last| last.members.len()),
+            between: Vec::new(),
+            lacks_last_segment: missing.last() > segments.last().and_then(number).as_ref(),
             about,
         };
         let mut previous = first.about.series.as_ref().and_then(|of| of.previous);
         let mut position = 0;
+        let mut next = number(first).unwrap_or(0);
         for segment in segments {
             faults.extend(segment.faults.iter().cloned());
             faults.extend(disagreements(&segment));
@@ -60,7 +66,14 @@ impl Chain<'_> {
                 faults.push(format!("{}-{:06} follows another recording than the one before it", of.name, of.number));
             }
             previous = Some(segment.about.id);
-            position = whole.append(segment, position, &mut faults);
+            let own = number(&segment).unwrap_or(next);
+            let cause = match missing.partition_point(|lost| *lost < next) < missing.partition_point(|lost| *lost < own)
+            {
+                false if own > next => MissingCause::Deleted,
+                _ => MissingCause::Undeclared,
+            };
+            next = own.saturating_add(1);
+            position = whole.append(segment, position, cause, &mut faults);
         }
         if let Some(ended) = &mut whole.ended {
             ended.left_out_bytes = whole.skips.iter().map(|(_, skip)| whole.about.layout.bytes_of(skip.frames).0).sum();
@@ -81,18 +94,8 @@ impl Recording {
         self.last_members
     }
 
-    /// The frame behind all that are stored or missing.
-    fn end_frame(&self) -> Frames {
-        let end = self
-            .blocks
-            .last()
-            .map_or(0, super::Block::end)
-            .max(self.holes.last().map_or(0, |hole| hole.position + hole.length));
-        self.timeline.frame_at(end)
-    }
-
-    /// Appends a segment behind a position of the stored stream. Returns the position behind it.
-    fn append(&mut self, segment: Recording, base: u64, faults: &mut Vec<String>) -> u64 {
+    /// Appends a segment behind a position of the stored stream. Returns the position behind it. `cause` is why frames before it are missing.
+    fn append(&mut self, segment: Recording, base: u64, cause: MissingCause, faults: &mut Vec<String>) -> u64 {
         let shift = self.members.len();
         let running = self.blocks.last().map_or(0, |block| block.index + 1);
         // A resumed series has a shorter block in its middle.
@@ -107,6 +110,9 @@ impl Recording {
                 let skip = Skip { first: here, frames: Frames(frames) };
                 self.timeline.skip(base, skip.frames);
                 self.skips.push((base, skip));
+                if shift > 0 {
+                    self.between.push((skip, cause));
+                }
             }
             None => faults.push(format!("segments overlap: one begins at frame {}, before frame {}", first.0, here.0)),
         }
@@ -124,6 +130,7 @@ impl Recording {
             member: shift + block.member,
             ..block
         }));
+        self.produced = self.produced.max(segment.produced);
         self.gaps.extend(segment.gaps.into_iter().map(|(position, gap)| (base + position, gap)));
         self.bounds.extend(segment.bounds);
         let own = segment
@@ -146,6 +153,11 @@ impl Recording {
         debug_assert!(self.members.len() <= shift + of, "each member once");
         base + end
     }
+}
+
+/// The number of a segment.
+fn number(segment: &Recording) -> Option<u32> {
+    segment.about.series.as_ref().map(|of| of.number)
 }
 
 /// The description of the whole.

@@ -84,6 +84,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         kept,
         failures,
         holes,
+        produced,
         ended,
         begun,
         mut clock,
@@ -145,11 +146,14 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         kept,
         failures,
         holes,
+        produced,
         ended,
         faults: faults.0,
         foreign: false,
         sha512: None,
         last_members: 0,
+        between: Vec::new(),
+        lacks_last_segment: false,
     };
     recording.leave_out_earlier();
     Ok(recording)
@@ -332,11 +336,14 @@ fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, Recor
         kept: Vec::new(),
         failures: Vec::new(),
         holes: Vec::<Hole>::new(),
+        produced: 0,
         ended: None,
         faults,
         foreign: true,
         sha512: foreign.sha512,
         last_members: 0,
+        between: Vec::new(),
+        lacks_last_segment: false,
     })
 }
 

@@ -180,7 +180,7 @@ impl FoundSeries {
             let base = segment_base(&self.base, *number);
             format!("{} is missing: the index lists it, and retention did not delete it", base.display())
         });
-        Chain { base: &self.base, faults: missing.collect() }.join(segments)
+        Chain { base: &self.base, faults: missing.collect(), missing: &self.missing }.join(segments)
     }
 }
 
