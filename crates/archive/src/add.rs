@@ -11,6 +11,8 @@ use serde::Deserialize;
 
 use crate::identity::{build_of, conditions_of};
 use crate::packed::{compressed, decompressed, in_columns};
+use crate::query::{document, number_of_sheet};
+use crate::remove::forget;
 use crate::{Archive, ArchiveError, machine_id, sheet_id};
 
 /// No sheet is larger: the largest ones have 5 MB.
@@ -23,9 +25,9 @@ const UNLIKE: f64 = 0.9;
 /// What became of a sheet that was to be added. Both hold its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is new.
+    /// It is new, or what was stored of it could not be read any more.
     New(String),
-    /// The archive has it already.
+    /// The archive has it already, and can read it.
     Known(String),
 }
 
@@ -117,9 +119,15 @@ impl Archive {
     /// # Errors
     /// The text is no sheet, or cannot be written. Then the archive is unchanged.
     pub fn add(&mut self, json: &str) -> Result<Added, ArchiveError> {
+        self.add_after_for_tests(json, || {})
+    }
+
+    /// Adds a sheet, and calls `meanwhile` when it is compressed and not written. For tests.
+    #[doc(hidden)]
+    pub fn add_after_for_tests(&mut self, json: &str, meanwhile: impl FnOnce()) -> Result<Added, ArchiveError> {
         let sheet = parsed(json)?;
         let id = sheet_id(json);
-        if is_known(&self.connection, &id)? {
+        if is_stored(&self.connection, &id)? {
             return Ok(Added::Known(id));
         }
         let form = in_columns(json);
@@ -131,17 +139,23 @@ impl Archive {
             Some((_, text, _)) => pack(text)?,
             None => pack(&form)?,
         };
-        let alike = beside.filter(|(_, _, bytes)| packed.len() as f64 <= UNLIKE * *bytes as f64);
+        let alike = beside.filter(|(_, _, base)| packed.len() as f64 <= UNLIKE * base.len() as f64);
+        meanwhile();
         let transaction = self.writing()?;
-        if is_known(&transaction, &id)? {
+        if is_stored(&transaction, &id)? {
             return Ok(Added::Known(id));
         }
-        // A base may have gone with its last sheet.
-        let there = "SELECT count(*) FROM base WHERE number = ?1";
+        // What is stored of it cannot be read.
+        if let Some(number) = number_of_sheet(&transaction, &id)? {
+            forget(&transaction, number)?;
+        }
+        // The base may have gone with its last sheet, and its number may be that of a later base.
+        let same = "SELECT count(*) FROM base WHERE number = ?1 AND packed = ?2";
+        let is_same = |number, base: &Vec<u8>| {
+            transaction.query_row(same, params![number, base], |row| row.get::<_, i64>(0)).map(|count| count == 1)
+        };
         let alike = match alike {
-            Some((number, ..)) if transaction.query_row(there, [number], |row| row.get::<_, i64>(0))? == 1 => {
-                Some((number, packed))
-            }
+            Some((number, _, base)) if is_same(number, &base)? => Some((number, packed)),
             _ => None,
         };
         let (base, packed) = match alike {
@@ -159,19 +173,29 @@ impl Archive {
         Ok(Added::New(id))
     }
 
-    /// The newest base of a machine: its number, its text, and how much it takes.
-    fn base(&self, machine: &str, effort: &str) -> Result<Option<(i64, String, usize)>, ArchiveError> {
+    /// The newest base of a machine: its number, its text, and the same compressed. None, too, if it cannot be decompressed: then the sheet
+    /// becomes the next one.
+    fn base(&self, machine: &str, effort: &str) -> Result<Option<(i64, String, Vec<u8>)>, ArchiveError> {
         let query = "SELECT number, packed FROM base WHERE machine = ?1 AND effort = ?2 ORDER BY number DESC LIMIT 1";
         let found = self.connection.query_row(query, [machine, effort], |row| Ok((row.get(0)?, row.get(1)?)));
         let Some((number, packed)): Option<(i64, Vec<u8>)> = found.optional()? else { return Ok(None) };
-        let text = decompressed(&packed, "", FORM_BYTES_MAX)
-            .map_err(|error| ArchiveError::Damaged(format!("a base cannot be decompressed ({error})")))?;
-        Ok(Some((number, text, packed.len())))
+        Ok(decompressed(&packed, "", FORM_BYTES_MAX).ok().map(|text| (number, text, packed)))
     }
 }
 
-fn is_known(connection: &Connection, id: &str) -> Result<bool, ArchiveError> {
-    Ok(connection.query_row("SELECT count(*) FROM sheet WHERE id = ?1", [id], |row| row.get::<_, i64>(0))? > 0)
+/// Whether the tables list a sheet.
+pub(crate) fn is_known(connection: &Connection, id: &str) -> Result<bool, ArchiveError> {
+    Ok(number_of_sheet(connection, id)?.is_some())
+}
+
+/// Whether a sheet is listed and can be read.
+fn is_stored(connection: &Connection, id: &str) -> Result<bool, ArchiveError> {
+    let Some(number) = number_of_sheet(connection, id)? else { return Ok(false) };
+    match document(connection, number) {
+        Ok(json) => Ok(sheet_id(&json) == id),
+        Err(ArchiveError::Damaged(_)) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Enters a document into the derived tables.

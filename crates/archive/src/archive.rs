@@ -6,8 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::ArchiveError;
-use crate::add::derive;
-use crate::schema::{APPLICATION_ID, ARCHIVE_VERSION, DERIVED, DROP_DERIVED, TRUTH};
+use crate::schema::{APPLICATION_ID, ARCHIVE_VERSION, DERIVED, TRUTH};
 
 /// How long to wait for another process that writes.
 const WAIT: Duration = Duration::from_secs(30);
@@ -95,23 +94,9 @@ impl Archive {
         Ok(self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?)
     }
 
-    /// Makes all derived tables again from the documents. Returns the number of sheets.
-    ///
-    /// # Errors
-    /// A document cannot be read. Then nothing changes.
-    pub fn rebuild(&mut self) -> Result<usize, ArchiveError> {
-        let transaction = self.writing()?;
-        let numbers = crate::query::column(&transaction, "SELECT sheet FROM document ORDER BY sheet", [])?;
-        transaction.execute_batch("PRAGMA defer_foreign_keys = ON")?;
-        transaction.execute_batch(DROP_DERIVED)?;
-        transaction.execute_batch(DERIVED)?;
-        for number in &numbers {
-            let json = crate::query::document(&transaction, *number)?;
-            let sheet = crate::add::parsed(&json)?;
-            derive(&transaction, *number, &crate::sheet_id(&json), &sheet)?;
-        }
-        transaction.commit()?;
-        Ok(numbers.len())
+    /// Begins to read in several steps, which all see the archive as it is now.
+    pub(crate) fn reading(&self) -> Result<Transaction<'_>, ArchiveError> {
+        Ok(self.connection.unchecked_transaction()?)
     }
 }
 

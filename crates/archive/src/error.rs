@@ -78,7 +78,10 @@ impl fmt::Display for ArchiveError {
             }
             Self::Busy => write!(f, "write the archive: another process has been writing to it for 30 s; repeat later"),
             Self::Damaged(why) => {
-                write!(f, "read the archive: {why}; restore the file from a copy, and check its disk")
+                write!(
+                    f,
+                    "read the archive: {why}; add the sheet again, or restore the file from a copy, and check its disk"
+                )
             }
             Self::Io(what, error) => write!(f, "{what}: {error}"),
             Self::Database(error) => write!(f, "use the archive: {error}"),

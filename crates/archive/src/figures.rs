@@ -60,6 +60,7 @@ impl Archive {
     /// # Errors
     /// The archive cannot be read.
     pub fn figures(&self, of: &FiguresOf) -> Result<ArchivedFigures, ArchiveError> {
+        let _moment = self.reading()?;
         let mut sheets = match &of.machine {
             Some(machine) => self.sheets_of(machine)?,
             None => self.list()?,

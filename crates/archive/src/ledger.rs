@@ -21,6 +21,7 @@ impl Archive {
     /// The archive cannot be read.
     pub fn ledger(&self, compared: &[&Sheet]) -> Result<Option<SheetLedger>, ArchiveError> {
         let Some(first) = compared.first() else { return Ok(None) };
+        let _moment = self.reading()?;
         let own: Vec<String> = compared.iter().map(|sheet| conditions_of(sheet).0).collect();
         let query = "SELECT conditions.number, conditions.id, count(*) FROM sheet
              JOIN machine ON machine.number = sheet.machine JOIN conditions ON conditions.number = sheet.conditions

@@ -1,7 +1,7 @@
 //! What an archive has: its sheets and its machines.
 
 use hairspring_sheet::Sheet;
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use crate::add::FORM_BYTES_MAX;
 use crate::packed::{decompressed, from_columns};
@@ -40,7 +40,6 @@ pub struct ArchivedSheet {
 /// One machine of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownMachine {
-    pub(crate) number: i64,
     /// Its id: `m` and 16 hexadecimal digits.
     pub id: String,
     /// Its name, if its sheets state it.
@@ -101,7 +100,8 @@ impl Archive {
     /// # Errors
     /// The archive cannot be read.
     pub fn sheets_of(&self, machine: &KnownMachine) -> Result<Vec<ArchivedSheet>, ArchiveError> {
-        self.sheets("WHERE sheet.machine = ?1 ORDER BY taken_ns, sheet.number", [machine.number])
+        // By its id: another process can give the number to another machine.
+        self.sheets("WHERE machine.id = ?1 ORDER BY taken_ns, sheet.number", [&machine.id])
     }
 
     fn sheets(&self, which: &str, parameters: impl Params) -> Result<Vec<ArchivedSheet>, ArchiveError> {
@@ -135,15 +135,17 @@ impl Archive {
     /// The JSON of a sheet, byte for byte as it was added.
     ///
     /// # Errors
-    /// What is stored is damaged.
+    /// What is stored is damaged, or another process has removed the sheet.
     pub fn json(&self, sheet: &ArchivedSheet) -> Result<String, ArchiveError> {
-        document(&self.connection, sheet.number)
+        let _moment = self.reading()?;
+        let number = number_of_sheet(&self.connection, &sheet.id)?;
+        document(&self.connection, number.ok_or_else(|| ArchiveError::NoSuchSheet(sheet.id.clone()))?)
     }
 
     /// A sheet as a document.
     ///
     /// # Errors
-    /// What is stored is damaged.
+    /// As [`Self::json`].
     pub fn sheet(&self, sheet: &ArchivedSheet) -> Result<Sheet, ArchiveError> {
         let json = self.json(sheet)?;
         serde_json::from_str(&json).map_err(|error| ArchiveError::Damaged(format!("sheet {}: {error}", sheet.id)))
@@ -154,12 +156,11 @@ impl Archive {
     /// # Errors
     /// The archive cannot be read.
     pub fn machines(&self) -> Result<Vec<KnownMachine>, ArchiveError> {
-        let query = "SELECT machine.number, machine.id, host, cpu, count(*) FROM machine JOIN sheet ON sheet.machine = machine.number
+        let query = "SELECT machine.id, host, cpu, count(*) FROM machine JOIN sheet ON sheet.machine = machine.number
              GROUP BY machine.number ORDER BY count(*) DESC, machine.number";
         let mut query = self.connection.prepare(query)?;
         let machine = |row: &Row<'_>| {
-            let (number, id, host) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(KnownMachine { number, id, host, cpu: row.get(3)?, sheets: row.get(4)? })
+            Ok(KnownMachine { id: row.get(0)?, host: row.get(1)?, cpu: row.get(2)?, sheets: row.get(3)? })
         };
         let found = query.query_map([], machine)?.collect::<Result<_, _>>()?;
         Ok(found)
@@ -190,13 +191,19 @@ pub(crate) fn column(connection: &Connection, query: &str, parameters: impl Para
     Ok(found)
 }
 
+/// The number of the sheet with this whole id, if it is there.
+pub(crate) fn number_of_sheet(connection: &Connection, id: &str) -> Result<Option<i64>, ArchiveError> {
+    Ok(connection.prepare("SELECT number FROM sheet WHERE id = ?1")?.query_row([id], |row| row.get(0)).optional()?)
+}
+
 /// The text of a document.
 pub(crate) fn document(connection: &Connection, number: i64) -> Result<String, ArchiveError> {
-    let damaged = |why: String| ArchiveError::Damaged(format!("sheet number {number}: {why}"));
+    let damaged = |why: String| ArchiveError::Damaged(format!("document {number} cannot be read ({why})"));
     let query = "SELECT bytes, document.packed, base.packed FROM document LEFT JOIN base ON base.number = document.base WHERE sheet = ?1";
-    let (bytes, packed, base) = connection.prepare(query)?.query_row([number], |row| {
+    let found = connection.prepare(query)?.query_row([number], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?, row.get::<_, Option<Vec<u8>>>(2)?))
-    })?;
+    });
+    let (bytes, packed, base) = found.optional()?.ok_or_else(|| damaged("it is gone".to_owned()))?;
     let base = match base {
         Some(base) => decompressed(&base, "", FORM_BYTES_MAX).map_err(|error| damaged(error.to_string()))?,
         None => String::new(),

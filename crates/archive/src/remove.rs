@@ -1,7 +1,8 @@
 //! Removing sheets.
 
-use rusqlite::OptionalExtension;
+use rusqlite::Connection;
 
+use crate::query::number_of_sheet;
 use crate::{Archive, ArchiveError};
 
 /// What a removal did.
@@ -23,12 +24,8 @@ impl Archive {
         let transaction = self.writing()?;
         let mut sheets = 0;
         for id in ids {
-            let number =
-                transaction.query_row("SELECT number FROM sheet WHERE id = ?1", [id.as_ref()], |row| row.get(0));
-            let Some(number): Option<i64> = number.optional()? else { continue };
-            transaction.execute("DELETE FROM figure WHERE sheet = ?1", [number])?;
-            transaction.execute("DELETE FROM sheet WHERE number = ?1", [number])?;
-            transaction.execute("DELETE FROM document WHERE sheet = ?1", [number])?;
+            let Some(number) = number_of_sheet(&transaction, id.as_ref())? else { continue };
+            forget(&transaction, number)?;
             sheets += 1;
         }
         transaction.execute_batch(
@@ -41,4 +38,12 @@ impl Archive {
         let not_smaller = if sheets > 0 { self.connection.execute_batch("VACUUM").err() } else { None };
         Ok(Removed { sheets, not_smaller: not_smaller.map(ArchiveError::from) })
     }
+}
+
+/// Removes a document and what was derived from it alone.
+pub(crate) fn forget(connection: &Connection, number: i64) -> Result<(), ArchiveError> {
+    connection.execute("DELETE FROM figure WHERE sheet = ?1", [number])?;
+    connection.execute("DELETE FROM sheet WHERE number = ?1", [number])?;
+    connection.execute("DELETE FROM document WHERE sheet = ?1", [number])?;
+    Ok(())
 }

@@ -83,13 +83,43 @@ CREATE VIEW figures AS
          JOIN quantity ON quantity.number = figure.quantity;
 ";
 
-/// Removes what can be made again.
-pub(crate) const DROP_DERIVED: &str = "
+/// Sets the derived tables aside while they are made again.
+pub(crate) const BEFORE: &str = "
 DROP VIEW figures;
-DROP TABLE figure;
-DROP TABLE quantity;
-DROP TABLE sheet;
-DROP TABLE fact;
-DROP TABLE conditions;
-DROP TABLE machine;
+DROP INDEX sheet_machine;
+ALTER TABLE machine RENAME TO before_machine;
+ALTER TABLE conditions RENAME TO before_conditions;
+ALTER TABLE fact RENAME TO before_fact;
+ALTER TABLE sheet RENAME TO before_sheet;
+ALTER TABLE quantity RENAME TO before_quantity;
+ALTER TABLE figure RENAME TO before_figure;
+";
+
+/// Copies what was derived from a document before, which cannot be read any more.
+pub(crate) const KEEP: [&str; 6] = [
+    "INSERT OR IGNORE INTO machine(id, host, cpu) SELECT m.id, m.host, m.cpu FROM before_machine m
+     JOIN before_sheet s ON s.machine = m.number WHERE s.number = ?1",
+    "INSERT OR IGNORE INTO conditions(id) SELECT c.id FROM before_conditions c
+     JOIN before_sheet s ON s.conditions = c.number WHERE s.number = ?1",
+    "INSERT OR IGNORE INTO fact SELECT c.number, f.place, f.id, f.label, f.value FROM before_fact f
+     JOIN before_sheet s ON s.conditions = f.conditions JOIN before_conditions b ON b.number = s.conditions
+     JOIN conditions c ON c.id = b.id WHERE s.number = ?1",
+    "INSERT INTO sheet SELECT s.number, s.id, s.taken_ns, s.taken, m.number, c.number, s.version, s.build, s.effort, s.interrupted,
+     s.figures, s.absent FROM before_sheet s
+     JOIN before_machine bm ON bm.number = s.machine JOIN machine m ON m.id = bm.id
+     JOIN before_conditions bc ON bc.number = s.conditions JOIN conditions c ON c.id = bc.id WHERE s.number = ?1",
+    "INSERT OR IGNORE INTO quantity(id, unit, label) SELECT q.id, q.unit, q.label FROM before_figure f
+     JOIN before_quantity q ON q.number = f.quantity WHERE f.sheet = ?1",
+    "INSERT INTO figure SELECT f.sheet, q.number, f.n, f.median, f.half_width FROM before_figure f
+     JOIN before_quantity b ON b.number = f.quantity JOIN quantity q ON q.id = b.id AND q.unit = b.unit WHERE f.sheet = ?1",
+];
+
+/// Removes what was set aside.
+pub(crate) const DROP_BEFORE: &str = "
+DROP TABLE before_figure;
+DROP TABLE before_quantity;
+DROP TABLE before_sheet;
+DROP TABLE before_fact;
+DROP TABLE before_conditions;
+DROP TABLE before_machine;
 ";

@@ -39,6 +39,7 @@ impl Archive {
         effort: Option<&str>,
         only: &[RowPattern],
     ) -> Result<History, ArchiveError> {
+        let _moment = self.reading()?;
         let sheets = self.sheets_of_history(machine, effort)?;
         let mut rows = Vec::new();
         let mut quantities: Vec<_> = self.quantities()?.into_iter().collect();

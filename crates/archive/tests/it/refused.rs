@@ -96,6 +96,6 @@ fn on_a_full_disk_an_addition_changes_nothing() {
     let count = all.len() - 1;
     drop(full);
     let mut archive = Archive::open(&path).expect("opened");
-    assert_eq!(archive.rebuild().expect("whole"), count);
+    assert_eq!(archive.rebuild().expect("whole").sheets, count);
     assert!(archive.add(&text(50, "6.8", 1.0)).is_ok(), "with space again");
 }

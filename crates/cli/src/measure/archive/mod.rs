@@ -137,7 +137,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
         Action::Html(arguments) => site::run(&archive, arguments),
         Action::Prune(arguments) => prune::run(&mut archive, arguments),
-        Action::Rebuild => output::print(&format!("{} sheets\n", archive.rebuild()?)),
+        Action::Rebuild => {
+            let rebuilt = archive.rebuild()?;
+            let done = output::print(&format!("{} sheets\n", rebuilt.sheets))?;
+            match rebuilt.unreadable.is_empty() {
+                true => Ok(done),
+                false => Err(Failure::failed(rebuilt.unreadable.join("\n"))),
+            }
+        }
     }
 }
 
