@@ -972,7 +972,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__compress)
-            opts="-q -h --undo --flac --level --quiet --format --help"
+            opts="-q -h --undo --level --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

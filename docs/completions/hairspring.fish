@@ -394,7 +394,6 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand compress" -l level
 complete -c hairspring -n "__fish_hairspring_using_subcommand compress" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand compress" -l undo -d 'Restore the data files'
-complete -c hairspring -n "__fish_hairspring_using_subcommand compress" -l flac -d 'Compress as FLAC: integers of 8, 16 or 32 bits, up to 8 channels, whole rates up to 1,048,575 Hz'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compress" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand compress" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand pulse" -l device -d 'Device, for instance parport:/dev/parport0 or virtual:/dev/shm/board,write=1.25us. Drivers: virtual, parport, gpio, serial, comedi, pci. The device is initialised; a virtual board that does not exist is created' -r

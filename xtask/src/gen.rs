@@ -14,7 +14,7 @@ mod schema;
 mod tcl_pages;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::library;
@@ -122,21 +122,23 @@ pub(crate) fn is_generated(path: &str) -> bool {
 
 /// Writes or compares; `Ok(true)` when all files are current afterwards.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
+    let command = workspace.target.join("debug/hairspring");
     if !arguments.pages {
-        let built = workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]).status();
+        // What the command prints does not depend on how it was optimised, and this build is warm.
+        let built = workspace.cargo(&["build", "-p", "hairspring-cli"]).status();
         if !built.is_ok_and(|status| status.success()) {
             return Err("build the command".to_owned());
         }
     }
     if arguments.check {
-        let tally = check(workspace, "gen");
+        let tally = check(workspace, "gen", &command);
         print!("{}", tally.details());
         println!("{} of {} generated files and folders are current", tally.passed, GENERATED.len() + 2);
         return Ok(tally.succeeded());
     }
     // The manual comes first, because a page of the book is made from it.
     if !arguments.pages {
-        let pages = manuals(workspace)?;
+        let pages = manuals(workspace, &command)?;
         for page in &pages {
             write(workspace, &page.path(), page.roff.as_bytes())?;
         }
@@ -151,7 +153,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     }
     for generated in GENERATED {
         if !arguments.pages || matches!(generated.program, Program::Page(_)) {
-            write(workspace, generated.path, &generate(workspace, generated)?)?;
+            write(workspace, generated.path, &generate(workspace, generated, &command)?)?;
         }
     }
     Ok(true)
@@ -184,8 +186,8 @@ impl commands::Manual {
     }
 }
 
-/// Compares each file with the current output of the built command; one case each.
-pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
+/// Compares each file with the current output of this command; one case each.
+pub(crate) fn check(workspace: &Workspace, name: &str, command: &Path) -> Tally {
     let mut tally = Tally::default();
     for generated in GENERATED {
         let label = format!("{name} {}", generated.path);
@@ -193,7 +195,7 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
             tally.add(Tally::skip(&label, missing.to_string(), missing.installable));
             continue;
         }
-        let compared = generate(workspace, generated).and_then(|text| {
+        let compared = generate(workspace, generated, command).and_then(|text| {
             let committed = fs::read(workspace.root.join(generated.path))
                 .map_err(|error| format!("read {}: {error}; run cargo xtask gen", generated.path))?;
             difference(&String::from_utf8_lossy(&committed), &String::from_utf8_lossy(&text))
@@ -203,7 +205,7 @@ pub(crate) fn check(workspace: &Workspace, name: &str) -> Tally {
             Err(why) => tally.failure(&label, why, ""),
         }
     }
-    match manuals(workspace).and_then(|pages| compare_manual(workspace, &pages)) {
+    match manuals(workspace, command).and_then(|pages| compare_manual(workspace, &pages)) {
         Ok(()) => tally.passed += 1,
         Err(why) => tally.failure(&format!("{name} {MANUAL}"), why, ""),
     }
@@ -239,21 +241,20 @@ fn compare_manual(workspace: &Workspace, pages: &[commands::Manual]) -> Result<(
     Ok(())
 }
 
-fn generate(workspace: &Workspace, generated: &Generated) -> Result<Vec<u8>, String> {
+fn generate(workspace: &Workspace, generated: &Generated, command: &Path) -> Result<Vec<u8>, String> {
     let program = match generated.program {
-        Program::Hairspring => workspace.release_binary("hairspring"),
-        Program::Cbindgen => PathBuf::from("cbindgen"),
+        Program::Hairspring => command,
+        Program::Cbindgen => Path::new("cbindgen"),
         Program::Page(make) => return make(&workspace.root, generated.arguments).map(String::into_bytes),
     };
-    printed(workspace, &program, generated.arguments)
+    printed(workspace, program, generated.arguments)
 }
 
 /// The manual of the command as a whole, and those of the commands that it lists.
-fn manuals(workspace: &Workspace) -> Result<Vec<commands::Manual>, String> {
-    let command = workspace.release_binary("hairspring");
+fn manuals(workspace: &Workspace, command: &Path) -> Result<Vec<commands::Manual>, String> {
     let manual = |name: &str| {
         let arguments = if name.is_empty() { vec!["man"] } else { vec!["man", name] };
-        let roff = String::from_utf8_lossy(&printed(workspace, &command, &arguments)?).into_owned();
+        let roff = String::from_utf8_lossy(&printed(workspace, command, &arguments)?).into_owned();
         Ok(commands::Manual { name: name.to_owned(), roff })
     };
     let whole: commands::Manual = manual("")?;

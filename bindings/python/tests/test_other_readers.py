@@ -163,39 +163,6 @@ def test_compressed_segments_are_read_by_zstd_and_in_any_place_by_a_reader_of_it
         recorded.check_claims(about, first, samples)
 
 
-def test_segments_as_flac_are_read_in_any_place_by_soundfile_and_proved_by_flac(recorded):
-    if shutil.which("flac") is None:
-        pytest.skip("the command flac is not there; `cargo xtask test --setup` installs it")
-    recorded.run("compress", recorded.base, "--flac")
-    recorded.run("verify", recorded.base)
-    sigmf.fromfile(str(recorded.folder / "x.sigmf-collection"), skip_checksum=True).verify_stream_hashes()
-    bits = {"<u2": 24}.get(recorded.type, recorded.container_bits)
-    for segment in recorded.segments:
-        data, about = segment.with_suffix(".sigmf-data"), recorded.about(segment)
-        path = pathlib.Path(f"{data}.flac")
-        start, frames = about["captures"][0].get("core:global_index", 0), about["captures"][0]["hairspring:frames"]
-        assert not data.exists() and path.stat().st_size < frames * CHANNELS * recorded.container_bits // 8
-        assert about["global"]["core:extensions"][0]["version"] == "3.1.0"
-        # The sum of all samples is right, and so are the checksums of the frames.
-        subprocess.run(["flac", "--test", "--silent", "--warnings-as-errors", path], check=True)
-        for at in (0, 1, frames // 2, frames - 7):
-            sought = recorded.folder / "sought.wav"
-            skip = ["--decode", f"--skip={at}", f"--until={at + 7}", "--force", "--output-name", sought]
-            subprocess.run(["flac", "--silent", *skip, path], check=True)
-            # soundfile knows no FLAC of 32 bits.
-            with soundfile.SoundFile(sought if bits == 32 else path) as sound:
-                assert sound.samplerate == RATE_HZ and sound.subtype == f"PCM_{bits}"
-                if bits != 32:
-                    comment = json.loads(sound.copy_metadata()["comment"])
-                    assert (sound.frames, comment["first_frame"]) == (frames, start)
-                    sound.seek(at)
-                samples = sound.read(7, dtype="int32", always_2d=True) >> (32 - bits)
-                recorded.check_claims(about["global"], start + at, samples.astype(recorded.type))
-    recorded.run("compress", recorded.base, "--undo")
-    for _, about, first, samples in every_segment(recorded):
-        recorded.check_claims(about, first, samples)
-
-
 def test_exports_of_compressed_segments_have_the_volts_that_were_measured(recorded):
     recorded.run("compress", recorded.base)
     for ending in ("npy", "zarr", "wav", "flac"):

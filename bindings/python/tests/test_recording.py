@@ -124,35 +124,10 @@ def compressed(data):
     return frame + struct.pack("<IIIIIBI", 0x184D2A5E, 17, len(frame), size, 1, 0, 0x8F92EAB1)
 
 
-def remainder(data, polynomial, bits):
-    """A CRC that begins with 0 and takes the highest bits first."""
-    value = 0
-    for byte in data:
-        value ^= byte << (bits - 8)
-        for _ in range(8):
-            value = (value << 1 ^ (polynomial if value >> (bits - 1) else 0)) & ((1 << bits) - 1)
-    return value.to_bytes(bits // 8, "big")
-
-
-def flac(data):
-    """As hairspring compress --flac leaves it: the head, and one frame with 4 verbatim channels of 16 bits."""
-    rows = numpy.frombuffer(data, "<i2").reshape(-1, 4)
-
-    def block(kind, content):
-        return bytes([kind]) + len(content).to_bytes(3, "big") + content
-
-    info = struct.pack(">HH6xQ16x", 4096, 4096, 1000 << 44 | 3 << 41 | 15 << 36 | len(rows))
-    head = b"fLaC" + block(0, info) + block(2, b"hspri16") + block(0x83, struct.pack(">QQH", 0, 0, len(rows)))
-    frame = b"\xff\xf8" + bytes([0x70, 0x38, 0]) + (len(rows) - 1).to_bytes(2, "big")
-    frame += remainder(frame, 0x07, 8) + b"".join(b"\x02" + column.astype(">i2").tobytes() for column in rows.T)
-    return head + frame + remainder(frame, 0x8005, 16)
-
-
-@pytest.mark.parametrize("ending, compressed", [("zst", compressed), ("flac", flac)])
-def test_compressed_samples_are_read_and_checked_and_cannot_be_mapped(tmp_path, ending, compressed):
+def test_compressed_samples_are_read_and_checked_and_cannot_be_mapped(tmp_path):
     rows = numpy.arange(40, dtype="<i2").reshape(-1, 4)
     base = written(tmp_path, rows, channels=4, gaps=[(6, 3, "buffer_full")])
-    path = data_of(base).with_suffix(f".sigmf-data.{ending}")
+    path = data_of(base).with_suffix(".sigmf-data.zst")
     data = bytearray(data_of(base).read_bytes())
     path.write_bytes(compressed(data))
     data_of(base).unlink()

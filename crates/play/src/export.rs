@@ -4,6 +4,7 @@
 //! that gets its name when it is whole. No file is overwritten. Arrays refuse a cut with gaps unless the caller says what becomes of the
 //! missing frames ([`GapChoice`]).
 
+mod array_facts;
 mod csv;
 mod flac;
 mod hdf5;
@@ -19,7 +20,6 @@ mod zarr;
 use std::fmt;
 use std::path::PathBuf;
 
-use hairspring_record::described;
 use hairspring_record::recording::{Block, BlockReader, Recording, RecordingError};
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;

@@ -21,8 +21,6 @@
 mod account;
 pub mod channels;
 pub mod clock;
-pub mod described;
-pub mod flac;
 mod format;
 pub mod recorder;
 pub mod recording;

@@ -26,7 +26,7 @@ use hairspring_machine::Instant;
 use crate::journal::{FailedOperation, GapBounds, JournalContents, KeptFrames, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf::{About, Closing, SigmfError, StoredSegment};
-use crate::store::compressed::Compression;
+use crate::store::compressed::COMPRESSED_ENDING;
 use crate::store::{Store, StoreError, Ways};
 use crate::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
@@ -83,7 +83,7 @@ impl Files {
     /// The base path that belongs to a path with or without one of the extensions.
     pub fn base_of(path: &Path) -> PathBuf {
         let Some(text) = path.to_str() else { return path.to_owned() };
-        let data = Compression::ALL.iter().find_map(|compression| text.strip_suffix(compression.ending()));
+        let data = text.strip_suffix(COMPRESSED_ENDING);
         let text = data.filter(|data| data.ends_with(EXTENSIONS[0])).unwrap_or(text);
         let base = EXTENSIONS.iter().find_map(|extension| text.strip_suffix(extension));
         base.map_or_else(|| path.to_owned(), PathBuf::from)

@@ -8,7 +8,6 @@
 
 pub mod compressed;
 mod files;
-pub(crate) mod flac_frames;
 mod folder;
 pub(crate) mod frames;
 pub(crate) mod lent_memory;

@@ -1,4 +1,4 @@
-//! Compressed data: any bytes stand in place of the compressed file of a closed recording: of FLAC if they begin like that, else of zstd. It is opened, verified and restored. What can be restored
+//! Compressed data: any bytes stand in place of the compressed file of a closed recording. It is opened, verified and restored. What can be restored
 //! is afterwards as sound as it was compressed.
 
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use hairspring_record::compress::restore;
 use hairspring_record::recording::testing::Spec;
 use hairspring_record::recording::{Files, Recording};
-use hairspring_record::store::compressed::{CompressedReads, Compression, compressed_path};
+use hairspring_record::store::compressed::{CompressedReads, compressed_path};
 use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 use hairspring_record::verify::{VerifyOptions, verify};
 
@@ -17,8 +17,7 @@ fn image(bytes: &[u8], data: &Path) -> Image {
     for path in whole.paths().filter(|path| *path != data) {
         image.put(path, &whole.read(path).unwrap_or_default());
     }
-    let compression = if bytes.starts_with(b"fLaC") { Compression::Flac } else { Compression::Zstd };
-    image.put(compressed_path(data, compression), bytes);
+    image.put(compressed_path(data), bytes);
     image
 }
 

@@ -11,7 +11,6 @@ pub mod command;
 pub mod compressed;
 pub mod datagrams;
 pub mod description;
-pub mod flac;
 pub mod http;
 pub mod index;
 pub mod journal;
@@ -36,7 +35,6 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("compressed", compressed::check),
     ("datagrams", datagrams::check),
     ("description", description::check),
-    ("flac", flac::check),
     ("http", http::check),
     ("index", index::check),
     ("journal", journal::check),

@@ -140,7 +140,9 @@ pub(crate) const STEPS: &[Step] = &[
         about: "generated files are current",
         needs: &[],
         limit_s: 240,
-        run: Run::Call(|context, name| r#gen::check(context.workspace, name)),
+        run: Run::Call(|context, name| {
+            r#gen::check(context.workspace, name, &context.workspace.release_binary("hairspring"))
+        }),
     },
     Step {
         name: "html",

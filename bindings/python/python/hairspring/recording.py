@@ -514,7 +514,7 @@ def open_recording(path: _Path, *more: _Path, verify: bool = False) -> Recording
 
 
 def _is_compressed(data: Path) -> bool:
-    return not Path(data).exists() and any(Path(f"{data}.{ending}").exists() for ending in ("zst", "flac"))
+    return not Path(data).exists() and Path(f"{data}.zst").exists()
 
 
 def _scaled(rows: Any, scale: Optional[tuple[Any, Any]]) -> Any:

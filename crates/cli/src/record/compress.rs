@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hairspring_record::compress::{Compressed, Packing, USUAL_LEVEL, compress, restore};
+use hairspring_record::compress::{Compressed, USUAL_LEVEL, compress, restore};
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::series::collection::renew_sums;
 use hairspring_record::series::open::{FoundSeries, find};
@@ -28,27 +28,20 @@ pub(crate) const PAGE: Page = Page {
     name: "compress",
     examples: &[
         Example { does: "Compress a recording", line: "hairspring compress run1" },
-        Example { does: "Compress it as FLAC, which audio programs open", line: "hairspring compress run1 --flac" },
         Example { does: "Restore its data file", line: "hairspring compress run1 --undo" },
     ],
-    files: &[
-        ("NAME.sigmf-data.zst", "the samples, compressed by zstd in frames of 1 MiB; `zstd --decompress` reads it"),
-        (
-            "NAME.sigmf-data.flac",
-            "the samples as FLAC, with a seek point for each MiB; `flac --test`, players and audio libraries read it",
-        ),
-    ],
+    files: &[(
+        "NAME.sigmf-data.zst",
+        "the samples, compressed by zstd in frames of 1 MiB; `zstd --decompress` reads it",
+    )],
     environment: &[],
 };
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Restore the data files
-    #[arg(long, conflicts_with_all = ["level", "flac"])]
-    undo: bool,
-    /// Compress as FLAC: integers of 8, 16 or 32 bits, up to 8 channels, whole rates up to 1,048,575 Hz
     #[arg(long, conflicts_with = "level")]
-    flac: bool,
+    undo: bool,
     /// Effort of zstd: 1 is fast, 19 is small
     #[arg(long, value_name = "LEVEL", default_value_t = USUAL_LEVEL, value_parser = clap::value_parser!(i32).range(1..=19))]
     level: i32,
@@ -140,10 +133,7 @@ fn one(
     let recorded = recording::open(store, paths)?;
     let done = match arguments.undo {
         true => restore(store, &recorded, progress),
-        false => {
-            let method = if arguments.flac { Packing::Flac } else { Packing::Zstd(arguments.level) };
-            compress(store, &recorded, method, progress)
-        }
+        false => compress(store, &recorded, arguments.level, progress),
     };
     done.map_err(|error| recording::refused(&error))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use hairspring_machine::{Host, Instant, Machine};
 use hairspring_record::recording::{Files, Recording, RecordingError};
-use hairspring_record::store::compressed::compressed_paths;
+use hairspring_record::store::compressed::compressed_path;
 use hairspring_record::store::{Store, Ways, best};
 use hairspring_record::verify::ReadProgress;
 use hairspring_ring::{ByteRate, Gap};
@@ -88,9 +88,8 @@ pub(crate) fn files(recording: &Recording) -> Vec<String> {
 /// The files of one member.
 pub(crate) fn files_of(base: &Path) -> Vec<String> {
     let Files { mut data, meta, journal } = Files::of(base);
-    if !data.exists()
-        && let Some(compressed) = compressed_paths(&data).into_iter().find(|path| path.exists())
-    {
+    let compressed = compressed_path(&data);
+    if !data.exists() && compressed.exists() {
         data = compressed;
     }
     [data, meta, journal].iter().map(|file| file.display().to_string()).collect()

@@ -1,7 +1,11 @@
-//! FLAC (RFC 9639): integers of up to 32 bits without loss, for up to 8 channels and 1,048,575 Hz. [`hairspring_record::flac`] encodes.
+//! FLAC (RFC 9639): integers of up to 32 bits without loss, for up to 8 channels and 1,048,575 Hz. The own [`encoder`] says why.
 //!
-//! The facts of [`described`](hairspring_record::described) are in the tag `COMMENT`, as JSON. The MD5 sum of all samples is in the file, so
+//! The facts of [`array_facts`](super::super::array_facts) are in the tag `COMMENT`, as JSON. The MD5 sum of all samples is in the file, so
 //! that `flac --test` proves it.
+
+mod bits;
+mod encoder;
+mod frame;
 
 use std::path::Path;
 
@@ -10,8 +14,8 @@ use super::npy::ArrayCut;
 use super::output::Output;
 use super::rows::Rows;
 use super::wav::whole_hertz;
-use hairspring_record::flac::{BLOCK, Encoder, Form, MAGIC, MOST_CHANNELS, MOST_RATE};
-use hairspring_record::flac::{bits_of, integers, stream_info, tags};
+use encoder::{Encoder, Form, MAGIC, MOST_CHANNELS, MOST_RATE, bits_of, integers, stream_info, tags};
+use frame::BLOCK;
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;

@@ -11,7 +11,7 @@ mod file;
 use std::path::Path;
 
 use super::output::Output;
-use super::{Cut, ExportError, described, parts, pieces_of};
+use super::{Cut, ExportError, array_facts, parts, pieces_of};
 use hairspring_record::channels::ChannelDescription;
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::sigmf::About;
@@ -163,7 +163,7 @@ fn of_the_channels(channels: &[ChannelDescription]) -> Vec<Attribute> {
 
 /// When frame 0 was taken, as an interval of the time of day in nanoseconds since 1970.
 fn of_time(about: &About) -> Vec<Attribute> {
-    let Some(ends) = described::frame0(about) else { return Vec::new() };
+    let Some(ends) = array_facts::frame0(about) else { return Vec::new() };
     let names = ["frame0_earliest_ns", "frame0_latest_ns"];
     let attribute =
         |(name, end): (&'static str, i64)| Some(Attribute { name, value: Value::Integer(u64::try_from(end).ok()?) });

@@ -2,7 +2,7 @@
 //! calls the same layout BW64).
 //!
 //! **A sample is the code that was recorded**, not shifted or scaled. The integers of WAV are signed, except those of 8 bits, which begin
-//! at −128. Codes without a sign get the next larger integer. The facts of [`described`](hairspring_record::described) are the comment
+//! at −128. Codes without a sign get the next larger integer. The facts of [`array_facts`](super::array_facts) are the comment
 //! (`LIST INFO ICMT`), as JSON: a program that reads volts needs the scales in it.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::path::Path;
 use super::npy::ArrayCut;
 use super::output::Output;
 use super::rows::{Number, Rows};
-use super::{ExportError, described};
+use super::{ExportError, array_facts};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
@@ -35,7 +35,7 @@ pub fn wav(
 ) -> Result<(Frames, Frames), ExportError> {
     let rows = Rows::of(recording, options.cut, options.gaps)?;
     let rate_hz = whole_hertz(recording, "WAV", u32::MAX)?;
-    let comment = described::text(recording, rows.first);
+    let comment = array_facts::text(recording, rows.first);
     let head = Head { channels: rows.channels, rate_hz, number: rows.number, frames: rows.frames.0, comment: &comment };
     let mut output = Output::create(path)?;
     output.write(&head.encoded())?;
@@ -67,7 +67,9 @@ pub(super) fn whole_hertz(recording: &Recording, format: &str, most: u32) -> Res
             "the rate of this recording is not known, and {format} needs one: export npy or zarr"
         )));
     };
-    hairspring_record::flac::whole_hertz(rate, most).ok_or_else(|| {
+    let (frames, seconds) = rate.as_fraction();
+    let whole = if frames % seconds == 0 { u32::try_from(frames / seconds).ok() } else { None };
+    whole.filter(|rate| *rate <= most).ok_or_else(|| {
         ExportError::Unsuitable(format!(
             "{format} holds whole rates of at most {most} Hz, and this recording has {} Hz: export npy or zarr",
             rate.as_hz()

@@ -9,7 +9,7 @@
 //! **Own writer.** A store of Zarr is JSON and files of chunks; the crate for it brings some sixty others. Only what is written here is
 //! supported: one array, sharded, with the codecs `bytes` and `zstd`.
 //!
-//! A sample is the code that was recorded. The attributes have the facts of [`described`](hairspring_record::described), and the gaps. A chunk whose frames
+//! A sample is the code that was recorded. The attributes have the facts of [`array_facts`](super::array_facts), and the gaps. A chunk whose frames
 //! are all missing is not stored: a reader gives the fill value. The folder gets its name when it is whole.
 
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::npy::ArrayCut;
 use super::rows::{GapChoice, Number, RowPiece, Rows};
-use super::{ExportError, described, gaps_in};
+use super::{ExportError, array_facts, gaps_in};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
@@ -93,7 +93,7 @@ impl Grid {
 
 /// The attributes of the group.
 fn attributes(recording: &Recording, rows: &Rows, gaps: GapChoice) -> Value {
-    let mut facts = described::facts(recording, rows.first);
+    let mut facts = array_facts::facts(recording, rows.first);
     let end = rows.first.0 + rows.frames.0;
     let missing: Vec<Value> = gaps_in(recording, super::Cut { first: rows.first, frames: rows.frames })
         .map(|gap| json!([gap.first.0, gap.frames.0, gap.cause.name()]))

@@ -1,8 +1,7 @@
 //! [`CompressedReads`]: a store that reads the data of compressed recordings as if they were not compressed.
 //!
 //! **Problem.** Verifying, playing, joining, exports and Python read `x.sigmf-data` through a [`Store`]. A compressed recording has
-//! `x.sigmf-data.zst` or
-//! `x.sigmf-data.flac` in its place.
+//! `x.sigmf-data.zst` in its place.
 //!
 //! **Solution.** A layer above the real store. It opens the compressed file where the other one does not exist, reads frames from the store
 //! below, and completes reads when it is flushed. Everything else goes to the store below. No reader knows of it.
@@ -28,27 +27,8 @@ use super::{
     Token,
 };
 
-/// What compressed a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    /// zstd: any data.
-    Zstd,
-    /// FLAC: integers of up to 8 channels.
-    Flac,
-}
-
-impl Compression {
-    /// All of them, in the order in which readers look for files.
-    pub const ALL: [Self; 2] = [Self::Zstd, Self::Flac];
-
-    /// The ending of compressed data, after that of the data.
-    pub const fn ending(self) -> &'static str {
-        match self {
-            Self::Zstd => ".zst",
-            Self::Flac => ".flac",
-        }
-    }
-}
+/// The ending of compressed data, after that of the data.
+pub const COMPRESSED_ENDING: &str = ".zst";
 
 /// The ids of compressed files begin here; a store opens far fewer files.
 const FIRST_ID: u32 = 1 << 31;
@@ -63,15 +43,10 @@ const MOST_ALIGNMENT: usize = 64 * 1024;
 const SCRATCH: usize = (MOST_PACKED_BYTES + 2 * MOST_ALIGNMENT).next_multiple_of(FRAME_BYTES);
 
 /// The compressed file in place of a data file.
-pub fn compressed_path(data: &Path, compression: Compression) -> PathBuf {
+pub fn compressed_path(data: &Path) -> PathBuf {
     let mut path = data.as_os_str().to_owned();
-    path.push(compression.ending());
+    path.push(COMPRESSED_ENDING);
     PathBuf::from(path)
-}
-
-/// All files that can be in place of a data file.
-pub fn compressed_paths(data: &Path) -> [PathBuf; 2] {
-    Compression::ALL.map(|compression| compressed_path(data, compression))
 }
 
 /// A store that also reads compressed data.
@@ -109,7 +84,7 @@ impl<S: Store> CompressedReads<S> {
     }
 
     /// Opens a compressed file.
-    fn open_compressed(&mut self, path: PathBuf, compression: Compression) -> Result<FileId, StoreError> {
+    fn open_compressed(&mut self, path: PathBuf) -> Result<FileId, StoreError> {
         if self.scratch.is_none() {
             let failed = |error: io::Error| StoreError::new("get memory to decompress", &path, &error);
             let size = Bytes(SCRATCH as u64);
@@ -129,11 +104,7 @@ impl<S: Store> CompressedReads<S> {
             }
             Ok(bytes)
         };
-        let table = match compression {
-            Compression::Zstd => FrameTable::read(size, read),
-            Compression::Flac => FrameTable::read_flac(size, read),
-        };
-        let table = table.map_err(|error| {
+        let table = FrameTable::read(size, read).map_err(|error| {
             self.below.close(below);
             let errno = error.raw_os_error().unwrap_or(libc::EBADMSG);
             StoreError::new("read the table of frames of", &path, &io::Error::from_raw_os_error(errno))
@@ -195,11 +166,11 @@ impl<S: Store> CompressedReads<S> {
         while moved < piece.length {
             let Some((place, frame)) = self.file(number).table.frame_at(at + moved as u64) else { break };
             if self.file(number).present != Some(place) {
-                let (file, coding) = (self.file(number).below, self.file(number).table.coding());
+                let file = self.file(number).below;
                 let mut bytes =
                     self.files[number].as_mut().map(|file| std::mem::take(&mut file.bytes)).unwrap_or_default();
                 let read = self.read_below(file, frame.at, frame.packed_length);
-                let read = read.and_then(|packed| coding.decompress(&frame, packed, &mut bytes));
+                let read = read.and_then(|packed| frame.decompress(packed, &mut bytes));
                 if let Some(file) = &mut self.files[number] {
                     (file.present, file.bytes) = (read.is_ok().then_some(place), bytes);
                 }
@@ -242,32 +213,24 @@ impl<S: Store> Store for CompressedReads<S> {
     }
 
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
-        let compressed = |store: &mut S| compressed_paths(path).into_iter().find(|path| exists(store, path));
-        if matches!(how, Open::CreateData | Open::CreateJournal)
-            && let Some(compressed) = compressed(&mut self.below)
-        {
+        let compressed = compressed_path(path);
+        if matches!(how, Open::CreateData | Open::CreateJournal) && exists(&mut self.below, &compressed) {
             let exists = io::Error::from_raw_os_error(libc::EEXIST);
             return Err(StoreError::new("create, because there is", &compressed, &exists));
         }
         match (how, self.below.open(path, how)) {
-            (Open::ReadData, Err(error)) if error.errno.0 == libc::ENOENT => {
-                for compression in Compression::ALL {
-                    match self.open_compressed(compressed_path(path, compression), compression) {
-                        Err(second) if second.errno.0 == libc::ENOENT => {}
-                        other => return other,
-                    }
-                }
-                Err(error)
-            }
-            (Open::Mend, Err(error)) if error.errno.0 == libc::ENOENT => match compressed(&mut self.below) {
-                Some(path) => Err(StoreError {
+            (Open::ReadData, Err(error)) if error.errno.0 == libc::ENOENT => match self.open_compressed(compressed) {
+                Err(second) if second.errno.0 == libc::ENOENT => Err(error),
+                other => other,
+            },
+            (Open::Mend, Err(error)) if error.errno.0 == libc::ENOENT && exists(&mut self.below, &compressed) => {
+                Err(StoreError {
                     attempted: "change compressed data, which `hairspring compress --undo` must restore first:"
                         .to_owned(),
-                    path,
+                    path: compressed,
                     errno: Errno(libc::EOPNOTSUPP),
-                }),
-                None => Err(error),
-            },
+                })
+            }
             (_, other) => other,
         }
     }

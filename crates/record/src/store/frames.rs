@@ -1,5 +1,5 @@
 //! [`FrameTable`]: the pieces of compressed data that are decompressed one by one; and [`FrameWriter`]: data compressed by zstd, frame by frame, with
-//! a table of the frames at the end. `flac_frames` has the same for FLAC.
+//! a table of the frames at the end.
 //!
 //! ```text
 //! frame of 1 MiB │ frame │ … │ frame of the rest │ skippable frame: length of each, compressed and not
@@ -10,14 +10,11 @@
 
 use std::io::{self, ErrorKind};
 
-use super::flac_frames::FlacCoding;
-
 /// Bytes of a frame before compression: small enough for short reads, large enough to compress.
 pub(crate) const FRAME_BYTES: usize = 1 << 20;
 
-/// The most bytes of a frame after compression. zstd needs less than 0.5 % more than the bytes themselves; FLAC twice as many, and less than 1 %
-/// more, because codes without a sign get the next larger integer.
-pub(super) const MOST_PACKED_BYTES: usize = 2 * FRAME_BYTES + (FRAME_BYTES >> 6);
+/// The most bytes of a frame after compression. zstd needs less than 0.5 % more than the bytes themselves.
+pub(super) const MOST_PACKED_BYTES: usize = FRAME_BYTES + (FRAME_BYTES >> 6);
 
 /// The most bytes of a table: some 35 TB of data.
 const MOST_TABLE_BYTES: u64 = 256 << 20;
@@ -39,26 +36,16 @@ pub(super) struct Frame {
     pub(super) packed_length: usize,
 }
 
-/// How the frames of a file are compressed.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Coding {
-    Zstd,
-    Flac(FlacCoding),
-}
-
-impl Coding {
+impl Frame {
     /// Decompresses a frame.
     ///
     /// # Errors
     /// `InvalidData`: these are not the bytes of that frame, or its checksum is wrong.
-    pub(super) fn decompress(self, frame: &Frame, packed: &[u8], bytes: &mut Vec<u8>) -> io::Result<()> {
-        if let Self::Flac(flac) = self {
-            return flac.decompress(frame, packed, bytes);
-        }
-        bytes.resize(frame.length, 0);
+    pub(super) fn decompress(&self, packed: &[u8], bytes: &mut Vec<u8>) -> io::Result<()> {
+        bytes.resize(self.length, 0);
         let got = zstd::bulk::decompress_to_buffer(packed, bytes)
             .map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
-        if got == frame.length { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
+        if got == self.length { Ok(()) } else { Err(ErrorKind::InvalidData.into()) }
     }
 }
 
@@ -67,20 +54,9 @@ impl Coding {
 pub(super) struct FrameTable {
     frames: Vec<Frame>,
     size: u64,
-    coding: Coding,
 }
 
 impl FrameTable {
-    /// A table of frames that follow each other to `size` bytes before compression.
-    pub(super) fn new(frames: Vec<Frame>, size: u64, coding: Coding) -> Self {
-        Self { frames, size, coding }
-    }
-
-    /// How the frames are compressed.
-    pub(super) fn coding(&self) -> Coding {
-        self.coding
-    }
-
     /// Reads the table of zstd's frames at the end of a file of `whole` bytes. `read` reads so many bytes at an offset.
     ///
     /// # Errors
@@ -110,7 +86,7 @@ impl FrameTable {
         if at != data_end {
             return Err(not_seekable());
         }
-        Ok(Self::new(frames, begin, Coding::Zstd))
+        Ok(Self { frames, size: begin })
     }
 
     /// Bytes before compression.
@@ -188,7 +164,7 @@ mod tests {
             let (_, frame) = table.frame_at(offset)?;
             let mut bytes = Vec::new();
             let packed = read(frame.at, frame.packed_length as u64).ok()?;
-            table.coding().decompress(&frame, &packed, &mut bytes).ok()?;
+            frame.decompress(&packed, &mut bytes).ok()?;
             Some(bytes[(offset - frame.begin) as usize..].to_vec())
         };
         Ok((table.size(), [content(0), content(1005)]))

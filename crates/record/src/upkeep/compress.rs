@@ -1,4 +1,4 @@
-//! [`compress`] and [`restore`]: the data of a closed recording as zstd or FLAC, and back, bit by bit.
+//! [`compress`] and [`restore`]: the data of a closed recording as zstd, and back, bit by bit.
 //!
 //! ```text
 //! 1  what an interrupted call left is removed
@@ -14,7 +14,7 @@
 //!
 //! Journal and metadata describe the samples as before; of the metadata only the version differs, so that a program that knows no compression
 //! refuses them, instead of finding all samples lost. Every reader of this crate reads a compressed recording; other programs need [`restore`] or
-//! `zstd --decompress` first, or read the samples as FLAC. The sums in the collection of a series are renewed by [`renew_sums`](crate::series::collection::renew_sums).
+//! `zstd --decompress` first. The sums in the collection of a series are renewed by [`renew_sums`](crate::series::collection::renew_sums).
 //!
 //! **Beside retention.** A recorder may delete the segment meanwhile. What was made of it is removed then, and the call fails.
 
@@ -24,10 +24,9 @@ use hairspring_ring::units::Bytes;
 
 use super::verify::{ReadProgress, VerifyOptions, verify};
 use crate::recording::blocking::{BlockingStore, MOST_META, PIECE};
-use crate::recording::{Files, Member, Recording, RecordingError};
+use crate::recording::{Files, Recording, RecordingError};
 use crate::sigmf::restated;
-use crate::store::compressed::{Compression, compressed_path, compressed_paths};
-use crate::store::flac_frames::FlacWriter;
+use crate::store::compressed::compressed_path;
 use crate::store::frames::{FRAME_BYTES, FrameWriter};
 use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
 
@@ -37,30 +36,8 @@ pub const USUAL_LEVEL: i32 = 3;
 /// The ending of files that are not whole yet.
 const PART_ENDING: &str = ".part";
 
-/// What to do where FLAC cannot hold the samples.
-const TAKE_ZSTD: &str = "compress it by zstd, without FLAC";
-
 /// Why a recording without an end is refused.
 const OPEN: &str = "the recording is still being written, or was cut off: `recover` mends it";
-
-/// How [`compress`] compresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packing {
-    /// By zstd, at a level from 1 to 19: any data.
-    Zstd(i32),
-    /// As FLAC, which players and audio libraries read: integers of 8, 16 or 32 bits, 1 to 8 channels, whole rates of 1 to 1,048,575 Hz.
-    Flac,
-}
-
-impl Packing {
-    /// The kind of file that it makes.
-    pub fn compression(self) -> Compression {
-        match self {
-            Self::Zstd(_) => Compression::Zstd,
-            Self::Flac => Compression::Flac,
-        }
-    }
-}
 
 /// What [`compress`] or [`restore`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,46 +60,35 @@ impl Compressed {
 }
 
 /// Compresses the data files of a closed recording. Removes each when its compressed file has proved to hold the same bytes. Members that are
-/// compressed already, by any method, are left as they are. Blocks as long as that takes. `store` is one of [`best`](crate::store::best).
+/// compressed already are left as they are. `level`: zstd's, from 1 to 19. Blocks as long as that takes. `store` is one of [`best`](crate::store::best).
 ///
 /// # Errors
-/// The recording is still being written, not in order, incomplete or of another program; FLAC cannot hold its samples; a file cannot be read,
+/// The recording is still being written, not in order, incomplete or of another program; a file cannot be read,
 /// written or removed; or the compressed bytes are not the same ([`RecordingError::Limit`]). In each case the data files that were not replaced yet stay.
 pub fn compress(
     store: &mut dyn Store,
     recording: &Recording,
-    method: Packing,
+    level: i32,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Compressed, RecordingError> {
     check(store, recording)?;
-    if method == Packing::Flac {
-        recording.members().iter().try_for_each(|member| flac_writer(recording, member, 1).map(drop))?;
-    }
     let mut steps = Steps::new(store, recording, progress)?;
     for member in recording.members() {
         let data = Files::of(&member.base).data;
-        let part = part_of(&data);
+        let (part, packed) = (part_of(&data), compressed_path(&data));
         steps.clear(&data)?;
-        let packed = if let Some(plain) = steps.open(&data, Open::Mend)? {
+        if let Some(plain) = steps.open(&data, Open::Mend)? {
             steps.disk.store.close(plain);
-            let packed = compressed_path(&data, method.compression());
-            // An interrupted call by another method had not removed this one; `check` has proved it.
-            for other in compressed_paths(&data).iter().filter(|other| **other != packed) {
-                remove_if_there(steps.disk.store, other)?;
-            }
-            let packing = steps.pack(recording, member, &compressed_path(&part, method.compression()), method);
-            let packing = packing.and_then(|()| {
+            let packed_part = compressed_path(&part);
+            let packing = steps.pack(&data, &packed_part, level).and_then(|()| {
                 steps.compare(&data, &part, member.data_bytes)?;
-                steps.restate(&member.base, Some(method.compression()))?;
-                steps.replace(&compressed_path(&part, method.compression()), &packed, &data)
+                steps.restate(&member.base, true)?;
+                steps.replace(&packed_part, &packed, &data)
             });
             steps.settled(packing, &data)?;
-            packed
         } else {
-            let (compression, packed, _) = steps.compressed(&data)?;
-            steps.restate(&member.base, Some(compression))?;
-            packed
-        };
+            steps.restate(&member.base, true)?;
+        }
         steps.done.packed.0 += steps.size(&packed)?;
         steps.done.files.push(packed);
     }
@@ -145,7 +111,8 @@ pub fn restore(
         let data = Files::of(&member.base).data;
         let part = part_of(&data);
         steps.clear(&data)?;
-        if let Ok((_, packed, size)) = steps.compressed(&data) {
+        let packed = compressed_path(&data);
+        if let Ok(size) = steps.size(&packed) {
             steps.done.packed.0 += size;
             let whole = steps.open(&data, Open::Mend).ok().flatten();
             if let Some(plain) = whole {
@@ -160,23 +127,17 @@ pub fn restore(
                 steps.settled(unpacking, &data)?;
             }
         }
-        steps.restate(&member.base, None)?;
+        steps.restate(&member.base, false)?;
         steps.done.files.push(data);
     }
     Ok(steps.done)
 }
 
 /// The files in which the samples of a base path can be, and what interrupted calls may have left of them.
-pub(crate) fn data_files(base: &Path) -> [PathBuf; 6] {
+pub(crate) fn data_files(base: &Path) -> [PathBuf; 4] {
     let data = Files::of(base).data;
     let part = part_of(&data);
-    let ([zstd_part, flac_part], [zstd, flac]) = (compressed_paths(&part), compressed_paths(&data));
-    [zstd_part, flac_part, part, zstd, flac, data]
-}
-
-/// Writes a member's data as FLAC, behind a head that ends at a multiple of `alignment`.
-fn flac_writer(recording: &Recording, member: &Member, alignment: u64) -> Result<FlacWriter, RecordingError> {
-    FlacWriter::new(recording, member, alignment).map_err(|why| RecordingError::Limit(format!("{why}: {TAKE_ZSTD}")))
+    [compressed_path(&part), part, compressed_path(&data), data]
 }
 
 fn part_of(data: &Path) -> PathBuf {
@@ -202,7 +163,7 @@ fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingEr
         }
         let data = Files::of(&member.base).data;
         let mut there = Vec::new();
-        for path in compressed_paths(&data).into_iter().chain([data.clone()]) {
+        for path in [compressed_path(&data), data.clone()] {
             match store.open(&path, Open::Mend) {
                 Ok(file) => {
                     store.close(file);
@@ -265,48 +226,21 @@ impl<'a> Steps<'a> {
         Ok(size)
     }
 
-    /// The compressed file in place of data, and its size.
-    fn compressed(&mut self, data: &Path) -> Result<(Compression, PathBuf, u64), RecordingError> {
-        for compression in Compression::ALL {
-            let packed = compressed_path(data, compression);
-            if let Some(file) = self.open(&packed, Open::Mend)? {
-                let size = self.disk.store.facts(file).size;
-                self.disk.store.close(file);
-                return Ok((compression, packed, size));
-            }
-        }
-        Err(StoreError::new("find", data, &std::io::Error::from_raw_os_error(libc::ENOENT)).into())
-    }
-
     /// Removes what an interrupted call left.
     fn clear(&mut self, data: &Path) -> Result<(), RecordingError> {
         let part = part_of(data);
-        for left in compressed_paths(&part).into_iter().chain([part]) {
+        for left in [compressed_path(&part), part] {
             remove_if_there(self.disk.store, &left)?;
         }
         Ok(())
     }
 
     /// Writes a compressed file, and makes it durable.
-    fn pack(
-        &mut self,
-        recording: &Recording,
-        member: &Member,
-        packed: &Path,
-        method: Packing,
-    ) -> Result<(), RecordingError> {
-        let data = &Files::of(&member.base).data;
-        let failed = |why| RecordingError::Limit(format!("failed to compress {}: {why}", data.display()));
+    fn pack(&mut self, data: &Path, packed: &Path, level: i32) -> Result<(), RecordingError> {
+        let failed =
+            |why: std::io::Error| RecordingError::Limit(format!("failed to compress {}: {why}", data.display()));
         let mut output = Output::create(&mut self.disk, packed)?;
-        let mut packer = match method {
-            Packing::Zstd(level) => Packer::Zstd(FrameWriter::new(level).map_err(|error| failed(error.to_string()))?),
-            Packing::Flac => {
-                let alignment = self.disk.store.facts(output.file).alignment;
-                let writer = flac_writer(recording, member, alignment)?;
-                output.at = writer.head_bytes();
-                Packer::Flac(Box::new(writer))
-            }
-        };
+        let mut writer = FrameWriter::new(level).map_err(failed)?;
         let source = self.disk.store.open(data, Open::ReadData)?;
         let mut at = 0;
         loop {
@@ -315,15 +249,13 @@ impl<'a> Steps<'a> {
                 break;
             }
             let length = bytes.len() as u64;
-            let part = packer.pack(bytes).map_err(failed)?;
+            let part = writer.frame(bytes).map_err(failed)?;
             output.write(&mut self.disk, &part)?;
             at += length;
             self.went_on(length);
         }
         self.disk.store.close(source);
-        let (tail, head) = packer.finish().map_err(failed)?;
-        output.write(&mut self.disk, &tail)?;
-        self.disk.write(packed, output.file, 0, &head)?;
+        output.write(&mut self.disk, &writer.finish())?;
         output.finish(&mut self.disk)
     }
 
@@ -354,11 +286,11 @@ impl<'a> Steps<'a> {
         result
     }
 
-    /// Lets the metadata state whether the samples may be compressed, and how.
-    fn restate(&mut self, base: &Path, compression: Option<Compression>) -> Result<(), RecordingError> {
+    /// Lets the metadata state whether the samples may be compressed.
+    fn restate(&mut self, base: &Path, is_compressed: bool) -> Result<(), RecordingError> {
         let path = Files::of(base).meta;
         let meta = self.disk.read_whole(&path, MOST_META)?;
-        match restated(&meta, compression).map_err(|error| RecordingError::Meta(path.clone(), error))? {
+        match restated(&meta, is_compressed).map_err(|error| RecordingError::Meta(path.clone(), error))? {
             Some(changed) => Ok(self.disk.store.put(&path, &changed)?),
             None => Ok(()),
         }
@@ -415,30 +347,6 @@ impl<'a> Steps<'a> {
     fn went_on(&mut self, bytes: u64) {
         self.progress.done.0 += bytes;
         (self.show)(self.progress);
-    }
-}
-
-/// Compresses the data of one file.
-enum Packer {
-    Zstd(FrameWriter),
-    Flac(Box<FlacWriter>),
-}
-
-impl Packer {
-    /// Compresses the next [`FRAME_BYTES`], or fewer at the end.
-    fn pack(&mut self, bytes: &[u8]) -> Result<Vec<u8>, String> {
-        match self {
-            Self::Zstd(writer) => writer.frame(bytes).map_err(|error| error.to_string()),
-            Self::Flac(writer) => writer.write(bytes).map_err(|why| format!("{why}: {TAKE_ZSTD}")),
-        }
-    }
-
-    /// The end of the file, and what belongs to its beginning.
-    fn finish(self) -> Result<(Vec<u8>, Vec<u8>), String> {
-        match self {
-            Self::Zstd(writer) => Ok((writer.finish(), Vec::new())),
-            Self::Flac(writer) => writer.finish().map_err(|why| format!("{why}: {TAKE_ZSTD}")),
-        }
     }
 }
 

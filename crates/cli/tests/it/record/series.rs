@@ -80,46 +80,6 @@ fn a_compressed_series_is_read_as_before_resumed_and_restored() {
 }
 
 #[test]
-fn a_series_becomes_flac_that_other_programs_prove_and_comes_back() {
-    let folder = folder();
-    let card = "virtual:4ch,24bit,40kS/s,data=sine";
-    recorded(
-        folder.path(),
-        &["--card", card, "--to", "x", "--segment", "500ms", "--frames", "50_000", "--notify", "16KiB"],
-        0,
-    );
-    let before: Vec<Vec<u8>> = segments(folder.path()).iter().map(|part| bytes_of(folder.path(), part)).collect();
-    let report = about(folder.path(), &["compress", "x", "--flac"], 0);
-    assert_eq!(number(&report, "plain_bytes"), 800_000, "{report:#}");
-    assert!(number(&report, "compressed_bytes") < 500_000, "{report:#}");
-    let names = names(folder.path());
-    let files: Vec<&String> = names.iter().filter(|name| name.ends_with(".sigmf-data.flac")).collect();
-    assert_eq!((files.len(), segments(folder.path()).len()), (before.len(), 0), "{names:?}");
-    let verified = about(folder.path(), &["verify", "x"], 0);
-    assert_eq!((&verified["verdict"], number(&verified, "proven_bytes")), (&"complete".into(), 800_000));
-    assert_eq!(verified["mismatch"], Value::Null);
-    let exported = about(folder.path(), &["export", "x", "--out", "x.npy"], 0);
-    assert_eq!(number(&exported, "frames"), 50_000);
-    assert!(std::fs::read(folder.path().join("x.npy")).expect("there").ends_with(&before.concat()));
-    let test = |name: &String| {
-        let tested =
-            std::process::Command::new("flac").args(["--test", "--silent"]).arg(folder.path().join(name)).status();
-        tested.map(|status| assert!(status.success(), "{name}"))
-    };
-    if files.into_iter().try_for_each(test).is_err() {
-        let reason = "flac is not installed; `cargo xtask test --setup` installs it".to_owned();
-        testing::skip("a_series_becomes_flac_that_other_programs_prove_and_comes_back", reason);
-    }
-    about(folder.path(), &["compress", "x", "--undo"], 0);
-    let after: Vec<Vec<u8>> = segments(folder.path()).iter().map(|part| bytes_of(folder.path(), part)).collect();
-    assert!(after == before);
-    refused(folder.path(), &["compress", "x", "--flac", "--level", "9"], 2, "cannot be used with");
-    let fast = "virtual:1ch,16bit,2MS/s,data=sine";
-    recorded(folder.path(), &["--card", fast, "--to", "y", "--frames", "1000"], 0);
-    refused(folder.path(), &["compress", "y", "--flac"], 5, "2000000 Hz: compress it by zstd");
-}
-
-#[test]
 fn a_series_is_compressed_while_it_is_recorded_and_its_oldest_segments_are_deleted() {
     let folder = folder();
     let card = "virtual:2ch,16bit,1MS/s,data=sine";

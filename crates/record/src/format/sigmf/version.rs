@@ -1,6 +1,6 @@
 //! The version of the extension in metadata, and its change where the samples are compressed or restored.
 //!
-//! Metadata whose samples are compressed have version 2 (zstd) or 3 (FLAC) in place of 1, and are the same otherwise. So a program that does not know
+//! Metadata whose samples are compressed have version 2 in place of 1, and are the same otherwise. So a program that does not know
 //! the compression refuses them, and says that it takes a newer one. Otherwise its `recover` would find no data file, and declare all samples lost.
 
 use std::borrow::Cow;
@@ -8,15 +8,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 
 use super::SigmfError;
-use crate::store::compressed::Compression;
-
 /// The name of the extension.
 pub(super) const NAME: &str = "hairspring";
 
 /// The first numbers of versions: of metadata with a data file, and of metadata whose samples may be compressed.
 const PLAIN: &str = "1";
-const ZSTD: &str = "2";
-const FLAC: &str = "3";
+const COMPRESSED: &str = "2";
 
 /// The part of metadata in which the version is. It borrows from the text, so that its place is known.
 #[derive(Deserialize)]
@@ -49,22 +46,18 @@ pub(super) fn stated(meta: &[u8]) -> Result<&str, SigmfError> {
         return Err(SigmfError::Value("its version is written with escapes".to_owned()));
     };
     match version.split('.').next() {
-        Some(PLAIN | ZSTD | FLAC) => Ok(version),
+        Some(PLAIN | COMPRESSED) => Ok(version),
         _ => Err(SigmfError::Newer(version.to_owned())),
     }
 }
 
-/// Metadata that state whether the samples may be compressed, and how; `None` if these state that already. One byte differs.
+/// Metadata that state whether the samples may be compressed; `None` if these state that already. One byte differs.
 ///
 /// # Errors
 /// The metadata cannot be read.
-pub(crate) fn restated(meta: &[u8], compression: Option<Compression>) -> Result<Option<Vec<u8>>, SigmfError> {
+pub(crate) fn restated(meta: &[u8], is_compressed: bool) -> Result<Option<Vec<u8>>, SigmfError> {
     let version = stated(meta)?;
-    let wanted = match compression {
-        None => PLAIN,
-        Some(Compression::Zstd) => ZSTD,
-        Some(Compression::Flac) => FLAC,
-    };
+    let wanted = if is_compressed { COMPRESSED } else { PLAIN };
     if version.starts_with(wanted) {
         return Ok(None);
     }
@@ -81,8 +74,7 @@ mod tests {
 
     #[test]
     fn one_byte_says_that_samples_are_compressed_and_comes_back() {
-        let (zstd, flac) = (Some(Compression::Zstd), Some(Compression::Flac));
-        for (before, after, how) in [("1.1.0", "2.1.0", zstd), ("1.0.0", "2.0.0", zstd), ("1.1.0", "3.1.0", flac)] {
+        for (before, after) in [("1.1.0", "2.1.0"), ("1.0.0", "2.0.0")] {
             let text = |version: &str| {
                 let other = r#"{"name": "1.1.0", "version": "1.1.0"}"#;
                 format!(
@@ -90,11 +82,11 @@ mod tests {
                 )
             };
             let (before, after) = (text(before).into_bytes(), text(after).into_bytes());
-            assert_eq!(restated(&before, how), Ok(Some(after.clone())));
-            assert_eq!(restated(&after, None), Ok(Some(before.clone())));
-            assert_eq!((restated(&before, None), restated(&after, how)), (Ok(None), Ok(None)));
+            assert_eq!(restated(&before, true), Ok(Some(after.clone())));
+            assert_eq!(restated(&after, false), Ok(Some(before.clone())));
+            assert_eq!((restated(&before, false), restated(&after, true)), (Ok(None), Ok(None)));
         }
-        let newer = br#"{"global": {"core:extensions": [{"name": "hairspring", "version": "4.0.0"}]}}"#;
-        assert_eq!(restated(newer, None), Err(SigmfError::Newer("4.0.0".to_owned())));
+        let newer = br#"{"global": {"core:extensions": [{"name": "hairspring", "version": "3.0.0"}]}}"#;
+        assert_eq!(restated(newer, false), Err(SigmfError::Newer("3.0.0".to_owned())));
     }
 }

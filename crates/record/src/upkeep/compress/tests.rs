@@ -1,4 +1,4 @@
-//! Compressed recordings, by either method, read as before and come back bit by bit; nothing is removed before that is proved, whenever a call ends.
+//! Compressed recordings read as before and come back bit by bit; nothing is removed before that is proved, whenever a call ends.
 
 use std::fs;
 
@@ -39,30 +39,33 @@ fn data(folder: &Path, member: usize) -> PathBuf {
     folder.join(format!("d{member}/x.sigmf-data"))
 }
 
-const METHODS: [Packing; 2] = [Packing::Zstd(USUAL_LEVEL), Packing::Flac];
+/// What metadata state of samples that are compressed.
+const COMPRESSED_VERSION: &str = "\"2.1.0\"";
 
-/// What metadata state of samples that are compressed so.
-fn version_of(method: Packing) -> &'static str {
-    match method {
-        Packing::Zstd(_) => "\"2.1.0\"",
-        Packing::Flac => "\"3.1.0\"",
-    }
+fn packed(folder: &Path, member: usize) -> PathBuf {
+    compressed_path(&data(folder, member))
 }
 
-fn packed(folder: &Path, member: usize, method: Packing) -> PathBuf {
-    compressed_path(&data(folder, member), method.compression())
+/// What is done with a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Compress,
+    Restore,
 }
 
 fn opened(store: &mut dyn Store, folder: &Path) -> Recording {
     Recording::open_in(store, &[folder.join("d0/x")]).expect("opens").whole().expect("whole")
 }
 
-/// Compresses a recording by a method, or restores it.
-fn act(store: &mut dyn Store, folder: &Path, method: Option<Packing>) -> Result<Compressed, RecordingError> {
+fn act(store: &mut dyn Store, folder: &Path, act: Act) -> Result<Compressed, RecordingError> {
     let recording = opened(store, folder);
-    match method {
-        Some(method) => compress(store, &recording, method, &mut |_| {}),
-        None => restore(store, &recording, &mut |_| {}),
+    acted(store, &recording, act)
+}
+
+fn acted(store: &mut dyn Store, recording: &Recording, act: Act) -> Result<Compressed, RecordingError> {
+    match act {
+        Act::Compress => compress(store, recording, USUAL_LEVEL, &mut |_| {}),
+        Act::Restore => restore(store, recording, &mut |_| {}),
     }
 }
 
@@ -88,10 +91,6 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_compressed_recording_is_read_as_before_and_comes_back_bit_by_bit() {
-    METHODS.into_iter().for_each(check_reads);
-}
-
-fn check_reads(method: Packing) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let (spec, plain) = made(folder);
@@ -99,27 +98,25 @@ fn check_reads(method: Packing) {
     let mut store = store();
     let recording = opened(&mut *store, folder);
     let mut last = ReadProgress::default();
-    let done = compress(&mut *store, &recording, method, &mut |progress| last = progress).expect("compressed");
+    let done = compress(&mut *store, &recording, USUAL_LEVEL, &mut |progress| last = progress).expect("compressed");
     assert_eq!((done.plain.0, last.done, last.total.0), (spec.stored, last.total, 2 * spec.stored));
-    assert!(done.packed.0 < spec.stored && done.files == [0, 1].map(|member| packed(folder, member, method)));
+    assert!(done.packed.0 < spec.stored && done.files == [0, 1].map(|member| packed(folder, member)));
     for (member, plain) in plain.iter().enumerate() {
         assert!(!data(folder, member).exists());
-        if method != Packing::Flac {
-            // zstd's own reader of streams restores it.
-            let file = fs::File::open(packed(folder, member, method)).expect("there");
-            assert!(zstd::stream::decode_all(file).expect("zstd") == *plain);
-        }
+        // zstd's own reader of streams restores it.
+        let file = fs::File::open(packed(folder, member)).expect("there");
+        assert!(zstd::stream::decode_all(file).expect("zstd") == *plain);
     }
     assert_whole(&verified(&mut *store, folder), &spec);
     for member in 0..2 {
         let text = fs::read_to_string(folder.join(format!("d{member}/x.sigmf-meta"))).expect("there");
         assert!(
-            text.contains(version_of(method)) && !text.contains("\"1.1.0\""),
+            text.contains(COMPRESSED_VERSION) && !text.contains("\"1.1.0\""),
             "programs of version 1 refuse it: {text}"
         );
-        assert_eq!(Files::base_of(&packed(folder, member, method)), folder.join(format!("d{member}/x")));
+        assert_eq!(Files::base_of(&packed(folder, member)), folder.join(format!("d{member}/x")));
         let refused = store.open(&data(folder, member), Open::CreateData).expect_err("it is there").to_string();
-        assert!(refused.contains(&format!("x.sigmf-data{}", method.compression().ending())), "{refused}");
+        assert!(refused.contains("x.sigmf-data.zst"), "{refused}");
     }
     let recording = opened(&mut *store, folder);
     let options = VerifyOptions { counters: true, sha512: true };
@@ -138,42 +135,27 @@ fn check_reads(method: Packing) {
         }
     }
     // A second call changes nothing, by whatever method.
-    for method in METHODS {
-        assert_eq!(act(&mut *store, folder, Some(method)).expect("nothing to do"), done);
-    }
-    let restored = act(&mut *store, folder, None).expect("restored");
+    assert_eq!(act(&mut *store, folder, Act::Compress).expect("nothing to do"), done);
+    let restored = act(&mut *store, folder, Act::Restore).expect("restored");
     assert_eq!((restored.plain, restored.packed), (done.plain, done.packed));
     for (member, plain) in plain.iter().enumerate() {
         assert!(fs::read(data(folder, member)).expect("there") == *plain);
     }
     assert_eq!(names(folder), before);
     // What a killed call had begun goes with the next one in either direction.
-    for next in [None, Some(method)] {
-        for left in compressed_paths(&part_of(&data(folder, 0))) {
-            fs::write(left, b"half").expect("written");
-        }
+    for next in [Act::Restore, Act::Compress] {
+        fs::write(compressed_path(&part_of(&data(folder, 0))), b"half").expect("written");
         act(&mut *store, folder, next).expect("done");
         assert!(!names(folder).iter().any(|name| name.contains(".part")), "{next:?}: {:?}", names(folder));
     }
 }
 
-// One test for each method: together they take longer than all other tests of this binary.
-#[test]
-fn a_call_for_zstd_that_ends_at_any_step_loses_nothing_and_can_be_repeated() {
-    check_crashes(METHODS[0]);
-}
-
-#[test]
-fn a_call_for_flac_that_ends_at_any_step_loses_nothing_and_can_be_repeated() {
-    check_crashes(METHODS[1]);
-}
-
 /// Ends compressing and restoring at each operation of the disk, by SIGKILL and by a power cut.
-fn check_crashes(method: Packing) {
+#[test]
+fn a_call_that_ends_at_any_step_loses_nothing_and_can_be_repeated() {
     let folder = Path::new("/");
-    // Two frames of zstd in the first file, one in the second. FLAC without optimization is slow, so a few of its small frames.
-    let blocks = if method == Packing::Flac { 5 } else { 29 };
-    let spec = Spec { stored: 65_536 * blocks + 4096, gaps: vec![(8064, 10)], ..spec() };
+    // Two frames in the first file, one in the second.
+    let spec = Spec { stored: 65_536 * 29 + 4096, gaps: vec![(8064, 10)], ..spec() };
     let script = |faults: Vec<Fault>| DiskScript {
         pace: Pace::Leaping,
         alignment: 512,
@@ -185,9 +167,9 @@ fn check_crashes(method: Packing) {
     let reads = |disk: &ScriptedDisk| CompressedReads::above(disk.store(8));
     let plain = spec.make();
     let disk = on(&plain, Vec::new());
-    act(&mut reads(&disk), folder, Some(method)).expect("compressed");
+    act(&mut reads(&disk), folder, Act::Compress).expect("compressed");
     let (compressed, mut crashes) = (disk.image_after_power_cut(0), 0);
-    for (next, before, after) in [(Some(method), &plain, &compressed), (None, &compressed, &plain)] {
+    for (next, before, after) in [(Act::Compress, &plain, &compressed), (Act::Restore, &compressed, &plain)] {
         let disk = on(before, Vec::new());
         act(&mut reads(&disk), folder, next).expect("done");
         // Durable, whatever a power cut leaves.
@@ -197,10 +179,7 @@ fn check_crashes(method: Packing) {
             let mut store = reads(&disk);
             // Opening the recording may fail, too.
             if let Ok(recording) = Recording::open_in(&mut store, &[folder.join("d0/x")]).and_then(Recording::whole) {
-                let ended = match next {
-                    Some(method) => compress(&mut store, &recording, method, &mut |_| {}),
-                    None => restore(&mut store, &recording, &mut |_| {}),
-                };
+                let ended = acted(&mut store, &recording, next);
                 // Those operations came after its end.
                 assert!(ended.is_err(), "{next:?}, {crash}");
             }
@@ -210,7 +189,7 @@ fn check_crashes(method: Packing) {
                 {
                     let text = String::from_utf8(image.read(meta).expect("there")).expect("text");
                     // A program of version 1 would take the samples for lost.
-                    assert!(image.read(data).is_some() || text.contains(version_of(method)), "{next:?}, {crash}");
+                    assert!(image.read(data).is_some() || text.contains(COMPRESSED_VERSION), "{next:?}, {crash}");
                 }
                 let disk = on(&image, Vec::new());
                 assert_whole(&verified(&mut reads(&disk), folder), &spec);
@@ -228,62 +207,44 @@ fn paths(disk: &ScriptedDisk) -> Vec<PathBuf> {
 
 #[test]
 fn of_two_files_the_compressed_one_is_removed_only_if_the_other_is_proved() {
-    METHODS.into_iter().for_each(check_two_files);
-}
-
-fn check_two_files(method: Packing) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     let (spec, plain) = made(folder);
-    act(&mut *store(), folder, Some(method)).expect("compressed");
+    act(&mut *store(), folder, Act::Compress).expect("compressed");
     let mut wrong = plain[0].clone();
     wrong[2 << 20] ^= 1;
     fs::write(data(folder, 0), &wrong).expect("written");
-    for next in [Some(method), None] {
+    for next in [Act::Compress, Act::Restore] {
         let refused = act(&mut *store(), folder, next).expect_err("damaged").to_string();
         assert!(refused.contains("damaged blocks") && refused.contains("move it away"), "{refused}");
-        assert!(data(folder, 0).exists() && packed(folder, 0, method).exists());
-    }
-    // The call by another method does, too.
-    for next in METHODS {
-        fs::write(data(folder, 0), &plain[0]).expect("written");
-        act(&mut *store(), folder, Some(next)).expect("compressed");
-        assert_eq!(METHODS.map(|method| packed(folder, 0, method).exists()), METHODS.map(|method| method == next));
+        assert!(data(folder, 0).exists() && packed(folder, 0).exists());
     }
     fs::write(data(folder, 0), &plain[0]).expect("written");
-    act(&mut *store(), folder, None).expect("restored");
-    assert!(!names(folder).iter().any(|name| name.ends_with(".zst") || name.ends_with(".flac")), "{:?}", names(folder));
+    act(&mut *store(), folder, Act::Restore).expect("restored");
+    assert!(!names(folder).iter().any(|name| name.ends_with(".zst")), "{:?}", names(folder));
     assert_whole(&verified(&mut *store(), folder), &spec);
 }
 
 #[test]
 fn a_damaged_frame_is_a_damaged_block_and_is_never_restored() {
-    METHODS.into_iter().for_each(check_damage);
-}
-
-fn check_damage(method: Packing) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     made(folder);
-    act(&mut *store(), folder, Some(method)).expect("compressed");
-    let path = packed(folder, 1, method);
+    act(&mut *store(), folder, Act::Compress).expect("compressed");
+    let path = packed(folder, 1);
     let mut bytes = fs::read(&path).expect("there");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x10;
     fs::write(&path, &bytes).expect("written");
     let found = verified(&mut *store(), folder);
     assert!(found.damaged > 0 && found.damaged <= 17, "{}", found.damaged);
-    let refused = act(&mut *store(), folder, None).expect_err("damaged").to_string();
+    let refused = act(&mut *store(), folder, Act::Restore).expect_err("damaged").to_string();
     assert!(refused.contains("read") && refused.contains(&path.display().to_string()), "{refused}");
     assert!(path.exists() && !data(folder, 1).exists());
 }
 
 #[test]
 fn compressed_data_are_not_mended_and_need_no_mending() {
-    METHODS.into_iter().for_each(check_mending);
-}
-
-fn check_mending(method: Packing) {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     made(folder);
@@ -291,12 +252,12 @@ fn check_mending(method: Packing) {
     let paths = [folder.join("d0/x")];
     let all = RecoverOptions { all: true, ..RecoverOptions::default() };
     let before = recover(&mut *store, &paths, all, &mut |_| {}).expect("in order");
-    act(&mut *store, folder, Some(method)).expect("compressed");
+    act(&mut *store, folder, Act::Compress).expect("compressed");
     let refused = store.open(&data(folder, 0), Open::Mend).expect_err("compressed").to_string();
     assert!(refused.contains("compress --undo"), "{refused}");
     let after = recover(&mut *store, &paths, all, &mut |_| {}).expect("in order");
     assert_eq!((&after.changed, after.verdict), (&before.changed, before.verdict));
-    assert!(!data(folder, 0).exists() && packed(folder, 0, method).exists());
+    assert!(!data(folder, 0).exists() && packed(folder, 0).exists());
 }
 
 #[test]
@@ -316,8 +277,7 @@ fn samples_that_change_while_they_are_compressed_are_not_removed() {
                 .expect("cut");
         }
     };
-    let refused =
-        compress(&mut *store(), &recording, Packing::Zstd(USUAL_LEVEL), &mut cut).expect_err("cut").to_string();
+    let refused = compress(&mut *store(), &recording, USUAL_LEVEL, &mut cut).expect_err("cut").to_string();
     assert!(refused.contains("nothing was removed"), "{refused}");
     assert!(fs::read(data(folder, 0)).expect("there") == plain[0][..1 << 20]);
     assert!(data(folder, 1).exists() && !names(folder).iter().any(|name| name.contains(".zst")), "{:?}", names(folder));
@@ -327,7 +287,7 @@ fn samples_that_change_while_they_are_compressed_are_not_removed() {
 fn what_is_not_closed_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     Spec { ended: false, ..Spec::plain() }.make().write_to(folder.path()).expect("written");
-    let refused = act(&mut *store(), folder.path(), Some(Packing::Flac)).expect_err("not closed").to_string();
+    let refused = act(&mut *store(), folder.path(), Act::Compress).expect_err("not closed").to_string();
     assert!(refused.contains("still being written") && data(folder.path(), 0).exists(), "{refused}");
     // Its journal has ended, its metadata have not been written yet.
     let folder = tempfile::tempdir().expect("a folder");
@@ -338,22 +298,6 @@ fn what_is_not_closed_is_left_alone() {
         fs::write(folder.path().join(format!("d{member}/x.sigmf-meta")), meta).expect("written");
     }
     assert!(opened(&mut *store(), folder.path()).ended().is_some());
-    let refused = act(&mut *store(), folder.path(), Some(Packing::Zstd(1))).expect_err("not closed").to_string();
+    let refused = act(&mut *store(), folder.path(), Act::Compress).expect_err("not closed").to_string();
     assert!(refused.contains("still being written") && data(folder.path(), 0).exists(), "{refused}");
-}
-
-#[test]
-fn samples_that_flac_cannot_hold_are_refused_before_anything_is_done() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let folder = folder.path();
-    let layout = hairspring_ring::layout::Layout::analogue(9, 16).expect("exists");
-    Spec { layout, block: 18 * 512, stored: 18 * 1500, gaps: Vec::new(), ..spec() }
-        .make()
-        .write_to(folder)
-        .expect("written");
-    let before = names(folder);
-    let refused = act(&mut *store(), folder, Some(Packing::Flac)).expect_err("nine channels").to_string();
-    assert!(refused.contains("8 channels") && refused.contains("zstd"), "{refused}");
-    assert_eq!(names(folder), before);
-    act(&mut *store(), folder, Some(Packing::Zstd(1))).expect("compressed");
 }

@@ -1,6 +1,6 @@
 //! Segments are compressed beside the recorder of their series.
 
-use hairspring_record::compress::{Packing, compress};
+use hairspring_record::compress::{USUAL_LEVEL, compress};
 use hairspring_record::series::collection::renew_sums;
 use hairspring_record::store::compressed::CompressedReads;
 
@@ -19,8 +19,7 @@ fn segments_are_compressed_while_the_series_is_recorded_and_deleted_as_before() 
         let mut store = CompressedReads::above(disk.store(8));
         let base = segment_base(Path::new("a/x"), number);
         let recording = Recording::open_in(&mut store, &[base]).expect("closed");
-        let method = if number % 2 == 0 { Packing::Zstd(3) } else { Packing::Flac };
-        compress(&mut store, &recording, method, &mut |_| {}).expect("compressed");
+        compress(&mut store, &recording, USUAL_LEVEL, &mut |_| {}).expect("compressed");
         assert!(renew_sums(&mut store, Path::new("a/x")).expect("renewed"), "segment {number}");
     });
     let (outcome, summary) = ended.expect("recorded");
@@ -29,7 +28,7 @@ fn segments_are_compressed_while_the_series_is_recorded_and_deleted_as_before() 
     let image = disk.image_after_power_cut(0);
     let names: Vec<String> = image.paths().map(|path| path.display().to_string()).collect();
     let data: Vec<&String> = names.iter().filter(|name| name.contains("data")).collect();
-    assert_eq!(data, ["a/x-000007.sigmf-data.flac", "a/x-000008.sigmf-data", "a/x-000009.sigmf-data"]);
+    assert_eq!(data, ["a/x-000007.sigmf-data.zst", "a/x-000008.sigmf-data", "a/x-000009.sigmf-data"]);
     // The recorder has taken over what the collection states of compressed segments.
     let collection = String::from_utf8(image.read("a/x.sigmf-collection").expect("a collection")).expect("text");
     assert_eq!(collection.matches("\"hash\"").count(), 3, "{collection}");

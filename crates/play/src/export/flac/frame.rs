@@ -11,14 +11,14 @@
 use super::bits::{BitWriter, crc8, crc16};
 
 /// Samples of a channel in a frame; fewer in the last.
-pub const BLOCK: usize = 4096;
+pub(super) const BLOCK: usize = 4096;
 
 /// Assignments of channels, beside those of independent ones.
-pub(super) const LEFT_SIDE: u64 = 8;
-pub(super) const SIDE_RIGHT: u64 = 9;
+const LEFT_SIDE: u64 = 8;
+const SIDE_RIGHT: u64 = 9;
 
 /// The highest order of a fixed predictor.
-pub(super) const MOST_ORDER: usize = 4;
+const MOST_ORDER: usize = 4;
 /// At most 2 to this power partitions, of 64 samples each.
 const MOST_PARTITIONS_LOG: u32 = 6;
 /// The largest parameters of the two kinds of Rice codes.
@@ -185,7 +185,7 @@ impl FrameEncoder {
 }
 
 /// Writes the header of a frame.
-pub(super) fn header(writer: &mut BitWriter, bits: u32, number: u64, length: usize, assignment: u64) {
+fn header(writer: &mut BitWriter, bits: u32, number: u64, length: usize, assignment: u64) {
     let start = writer.bytes.len();
     // Synchronisation, and blocks of one size.
     writer.bits(0xFFF8, 16);

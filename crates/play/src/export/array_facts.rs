@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use hairspring_machine::Nanos;
 use hairspring_ring::units::Frames;
 
-use crate::recording::Recording;
-use crate::sigmf::About;
+use hairspring_record::recording::Recording;
+use hairspring_record::sigmf::About;
 
 /// The facts of an array that begins with this frame: `first_frame`, `sample_rate_hz`, `layout`, `hardware`, `channels` as in the metadata of the recording, and the
 /// interval in which frame 0 was taken. What is not known is not there.
-pub fn facts(recording: &Recording, first: Frames) -> Map<String, Value> {
+pub(super) fn facts(recording: &Recording, first: Frames) -> Map<String, Value> {
     let about = recording.about();
     let mut facts = Map::new();
     facts.insert("recording".to_owned(), json!(about.id.to_string()));
@@ -33,12 +33,12 @@ pub fn facts(recording: &Recording, first: Frames) -> Map<String, Value> {
 }
 
 /// The facts as text, for formats that have no attributes.
-pub fn text(recording: &Recording, first: Frames) -> String {
+pub(super) fn text(recording: &Recording, first: Frames) -> String {
     Value::Object(facts(recording, first)).to_string()
 }
 
 /// When frame 0 was taken, in nanoseconds since 1970: at the earliest and at the latest.
-pub fn frame0(about: &About) -> Option<[i64; 2]> {
+pub(super) fn frame0(about: &About) -> Option<[i64; 2]> {
     let within = about.started_within?;
     Some([about.started_realtime - within, about.started_realtime].map(Nanos::count))
 }

@@ -2,61 +2,51 @@
 //!
 //! **Own encoder.** The maintained encoders in Rust hold 24 bits at most or keep the whole file in memory. This one writes frame by frame
 //! with the fixed predictors of the format and partitioned Rice codes; it has no linear prediction, so a file is somewhat larger than the
-//! reference encoder's. `frame` encodes, `decode` decodes what it encodes and nothing else, `bits` packs.
+//! reference encoder's. `frame` encodes, `bits` packs.
 //!
 //! **A sample is the code that was recorded.** It has 8, 16, 24 or 32 bits in the file: the next size that holds it. Codes without a
 //! sign get the next larger one. Nothing here reads or writes files.
 
-mod bits;
-pub(crate) mod decode;
-mod frame;
-
 use hairspring_ring::layout::Container;
-use hairspring_ring::units::SampleRate;
+use hairspring_ring::units::Frames;
 use md5::{Digest as _, Md5};
 
-use crate::recording::Recording;
-use crate::sigmf::About;
-use frame::FrameEncoder;
-
-#[cfg(any(test, feature = "testing"))]
-pub use decode::{decoded, sealed};
-pub use frame::BLOCK;
+use super::frame::{BLOCK, FrameEncoder};
+use crate::export::array_facts;
+use hairspring_record::channels::Justified;
+use hairspring_record::recording::Recording;
+use hairspring_record::sigmf::About;
 
 /// The most channels of FLAC.
-pub const MOST_CHANNELS: u32 = 8;
+pub(super) const MOST_CHANNELS: u32 = 8;
 /// The highest rate of FLAC in hertz; it has 20 bits.
-pub const MOST_RATE: u32 = (1 << 20) - 1;
+pub(super) const MOST_RATE: u32 = (1 << 20) - 1;
 /// The most frames that a file can state; it has 36 bits.
-pub const MOST_FRAMES: u64 = (1 << 36) - 1;
+pub(super) const MOST_FRAMES: u64 = (1 << 36) - 1;
 
 /// What stands at the beginning of a file.
-pub const MAGIC: &[u8; 4] = b"fLaC";
+pub(super) const MAGIC: &[u8; 4] = b"fLaC";
 
 /// The kinds of blocks of metadata.
-pub(crate) const STREAM_INFO: u8 = 0;
-pub(crate) const PADDING: u8 = 1;
-pub(crate) const APPLICATION: u8 = 2;
-pub(crate) const SEEK_TABLE: u8 = 3;
+const STREAM_INFO: u8 = 0;
 const TAGS: u8 = 4;
 
 /// Bytes of STREAMINFO.
-pub(crate) const STREAM_INFO_BYTES: usize = 34;
+const STREAM_INFO_BYTES: usize = 34;
 
 /// What all samples of a file have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub(super) struct Form {
     /// In hertz, from 1 to [`MOST_RATE`].
-    pub rate_hz: u32,
+    pub(super) rate_hz: u32,
     /// From 1 to [`MOST_CHANNELS`].
-    pub channels: u32,
+    pub(super) channels: u32,
     /// Bits of a sample: 8, 16, 24 or 32.
-    pub bits: u32,
+    pub(super) bits: u32,
 }
 
 /// The bits that a recording's samples take if each is in this container; `None` for those that are no integers of whole bytes.
-pub fn bits_of(container: Container, about: &About) -> Option<u32> {
-    use crate::channels::Justified;
+pub(super) fn bits_of(container: Container, about: &About) -> Option<u32> {
     let is_shifted = || about.channels.iter().any(|channel| channel.justified == Some(Justified::High));
     match container {
         Container::I8 => Some(8),
@@ -68,15 +58,8 @@ pub fn bits_of(container: Container, about: &About) -> Option<u32> {
     }
 }
 
-/// A rate in whole hertz, if it is one of at most `most`.
-pub fn whole_hertz(rate: SampleRate, most: u32) -> Option<u32> {
-    let (frames, seconds) = rate.as_fraction();
-    let whole = if frames % seconds == 0 { u32::try_from(frames / seconds).ok() } else { None };
-    whole.filter(|rate| *rate <= most)
-}
-
 /// Appends the samples of a container as integers. There are none in the containers for which [`bits_of`] yields `None`.
-pub fn integers(container: Container, bytes: &[u8], to: &mut Vec<i32>) {
+pub(super) fn integers(container: Container, bytes: &[u8], to: &mut Vec<i32>) {
     let pairs = || bytes.as_chunks::<2>().0.iter();
     match container {
         Container::I8 => to.extend(bytes.iter().map(|byte| i32::from(byte.cast_signed()))),
@@ -90,11 +73,11 @@ pub fn integers(container: Container, bytes: &[u8], to: &mut Vec<i32>) {
 
 /// A sample that has more bits than its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooWide {
+pub(super) struct TooWide {
     /// The sample.
-    pub sample: i32,
+    pub(super) sample: i32,
     /// The bits of the file.
-    pub bits: u32,
+    pub(super) bits: u32,
 }
 
 impl std::fmt::Display for TooWide {
@@ -105,7 +88,7 @@ impl std::fmt::Display for TooWide {
 
 /// Encodes the frames of one file, and computes the MD5 sum of all samples, by which `flac --test` proves it.
 #[derive(Debug)]
-pub struct Encoder {
+pub(super) struct Encoder {
     bits: u32,
     frames: FrameEncoder,
     sum: Md5,
@@ -113,7 +96,7 @@ pub struct Encoder {
 
 impl Encoder {
     /// For a new file.
-    pub fn new(form: Form) -> Self {
+    pub(super) fn new(form: Form) -> Self {
         Self { bits: form.bits, frames: FrameEncoder::new(form.channels as usize, form.bits), sum: Md5::new() }
     }
 
@@ -121,7 +104,7 @@ impl Encoder {
     ///
     /// # Errors
     /// A sample has more bits than the file.
-    pub fn encode(&mut self, rows: &[i32], to: &mut Vec<u8>) -> Result<(), TooWide> {
+    pub(super) fn encode(&mut self, rows: &[i32], to: &mut Vec<u8>) -> Result<(), TooWide> {
         let bits = self.bits;
         if let Some(sample) = rows.iter().find(|sample| **sample >> (bits - 1) != **sample >> 31) {
             return Err(TooWide { sample: *sample, bits });
@@ -134,13 +117,13 @@ impl Encoder {
     }
 
     /// The sum of all samples.
-    pub fn sum(self) -> [u8; 16] {
+    pub(super) fn sum(self) -> [u8; 16] {
         self.sum.finalize().into()
     }
 }
 
 /// A block of metadata: its kind, and whether it is the last one.
-pub(crate) fn block(kind: u8, last: bool, content: &[u8]) -> Vec<u8> {
+fn block(kind: u8, last: bool, content: &[u8]) -> Vec<u8> {
     let mut block = vec![kind | u8::from(last) << 7];
     block.extend(&(content.len() as u32).to_be_bytes()[1..]);
     block.extend(content);
@@ -148,7 +131,7 @@ pub(crate) fn block(kind: u8, last: bool, content: &[u8]) -> Vec<u8> {
 }
 
 /// The block STREAMINFO. Frames beyond [`MOST_FRAMES`] are unknown.
-pub fn stream_info(form: Form, frames: u64, sum: [u8; 16]) -> Vec<u8> {
+pub(super) fn stream_info(form: Form, frames: u64, sum: [u8; 16]) -> Vec<u8> {
     let mut info = Vec::with_capacity(STREAM_INFO_BYTES);
     info.extend((BLOCK as u16).to_be_bytes());
     info.extend((BLOCK as u16).to_be_bytes());
@@ -162,7 +145,7 @@ pub fn stream_info(form: Form, frames: u64, sum: [u8; 16]) -> Vec<u8> {
 }
 
 /// The block of tags: who wrote it, and as comment what the samples stand for.
-pub fn tags(recording: &Recording, first: hairspring_ring::units::Frames, last: bool) -> Vec<u8> {
+pub(super) fn tags(recording: &Recording, first: Frames, last: bool) -> Vec<u8> {
     let mut tags = Vec::new();
     let text = |text: &str, tags: &mut Vec<u8>| {
         tags.extend((text.len() as u32).to_le_bytes());
@@ -170,6 +153,6 @@ pub fn tags(recording: &Recording, first: hairspring_ring::units::Frames, last: 
     };
     text("hairspring", &mut tags);
     tags.extend(1_u32.to_le_bytes());
-    text(&format!("COMMENT={}", crate::described::text(recording, first)), &mut tags);
+    text(&format!("COMMENT={}", array_facts::text(recording, first)), &mut tags);
     block(TAGS, last, &tags)
 }
