@@ -74,7 +74,8 @@ fn add(place: &Place, bytes: &[u8]) {
     assert_eq!(archive.json(&known).expect("it can be read"), json);
     assert_eq!(archive.add(json).expect("a second time"), Added::Known(added.id().to_owned()));
     let sheets = archive.list().expect("it can be listed").len();
-    assert_eq!(archive.rebuild().expect("it can be rebuilt"), sheets);
+    let rebuilt = archive.rebuild().expect("it can be rebuilt");
+    assert_eq!((rebuilt.sheets, &rebuilt.unreadable[..]), (sheets, &[][..]));
 }
 
 /// What stands compressed in the archive is what another program put there.

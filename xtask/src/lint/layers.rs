@@ -72,7 +72,7 @@ const PRODUCTS: &[&str] = &[
     "crates/exec/src/status/document.rs",
     "crates/exec/src/trace/chrome.rs",
     "crates/exec/tests/it/trace/chrome.rs",
-    "crates/play/src/export/described.rs",
+    "crates/play/src/export/array_facts.rs",
     "crates/play/src/export/zarr.rs",
     "crates/station/src/station/file.rs",
     "crates/settings/src/journal.rs",

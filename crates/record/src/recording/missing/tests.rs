@@ -1,3 +1,5 @@
+//! Which frames are missing, and why: gaps, skips, holes, and files that end early.
+
 use super::*;
 use crate::recording::Files;
 use crate::recording::testing::Spec;
