@@ -14,7 +14,7 @@ use hairspring_record::recording::{
 use hairspring_record::recover::{Proven, prove};
 use hairspring_record::store;
 use hairspring_record::store::Ways;
-use hairspring_ring::{Frames, Gap, Layout};
+use hairspring_ring::{Frames, Layout};
 use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,6 +25,9 @@ pyo3::create_exception!(
     PyOSError,
     "A block of a recording does not hold what was recorded. Its attributes tell the place: block, first_frame, frames, path, offset, length."
 );
+
+/// Missing frames: number of the first one, how many, cause, and the least and the most that there may be if only an interval is known.
+type MissingPiece = (u64, u64, &'static str, Option<(u64, u64)>);
 
 /// A recording as journals and checksums prove it.
 #[pyclass(frozen, module = "hairspring")]
@@ -43,13 +46,9 @@ pub(crate) struct Contents {
     /// Runs of frames without a gap: number of the first frame, and how many.
     #[pyo3(get)]
     sections: Vec<(u64, u64)>,
-    /// Gaps in order: number of the first frame, how many frames, cause. None for a recording of another program.
+    /// All missing frames in order, declared or not. Causes are those of gaps, `left_out`, `deleted`, `not_stated`, and `damaged` for frames in no file.
     #[pyo3(get)]
-    gaps: Option<Vec<(u64, u64, &'static str)>>,
-    /// All missing frames in order, declared or not: number of the first frame, how many frames, cause, and the least and the most that there
-    /// may be if only an interval is known. Causes are those of gaps, `left_out`, `deleted`, `not_stated`, and `damaged` for frames in no file.
-    #[pyo3(get)]
-    missing: Vec<(u64, u64, &'static str, Option<(u64, u64)>)>,
+    missing: Vec<MissingPiece>,
     /// The number of the first frame, and that behind the last one, missing ones included.
     #[pyo3(get)]
     extent: (u64, u64),
@@ -141,18 +140,25 @@ fn detached<T: Send, E: Send>(
 }
 
 /// Opens a recording by the path of any of its members. Compares blocks that no sync covers with their checksums, with
-/// `verify` all blocks; without a boolean none, and the journals are believed. An exception from a signal handler ends it.
+/// `verify` all blocks; without a boolean none, and the journals are believed. Of a series only the segments from that frame on, if `since`
+/// is given. An exception from a signal handler ends it.
 #[pyfunction]
-pub(crate) fn read_recording(py: Python<'_>, paths: Vec<PathBuf>, verify: Option<bool>) -> PyResult<Contents> {
-    detached(py, |look| contents(&paths, verify, look))?.map_err(|error| refused("open the recording", error))
+#[pyo3(signature = (paths, verify, since = None))]
+pub(crate) fn read_recording(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    verify: Option<bool>,
+    since: Option<u64>,
+) -> PyResult<Contents> {
+    detached(py, |look| contents(&paths, verify, since, look))?.map_err(|error| refused("open the recording", error))
 }
 
 fn refused(attempted: &str, error: RecordingError) -> PyErr {
     match error {
         RecordingError::NotFound(_) => PyFileNotFoundError::new_err(format!("failed to {attempted}: {error}")),
         RecordingError::Store(error) => {
-            let text = format!("failed to {attempted}: {}", error.attempted);
-            PyOSError::new_err((error.errno.0, text, error.path))
+            let text = format!("failed to {attempted}: {}: {}", error.attempted, error.errno);
+            PyOSError::new_err((error.errno.0, text, error.path.into_os_string()))
         }
         error => PyValueError::new_err(format!("failed to {attempted}: {error}")),
     }
@@ -167,10 +173,15 @@ fn signals(py: Python<'_>) -> PyResult<()> {
 fn contents(
     paths: &[PathBuf],
     verify: Option<bool>,
+    since: Option<u64>,
     look: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Contents, RecordingError> {
     let mut store = store::best(1, Ways::ALL);
-    let recording = Recording::open_in(&mut *store, paths)?.whole()?;
+    let recording = match since {
+        Some(frame) => Recording::open_since(&mut *store, paths, Frames(frame)),
+        None => Recording::open_in(&mut *store, paths),
+    }?;
+    let recording = recording.whole()?;
     let proven = match verify {
         Some(verify) if verify || !recording.is_foreign() => prove(&mut *store, &recording, verify, &mut |_| look())?,
         // The files of another program have no other evidence than their size.
@@ -209,14 +220,12 @@ fn contents(
         let bounds = it.bounds.map(|bounds| (bounds.least.0, bounds.most.0));
         (it.first.0, it.frames.0, it.cause.name(), bounds)
     };
-    let gap = |gap: &Gap| (gap.first.0, gap.frames.0, gap.cause.name());
     Ok(Contents {
         meta: files.first().map(|files| files.meta.clone()).unwrap_or_default(),
         data: files.into_iter().map(|files| files.data).collect(),
         id: about.id.to_string(),
         stretches: stretches.iter().map(|it| (it.member, it.file_offset, it.length.0, it.first.0)).collect(),
         sections,
-        gaps: (!recording.is_foreign()).then(|| proven.gaps.iter().map(gap).collect()),
         missing: missing.iter().map(stretch).collect(),
         extent: (missing.extent().start, missing.extent().end),
         faults: proven.faults.clone(),
@@ -287,6 +296,9 @@ impl Contents {
         let mut cut: Vec<u64> = cut.collect();
         cut.push(end);
         cut.dedup();
+        if first == end {
+            cut.push(end);
+        }
         cut
     }
 }

@@ -1,5 +1,6 @@
 """Reading frames by number: gaps, channels, scales, bad blocks; growing recordings; dask and xarray."""
 
+import datetime
 import functools
 import json
 import os
@@ -361,7 +362,7 @@ class TestDask:
 
         base = written(tmp_path, rows_of(10), channels=3)
         recording = open_recording(base)
-        text = pickle.dumps(Handle(recording))
+        text = pickle.dumps(Handle(recording, "seen"))
         assert len(text) < 1000 and (pickle.loads(text).recording.read() == rows_of(10)).all()
         assert pickle.loads(text) is pickle.loads(text)
         other = tmp_path / "other"
@@ -424,6 +425,42 @@ class TestXarray:
             with pytest.raises(KeyError):
                 array.sel(labels)
         assert array.sel(frame=slice(500, 600)).shape == (0, 3)
+
+    @pytest.mark.parametrize(("start_ns", "rate"), [(1_795_910_399_987_654_321, 10**7), (1_795_910_390_000_000_000, 10), (1_795_910_398_500_000_000, 3000)])
+    def test_times_select_as_with_the_usual_index(self, tmp_path, xarray, start_ns, rate):
+        """Symptom: Timestamps lost their nanoseconds, and dates and seconds as text selected nothing."""
+        pandas = pytest.importorskip("pandas")
+        base = written(tmp_path, rows_of(5000), channels=3, rate={"frames": rate, "seconds": 1}, per_block=500)
+        path = tmp_path / "made.sigmf-meta"
+        about = json.loads(path.read_text())
+        about["global"]["hairspring:recording"] |= {"started_realtime_ns": start_ns, "started_within_ns": 70}
+        path.write_text(json.dumps(about))
+        array = open_recording(base).to_xarray()
+        times = array.time.values
+        usual = xarray.DataArray(numpy.arange(5000), dims="frame", coords={"time": ("frame", times)}).swap_dims(frame="time")
+        stamp = pandas.Timestamp
+        day, second, minute = str(times[0])[:10], str(times[3000])[:19], str(times[2000])[:16]
+        texts = [day, day[:7], day[:4], second, minute, second.replace("T", " "), str(times[7]), str(times[7])[:-3], "1999", "2199", "20261129", "2026-11-29T00:00:00Z", "abc"]
+        points = [times[1005], stamp(times[1005]), datetime.datetime(2026, 11, 28, 1, 2, 3), datetime.datetime.fromisoformat(second), stamp(times[1005], tz="UTC"), times[0] - 1, times[-1] + 1, 5]
+        points += [numpy.datetime64(second), numpy.array(times[9]), [times[3], times[1]], [stamp(times[3])], times[[5, 2]], [str(times[4])], [str(times[4]), day]]
+        slices = [(times[1005], times[2008]), (stamp(times[1005]), stamp(times[2008])), (day, day), (None, second), (second, None), (minute, second)]
+        slices += [("1999", "2199"), ("2199", None), (None, "1999"), (times[9], times[3]), (times[5] + 1, times[9] - 1), (5, 9), ("abc", None), (stamp(times[5], tz="UTC"), None)]
+        asked = [dict(time=label) for label in texts + points + [slice(*ends) for ends in slices] + [slice(times[5], times[50], 7)]]
+        asked += [dict(time=label, method=method) for label in (times[0] - 1, times[9] + 1, times[-1] + 9, stamp(times[9]), [times[9] + 1]) for method in ("nearest", "pad", "backfill")]
+        asked += [dict(time=times[9] + 1, method="nearest", tolerance=numpy.timedelta64(most, "ns")) for most in (0, 1, 2)]
+        asked += [dict(time=slice(day, day), method="nearest")]
+        for one in asked:
+            found = []
+            for which in (usual, array.frame):
+                try:
+                    found.append(which.sel(**one).values.tolist())
+                except Exception as error:
+                    found.append(type(error))
+            refused = [answer for answer in found if isinstance(answer, type)]
+            if len(refused) == 2:
+                assert issubclass(found[1], (KeyError, TypeError, ValueError, NotImplementedError)), (one, found)
+                continue
+            assert found[0] == found[1], one
 
     def test_pieces_are_joined_and_compared(self, begun, xarray):
         array = open_recording(begun).to_xarray()

@@ -18,7 +18,7 @@ import time
 import pytest
 
 import hairspring
-from hairspring import Gap, open_recording
+from hairspring import Gap, GapError, open_recording
 
 numpy = pytest.importorskip("numpy")
 pytestmark = pytest.mark.usefixtures("no_other_warning")
@@ -212,6 +212,10 @@ def test_a_file_that_was_cut_does_not_open_as_complete(tmp_path, length):
     os.truncate(data_of(base), length)
     recording = opened_with_warning(base)
     whole = length // 16 * 4
+    with pytest.raises(GapError, match=f"frames {whole} to 11 .damaged"):
+        recording.read()
+    filled = recording.read(gaps="fill", fill=-1)
+    assert filled.ravel().tolist() == [*range(whole), *[-1] * (12 - whole)] and recording.missing() == recording.gaps
     assert len(recording) == 12 and sum(part.frames for part in recording.sections) == whole and recording.state == "incomplete"
     assert recording.read(gaps="skip").ravel().tolist() == list(range(whole)) and recording.gaps == [Gap(whole, 12 - whole, "damaged")]
 
@@ -242,6 +246,17 @@ def test_bits_are_unpacked(tmp_path):
 def test_an_empty_recording_has_no_frames(tmp_path):
     recording = open_recording(written(tmp_path, numpy.empty((0, 4), "<i2"), channels=4))
     assert len(recording) == 0 and recording.data.shape == (0, 4) and recording.read(gaps="skip").shape == (0, 4)
+    rows = numpy.empty((0, 4), "<i2")
+    for key in [slice(None), slice(0, 0), slice(0, 5), slice(-3, None), slice(5, 2)]:
+        assert recording[key].shape == rows[key].shape and recording[key].dtype == rows.dtype
+    assert recording.read().shape == (0, 4) and recording.read(channels=[1, 0]).shape == (0, 2) and recording.read(gaps="split") == []
+    assert recording.read(gaps="fill", fill=0).shape == (0, 4) and recording.valid().shape == (0,)
+    assert recording.missing() == recording.sections == list(recording.runs()) == list(recording.follow()) == []
+    for number in [0, -1]:
+        with pytest.raises(IndexError, match="the recording has none"):
+            recording[number]
+    with pytest.raises(IndexError, match="the recording has none"):
+        recording.read(0, 1)
 
 
 def test_what_is_no_recording_is_told(tmp_path):
@@ -262,10 +277,10 @@ def test_a_recording_of_another_program_is_called_that(tmp_path):
     (tmp_path / "foreign.sigmf-meta").write_text(json.dumps({"global": about, "captures": captures, "annotations": []}))
     (tmp_path / "foreign.sigmf-data").write_bytes(numpy.arange(10, dtype="<i2").tobytes())
     recording = open_recording(tmp_path / "foreign")
-    # A complex sample is two channels, I before Q. Only the size of the file tells its length.
-    assert recording.state == "foreign" and recording.channels == 2 and recording.sample_rate == 48_000
-    assert [(first, values.tolist()) for first, values in recording.runs()] == [(0, [[0, 1], [2, 3]]), (10, [[4, 5], [6, 7], [8, 9]])]
-    assert recording.gaps == [Gap(2, 8, None)]
+    # Only the size of the file tells its length.
+    assert recording.state == "foreign" and recording.channels == 1 and recording.sample_rate == 48_000
+    assert [(first, values.tolist()) for first, values in recording.runs()] == [(0, [[1j], [2 + 3j]]), (10, [[4 + 5j], [6 + 7j], [8 + 9j]])]
+    assert recording.gaps == recording.missing() == [Gap(2, 8, "not_stated")]
     with pytest.raises(ValueError, match="nothing proves"):
         open_recording(tmp_path / "foreign", verify=True)
 

@@ -5,17 +5,18 @@ import subprocess
 
 import pytest
 
-from hairspring import GapError, open_recording
+import hairspring
+from hairspring import Gap, GapError, open_recording
 
 numpy = pytest.importorskip("numpy")
 
 CARD = "virtual:2ch,14bit,200kS/s,data=counter"
 
 
-def recorded(command, base, *more):
+def recorded(command, base, *more, code=0):
     arguments = [command, "record", "--card", CARD, "--frames", "120000", "--to", base, "--notify", "16KiB", "--segment", "100ms"]
     ended = subprocess.run([*arguments, *more, "--format", "json"], capture_output=True, text=True, timeout=120)
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == code, ended.stderr
     return json.loads(ended.stdout)
 
 
@@ -58,3 +59,67 @@ def test_sigmf_python_loads_the_collection_and_finds_every_segment(tmp_path, com
     assert names == [f"x-{number:06}" for number in range(report["series"]["segments"])]
     first = sigmf.sigmffile.fromfile(str(tmp_path / "x-000001.sigmf-meta"))
     assert first.get_captures()[0]["core:global_index"] == open_recording(tmp_path / "x-000001").first_frame
+
+
+def following(command, tmp_path, monkeypatch, **how):
+    """A reader that has read one piece of a series before retention deletes what follows."""
+    monkeypatch.setattr(hairspring.recording, "_FOLLOWED", 64 << 10)
+    recorded(command, tmp_path / "x")
+    recording = open_recording(tmp_path / "x")
+    pieces = recording.follow(**how)
+    first = next(pieces)
+    # The pause is a gap.
+    recorded(command, tmp_path / "x", "--resume", "--keep", "2", code=4)
+    return recording, first, pieces
+
+
+def test_following_goes_on_behind_what_retention_deleted(tmp_path, command, monkeypatch):
+    """Symptom: IndexError."""
+    _, (first, rows), pieces = following(command, tmp_path, monkeypatch, gaps="split")
+    assert first == 0 and len(rows) > 0
+    left = open_recording(tmp_path / "x")
+    assert left.first_frame > len(rows)
+    at = left.first_frame
+    for first, rows in pieces:
+        assert first >= at
+        at = first + len(rows)
+        if first >= left.first_frame:
+            assert (rows == left[first:at]).all()
+    assert at == left.end_frame
+
+
+def test_following_without_gaps_says_what_retention_deleted(tmp_path, command, monkeypatch):
+    recording, (_, rows), pieces = following(command, tmp_path, monkeypatch)
+    at = recording.first_frame + len(rows)
+    with pytest.raises(GapError, match="deleted") as raised:
+        for first, rows in pieces:
+            at = first + len(rows)
+    left = open_recording(tmp_path / "x").first_frame
+    assert raised.value.gaps == [Gap(at, left - at, "deleted")]
+
+
+def test_following_opens_only_the_segments_that_are_still_to_be_read(tmp_path, command):
+    segments = recorded(command, tmp_path / "x")["series"]["segments"]
+    recording = open_recording(tmp_path / "x")
+    assert len(recording._contents.data) == segments > 3
+    for at, members in ((0, segments), (open_recording(tmp_path / "x-000002").first_frame, segments - 2), (recording.end_frame, 1)):
+        looked, _ = recording._looked(at)
+        assert len(looked._contents.data) == members
+        assert (looked.end_frame, looked.state, looked.id) == (recording.end_frame, recording.state, recording.id)
+        assert looked.first_frame <= at
+
+
+def test_frames_that_no_trigger_asked_for_are_missing_and_no_loss(tmp_path, command):
+    card = "virtual:1ch,14bit,100kS/s,data=sine,frames=20000"
+    trigger = ["--trigger", "rising:ch0@0.5", "--pre", "10", "--post", "20", "--shots", "3"]
+    ended = subprocess.run([command, "record", "-q", "--card", card, *trigger, "--to", tmp_path / "t"], capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 0, ended.stderr
+    recording = open_recording(tmp_path / "t")
+    assert len(recording.sections) == 3 and recording.gaps == []
+    first, second = recording.sections[:2]
+    left_out = [Gap(first.first_frame + 30, second.first_frame - first.first_frame - 30, "left_out")]
+    assert recording.missing(first.first_frame, second.first_frame) == left_out
+    filled = recording.read(first.first_frame, second.first_frame + 30, gaps="fill", fill=-1)
+    assert (filled[30:-30] == -1).all() and (filled[-30:] == recording[second.first_frame : second.first_frame + 30]).all()
+    with pytest.raises(GapError, match="left_out"):
+        recording.to_dask()

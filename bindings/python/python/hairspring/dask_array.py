@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 from typing import Any, Optional
 
 from dask.array import map_blocks
 
-from .recording import Recording
+from .recording import Recording, _reopened
 
 
 def to_dask(recording: Recording, first: Optional[int], end: Optional[int], chunk_bytes: int, **options: Any) -> Any:
@@ -22,15 +23,16 @@ def to_dask(recording: Recording, first: Optional[int], end: Optional[int], chun
     edges = recording._contents.edges(first, end, max(chunk_bytes, 1))
     lengths = tuple(after - before for before, after in zip(edges, edges[1:]))
     # Same frames, same name: so that caches are right while a recording grows.
-    told = "-".join(str(part) for part in (recording.id, first, end, chunk_bytes, *options.values()))
+    seen = recording._fingerprint(first, end)
+    told = repr((seen, chunk_bytes, sorted(options.items())))
     return map_blocks(
         _chunk,
         chunks=(lengths, (recording.channels,)),
         dtype=empty.dtype,
         meta=empty[:0],
-        name=f"hairspring-{told}",
+        name=f"hairspring-{hashlib.sha256(told.encode()).hexdigest()[:32]}",
         first=first,
-        handle=Handle(recording),
+        handle=Handle(recording, seen),
         options=options,
     )
 
@@ -43,27 +45,24 @@ def _chunk(*, first: int, handle: Handle, options: dict[str, Any], block_info: A
 class Handle:
     """A recording that other processes open by its name: once in each, and only if it is the same one."""
 
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
+    def __init__(self, recording: Recording, seen: str) -> None:
+        self.recording, self.seen = recording, seen
 
     def __reduce__(self) -> Any:
         paths, verify = self.recording._opened
-        return _opened, (tuple(paths), verify, self.recording.id, self.recording.end_frame)
+        return _opened, (tuple(paths), verify, self.recording.id, self.seen)
 
     def __dask_tokenize__(self) -> Any:
-        return self.recording.id, self.recording.end_frame
+        return self.seen
 
 
-def _opened(paths: tuple[Any, ...], verify: bool, identity: str, end_frame: int) -> Handle:
-    return _once(paths, verify, identity, end_frame)
+def _opened(paths: tuple[Any, ...], verify: bool, identity: str, seen: str) -> Handle:
+    return _once(paths, verify, identity, seen)
 
 
-def _open(paths: tuple[Any, ...], verify: bool, identity: str, _end_frame: int) -> Handle:
-    recording = Recording(*paths, verify=verify)
-    if recording.id != identity:
-        raise ValueError(f"{paths[0]} is another recording now")
-    return Handle(recording)
+def _open(paths: tuple[Any, ...], verify: bool, identity: str, seen: str) -> Handle:
+    return Handle(_reopened(*paths, verify=verify, id=identity, seen=seen), seen)
 
 
-#: A recording that has grown has another end, and is opened again.
+#: A recording that has grown or was mended since is opened again.
 _once: Any = functools.lru_cache(maxsize=16)(_open)

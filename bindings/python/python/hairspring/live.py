@@ -6,7 +6,7 @@ import json
 from typing import Any, Iterator, NamedTuple, Optional
 
 from . import _hairspring
-from .recording import _TYPES, _numpy, _unpacked
+from ._samples import TYPES, numpy_module, unpacked
 
 #: Frames of a read without a number: about so many bytes.
 _READ_BYTES = 1 << 20
@@ -61,8 +61,8 @@ class Tap:
     @property
     def dtype(self) -> Any:
         """The numpy type of the samples."""
-        kind = {"packed12": "int16", "bits": "uint8"}.get(self._container, _TYPES[self._container])
-        return _numpy().dtype(kind)
+        kind = {"packed12": "int16", "bits": "uint8"}.get(self._container, TYPES[self._container])
+        return numpy_module().dtype(kind)
 
     @property
     def state(self) -> str:
@@ -121,12 +121,12 @@ class Tap:
         return max(_READ_BYTES // self._row_bytes, 1) * self._per_row
 
     def _shaped(self, piece: Any) -> LiveFrames:
-        numpy = _numpy()
+        numpy = numpy_module()
         stored = numpy.asarray(piece)
         if self._container in ("packed12", "bits"):
-            rows = _unpacked(stored.reshape(-1, self._row_bytes), self._container, self.channels)
+            rows = unpacked(stored.reshape(-1, self._row_bytes), self._container, self.channels)
         else:
-            rows = stored.view(_TYPES[self._container]).reshape(-1, self.channels)
+            rows = stored.view(TYPES[self._container]).reshape(-1, self.channels)
         return LiveFrames(piece.first_frame, rows, piece.missed)
 
     def __repr__(self) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import bisect
 import functools
+import hashlib
 import importlib
+import itertools
 import json
 import os
 import time
@@ -13,11 +15,13 @@ from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 from . import _hairspring
+from ._hairspring import BlockError
+from ._samples import TYPES, numpy_module, unpacked
 
-#: The numpy type of each sample container. Packed samples and bits are bytes until they are unpacked.
-_TYPES = {"i8": "i1", "u8": "u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "f32": "<f4", "packed12": "u1", "bits": "u1"}
+#: Causes of missing frames that were not lost.
+_NO_LOSS = ("left_out", "deleted")
 
-_Path = Union[str, os.PathLike]
+_Path = Union[str, bytes, os.PathLike]
 _Channels = Union[None, int, str, slice, Sequence[Union[int, str]]]
 
 #: Frames that follow() reads at once have about so many bytes.
@@ -34,9 +38,10 @@ class Gap(NamedTuple):
     #: The number of the first missing frame, counted by the source from 0.
     first_frame: int
     frames: int
-    #: The cause: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``damaged``, ``resumed``; None
-    #: if nobody stated one: in a recording of another program, and for frames that no trigger asked for.
-    cause: Optional[str]
+    #: The cause: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``resumed``; ``damaged``, also for
+    #: frames that are in no file; ``left_out`` if no trigger asked for them, ``deleted`` if retention deleted them, ``not_stated`` in a
+    #: recording of another program.
+    cause: str
 
 
 class Section(NamedTuple):
@@ -70,23 +75,27 @@ class Recording:
     def __init__(self, *paths: _Path, verify: bool = False) -> None:
         self._open(paths, verify)
 
-    def _open(self, paths: Sequence[_Path], verify: Optional[bool]) -> None:
-        numpy = _numpy()
+    def _open(self, paths: Sequence[_Path], verify: Optional[bool], since: Optional[int] = None) -> None:
+        """With ``since``, only the segments of a series from that frame on."""
+        numpy = numpy_module()
         if not paths:
             raise TypeError("name a recording")
-        contents = _hairspring.read_recording([Path(path) for path in paths], verify)
+        named = [Path(os.fsdecode(path)) for path in paths]
+        contents, about = _read(named, verify, since)
         self._contents = contents
-        self._opened = [Path(path).absolute() for path in paths], bool(verify)
+        self._opened = [path.absolute() for path in named], bool(verify)
         #: The SigMF metadata of the first member, with the extension ``hairspring``: docs/recording-format.md. The other
         #: attributes describe the samples that are proven.
-        self.metadata: dict[str, Any] = json.loads(contents.meta.read_text(encoding="utf-8"))
-        self._kind = numpy.dtype(_TYPES[contents.container])
+        self.metadata: dict[str, Any] = json.loads(about)
         self._container = contents.container
+        self._kind = numpy.dtype(TYPES[contents.container])
+        self._is_complex = contents.state == "foreign" and self.metadata["global"]["core:datatype"].startswith("c")
         self._row_bytes, self._per_row = contents.grain
-        #: Its identity, 32 hexadecimal digits.
-        self.id: str = contents.id
-        #: Number of channels, or of digital lines.
-        self.channels: int = contents.channels
+        #: Its identity, 32 hexadecimal digits. That of a recording of another program is a hash of its metadata and of the hash that they
+        #: state for the data; without that, of the inode, size and time of the data file.
+        self.id: str = contents.id if contents.state != "foreign" else _identity(about, self.metadata, contents.data[0])
+        #: Number of channels, or of digital lines. A complex channel is one.
+        self.channels: int = contents.channels // (2 if self._is_complex else 1)
         #: Frames per second; None without a clock.
         self.sample_rate: Optional[float] = contents.rate[0] / contents.rate[1] if contents.rate else None
         #: ``complete``, ``stopped``, ``incomplete``, ``unaccounted``, ``recovered``; ``recording`` if it was cut off or is still
@@ -101,19 +110,38 @@ class Recording:
         self._whole: Any = None
         #: The runs of frames without a gap, in order.
         self.sections: list[Section] = [Section(*section) for section in contents.sections]
-        #: The number of its first frame: 0, or that of a segment in its series.
-        self.first_frame: int = self._first()
-        #: The missing frames with their causes, in order.
-        self.gaps: list[Gap] = self._between() if contents.gaps is None else [Gap(*gap) for gap in contents.gaps]
-        ends = [last.first_frame + last.frames for last in self.sections[-1:]]
-        ends += [last.first_frame + last.frames for last in self.gaps[-1:]]
-        #: The number of the frame behind the last one, missing ones included.
-        self.end_frame: int = max([self.first_frame, *ends])
+        self._missing = [Gap(*missing[:3]) for missing in contents.missing]
+        #: The lost frames with their causes, in order: all that are missing, but for those that no trigger asked for or retention deleted.
+        self.gaps: list[Gap] = [gap for gap in self._missing if gap.cause not in _NO_LOSS]
+        #: The number of its first frame, and that of the frame behind the last one, missing ones included. The first is 0, or that of a
+        #: segment in its series, or the first index of another program's recording.
+        self.first_frame: int
+        self.end_frame: int
+        self.first_frame, self.end_frame = contents.extent
 
     def __reduce__(self) -> Any:
-        """Pickles the arguments of the opening, not the samples: unpickling opens the files again and shows their contents at that time."""
+        """Pickles the arguments of the opening, not the samples: unpickling opens the files again and shows their contents at that time.
+        It raises ValueError if another recording is there."""
         paths, verify = self._opened
-        return functools.partial(Recording, verify=verify), tuple(paths)
+        # Dask names what it has computed by what is pickled.
+        return functools.partial(_reopened, verify=verify, id=self.id, seen=self._seen), tuple(paths)
+
+    @functools.cached_property
+    def _seen(self) -> str:
+        return self._fingerprint(self.first_frame, self.end_frame)
+
+    def _fingerprint(self, first: int, end: int) -> str:
+        """A hash of what a read of these frames returns: the recording, its place, and which of the frames are where in which file. What
+        is recorded behind them does not change it."""
+        stretches, members = [], set()
+        for member, offset, length, number in self._stretches:
+            frames = length // self._row_bytes * self._per_row
+            if number < end and number + frames > first:
+                stretches.append((offset, min(frames, end - number), number))
+                members.add(member)
+        places = [os.path.realpath(self._contents.data[member]) for member in sorted(members)]
+        of = self.id, self._contents.container, first, end, stretches, self.missing(first, end), places
+        return hashlib.sha256(repr(of).encode()).hexdigest()[:32]
 
     @property
     def is_in_order(self) -> bool:
@@ -123,7 +151,10 @@ class Recording:
     @property
     def dtype(self) -> Any:
         """The numpy type of the samples that are read."""
-        return _numpy().dtype("int16") if self._container == "packed12" else self._kind
+        numpy = numpy_module()
+        if self._is_complex:
+            return numpy.result_type(self._kind, "complex64")
+        return numpy.dtype("int16") if self._container == "packed12" else self._kind
 
     @property
     def channel_names(self) -> list[str]:
@@ -159,9 +190,9 @@ class Recording:
         columns = self._columns(channels)
         if gaps == "raise":
             self._demand(first, end)
-        numpy = _numpy()
+        numpy = numpy_module()
         scale = self._scale(columns) if scaled else None
-        kind = numpy.dtype(float) if scaled else self.dtype
+        kind = numpy.result_type(self.dtype, float) if scaled else self.dtype
         if gaps == "fill":
             fill = self._filling(fill, kind)
         read = self._runs(first, end, columns, verify, join=gaps == "skip")
@@ -193,7 +224,8 @@ class Recording:
             raise TypeError(f"frames are numbers or slices of numbers, not {type(rows).__name__}") from None
         number += self.end_frame if number < 0 else 0
         if not self.first_frame <= number < self.end_frame:
-            raise IndexError(f"there is no frame {rows}: the recording has {self.first_frame} to {self.end_frame - 1}")
+            has = f"{self.first_frame} to {self.end_frame - 1}" if len(self) else "none"
+            raise IndexError(f"there is no frame {rows}: the recording has {has}")
         return self.read(number, number + 1, channels)[0]
 
     #: Frames are read in pieces, not one by one.
@@ -202,17 +234,20 @@ class Recording:
     def missing(self, first: Optional[int] = None, end: Optional[int] = None) -> list[Gap]:
         """The missing frames between two numbers, cut at these, with their causes."""
         first, end = self._bounds(first, end)
-        at, missing = first, []
-        for section in self._sections_in(first, end):
-            if section.first_frame > at:
-                missing += self._caused(at, section.first_frame)
-            at = section.first_frame + section.frames
-        return missing + (self._caused(at, end) if at < end else [])
+        begin = max(bisect.bisect_right(self._missing, (first, float("inf"))) - 1, 0)
+        pieces = []
+        for gap in itertools.islice(self._missing, begin, None):
+            if gap.first_frame >= end:
+                break
+            start, stop = max(gap.first_frame, first), min(gap.first_frame + gap.frames, end)
+            if start < stop:
+                pieces.append(Gap(start, stop - start, gap.cause))
+        return pieces
 
     def valid(self, first: Optional[int] = None, end: Optional[int] = None) -> Any:
         """A boolean for each frame between two numbers: whether it is in the recording."""
         first, end = self._bounds(first, end)
-        valid = _numpy().zeros(end - first, bool)
+        valid = numpy_module().zeros(end - first, bool)
         for section in self._sections_in(first, end):
             valid[max(section.first_frame - first, 0) : section.first_frame + section.frames - first] = True
         return valid
@@ -231,36 +266,54 @@ class Recording:
         """Reads a recording while it grows: yields the number of the first frame and the rows of each new piece, until the recording
         has ended. It starts with what is there. ``gaps`` is ``"raise"`` or ``"split"``.
 
-        It looks into the journals each ``poll`` seconds and reads what they name as written; it does not disturb the recorder otherwise.
+        It looks into the journals each ``poll`` seconds and reads what they name as written; of a series only those of the segments that it
+        has not read yet. It does not disturb the recorder otherwise. If retention deletes frames before they are read, ``"raise"`` raises
+        GapError with the cause ``deleted``, and ``"split"`` goes on with the first frame that is left.
         Raises TimeoutError if no frame came for ``timeout`` seconds: a recorder that was killed never says that it has ended.
         """
         if gaps not in ("raise", "split"):
             raise ValueError(f"follow() cannot do gaps={gaps!r}: choose 'raise' or 'split'")
+        at = self.first_frame if first is None else first.__index__()
+        if at < self.first_frame:
+            raise IndexError(f"there is no frame {at}: the recording begins with {self.first_frame}")
         most = max(_FOLLOWED // self._row_bytes, 1) * self._per_row
-        recording, at = self._looked(), self.first_frame if first is None else first
         since = time.monotonic()
         while True:
+            recording, took = self._looked(at)
+            deleted = recording.first_frame - at
+            if deleted > 0 and gaps == "raise":
+                raise _gap_error([Gap(at, deleted, "deleted")])
+            at = max(at, recording.first_frame)
             end = recording.end_frame if recording.state != "recording" else recording._contents.settled
             while at < end:
                 upto = min(end, at + most)
                 if gaps == "raise":
                     recording._demand(at, upto)
-                yield from recording.read(at, upto, channels, gaps="split", scaled=scaled, verify=verify)
+                try:
+                    pieces = recording.read(at, upto, channels, gaps="split", scaled=scaled, verify=verify)
+                except (FileNotFoundError, BlockError):
+                    if self._looked(at)[0].first_frame <= at:
+                        raise
+                    break  # Retention has deleted them.
+                yield from pieces
                 at, since = upto, time.monotonic()
-            if recording.state != "recording":
-                return
-            if timeout is not None and time.monotonic() - since > timeout:
-                raise TimeoutError(f"no frame came after frame {at - 1} for {timeout} s; was the recorder killed?")
-            time.sleep(poll)
-            recording = self._looked()
+            else:
+                if recording.state != "recording":
+                    return
+                if timeout is not None and time.monotonic() - since > timeout:
+                    raise TimeoutError(f"no frame came after frame {at - 1} for {timeout} s; was the recorder killed?")
+                # Looking takes at most half of the time, however long the journal is.
+                time.sleep(max(poll, took))
 
-    def _looked(self) -> Recording:
-        """The recording as its journals describe it now; nothing is proven but what is read."""
+    def _looked(self, at: int) -> tuple[Recording, float]:
+        """The recording from the segment with a frame on, as its journals describe it now, and the seconds that looking took. Nothing is proven
+        but what is read."""
+        begun = time.monotonic()
         looked = Recording.__new__(Recording)
-        looked._open(self._opened[0], None)
+        looked._open(self._opened[0], None, at)
         if looked.id != self.id:
             raise ValueError(f"{self._opened[0][0]} is another recording now")
-        return looked
+        return looked, time.monotonic() - begun
 
     def to_dask(
         self,
@@ -331,7 +384,7 @@ class Recording:
         if self._maps is None:
             self._maps = [self._mapped(number, path) for number, path in enumerate(self._contents.data)]
         if length == 0:
-            return self._view(_numpy().empty(0, "u1"))
+            return self._view(numpy_module().empty(0, "u1"))
         if self._maps[member] is None:
             path = self._contents.data[member]
             raise ValueError(f"{path} is compressed and cannot be mapped: use read() or runs(), or restore it with hairspring compress --undo")
@@ -339,7 +392,7 @@ class Recording:
 
     def _mapped(self, member: int, path: Path) -> Any:
         ends = [offset + length for own, offset, length, _ in self._stretches if own == member]
-        return _numpy().memmap(path, "u1", "r", shape=(max(ends),)) if ends and not _is_compressed(path) else None
+        return numpy_module().memmap(path, "u1", "r", shape=(max(ends),)) if ends and not _is_compressed(path) else None
 
     def _view(self, stored: Any) -> Any:
         return stored.view(self._kind).reshape(-1, self._row_bytes // self._kind.itemsize)
@@ -348,7 +401,7 @@ class Recording:
         """The runs between two frames. With `join`, neighbours in the memory are one run whatever lies between them."""
         if first == end:
             return
-        numpy = _numpy()
+        numpy = numpy_module()
         piece = self._contents.read(first, end, verify)
         stored = numpy.asarray(piece)
         runs: list[tuple[int, int, int]] = []
@@ -366,20 +419,10 @@ class Recording:
             yield max(number, first), rows.copy() if rows.base is not None and rows.nbytes * 2 < len(stored) else rows
 
     def _unpacked(self, rows: Any) -> Any:
-        return _unpacked(rows, self._container, self.channels)
-
-    def _first(self) -> int:
-        series = self.metadata.get("global", {}).get("hairspring:series") or {}
-        return int(series.get("first_frame") or 0)
-
-    def _between(self) -> list[Gap]:
-        """The gaps between runs, without causes."""
-        gaps, expected = [], self.first_frame
-        for first, frames in self.sections:
-            if first > expected:
-                gaps.append(Gap(expected, first - expected, None))
-            expected = first + frames
-        return gaps
+        if self._is_complex:
+            part = numpy_module().dtype(f"f{self.dtype.itemsize // 2}")
+            return rows.astype(part, copy=False).view(self.dtype)
+        return unpacked(rows, self._container, self.channels)
 
     def _sections_in(self, first: int, end: int) -> Iterator[Section]:
         begin = max(bisect.bisect_right(self.sections, (first, float("inf"))) - 1, 0)
@@ -389,35 +432,18 @@ class Recording:
             if section.first_frame + section.frames > first:
                 yield section
 
-    def _caused(self, first: int, end: int) -> list[Gap]:
-        """A hole, divided by the gaps that are declared in it."""
-        at, parts = first, []
-        begin = max(bisect.bisect_right(self.gaps, (first, float("inf"))) - 1, 0)
-        for gap in self.gaps[begin:]:
-            if gap.first_frame >= end:
-                break
-            start, stop = max(gap.first_frame, at), min(gap.first_frame + gap.frames, end)
-            if start >= stop:
-                continue
-            if start > at:
-                parts.append(Gap(at, start - at, None))
-            parts.append(Gap(start, stop - start, gap.cause))
-            at = stop
-        return parts + ([Gap(at, end - at, None)] if at < end else [])
-
     def _demand(self, first: int, end: int) -> None:
         """Raises GapError if a frame is missing."""
         missing = self.missing(first, end)
         if missing:
-            said = [f"frames {gap.first_frame} to {gap.first_frame + gap.frames - 1} ({gap.cause or 'no cause stated'})" for gap in missing[:3]]
-            rest = f" and {len(missing) - 3} more gaps" if len(missing) > 3 else ""
-            raise GapError(f"the recording lacks {', '.join(said)}{rest}: choose gaps='split', 'fill' or 'skip'", missing)
+            raise _gap_error(missing)
 
     def _bounds(self, first: Optional[int], end: Optional[int]) -> tuple[int, int]:
         first = self.first_frame if first is None else first.__index__()
         end = self.end_frame if end is None else end.__index__()
         if not self.first_frame <= first <= end <= self.end_frame:
-            raise IndexError(f"there are no frames {first} to before {end}: the recording has {self.first_frame} to before {self.end_frame}")
+            has = f"{self.first_frame} to before {self.end_frame}" if len(self) else "none"
+            raise IndexError(f"there are no frames {first} to before {end}: the recording has {has}")
         return first, end
 
     def _counted(self, number: Optional[int]) -> Optional[int]:
@@ -448,7 +474,7 @@ class Recording:
         return names.index(channel)
 
     def _scale(self, columns: Any) -> tuple[Any, Any]:
-        numpy = _numpy()
+        numpy = numpy_module()
         numbers = numpy.arange(self.channels)[columns]
         described = self._described()
         for number in numpy.atleast_1d(numbers):
@@ -458,9 +484,9 @@ class Recording:
         return scale, numpy.array([one.get("offset") or 0.0 for one in described])[columns]
 
     def _filling(self, fill: Optional[float], kind: Any) -> Any:
-        numpy = _numpy()
+        numpy = numpy_module()
         if fill is None:
-            if kind.kind != "f":
+            if kind.kind not in "fc":
                 raise ValueError("gaps='fill' needs a value for whole numbers: give fill=0 or another, or scaled=True for NaN")
             return numpy.nan
         filled = numpy.asarray(fill).astype(kind)
@@ -513,6 +539,41 @@ def open_recording(path: _Path, *more: _Path, verify: bool = False) -> Recording
     return recording
 
 
+def _reopened(*paths: Path, verify: bool, id: str, seen: str) -> Recording:
+    """The recording of an identity; ``seen`` is what was in it when it was pickled."""
+    recording = Recording(*paths, verify=verify)
+    if recording.id != id:
+        raise ValueError(f"{paths[0]} is another recording now")
+    return recording
+
+
+def _read(paths: list[Path], verify: Optional[bool], since: Optional[int]) -> tuple[Any, bytes]:
+    """What is in a recording, and its metadata. Retention may delete the first segment meanwhile: then it is opened again."""
+    for tries_left in (2, 1, 0):
+        try:
+            contents = _hairspring.read_recording(paths, verify, since)
+            return contents, contents.meta.read_bytes()
+        except FileNotFoundError:
+            if not tries_left:
+                raise
+    raise AssertionError
+
+
+def _identity(about: bytes, metadata: dict[str, Any], data: Path) -> str:
+    """The identity of a recording that another program made."""
+    stated = metadata["global"].get("core:sha512")
+    if stated is None:
+        found = data.stat()
+        stated = found.st_ino, found.st_size, found.st_mtime_ns
+    return hashlib.sha256(about + repr(stated).encode()).hexdigest()[:32]
+
+
+def _gap_error(missing: list[Gap]) -> GapError:
+    listed = [f"frames {gap.first_frame} to {gap.first_frame + gap.frames - 1} ({gap.cause})" for gap in missing[:3]]
+    rest = f" and {len(missing) - 3} more gaps" if len(missing) > 3 else ""
+    return GapError(f"the recording lacks {', '.join(listed)}{rest}: choose gaps='split', 'fill' or 'skip'", missing)
+
+
 def _is_compressed(data: Path) -> bool:
     return not Path(data).exists() and Path(f"{data}.zst").exists()
 
@@ -527,23 +588,3 @@ def _extra(name: str, module: str) -> None:
         importlib.import_module(module)
     except ImportError as error:
         raise ImportError(f"to_{name}() needs {name}: pip install 'hairspring[{name}]'") from error
-
-
-def _unpacked(rows: Any, container: str, channels: int) -> Any:
-    """Rows of stored bytes as samples; rows of other containers as they are."""
-    numpy = _numpy()
-    if container == "packed12":
-        a, b, c = (rows.reshape(-1, 3)[:, i].astype(numpy.int16) for i in range(3))
-        pairs = numpy.stack([(a | (b & 15) << 8), (b >> 4 | c << 4)], axis=1)
-        return ((pairs << 4).astype(numpy.int16) >> 4).reshape(-1, channels)
-    if container == "bits":
-        return numpy.unpackbits(rows, axis=1, bitorder="little")[:, :channels]
-    return rows
-
-
-def _numpy():
-    try:
-        import numpy
-    except ImportError as error:
-        raise ImportError("recordings need numpy: pip install numpy") from error
-    return numpy

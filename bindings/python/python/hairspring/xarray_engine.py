@@ -6,12 +6,16 @@ An index of 8 bytes for each frame would need 800 GB for 10¹¹ frames. ``FrameI
 
 from __future__ import annotations
 
+import datetime
+import functools
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any, Hashable, Iterable, Mapping, NamedTuple, Optional
 
 import numpy
+import pandas
 import xarray
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
@@ -28,6 +32,18 @@ MOST_IN_PANDAS = 10_000_000
 _CHUNK = 96 << 20
 
 _SECOND = 1_000_000_000
+
+#: Nanoseconds in the units of numpy's times.
+_UNITS = {"ns": 1, "us": 1000, "ms": 1_000_000, "s": _SECOND}
+
+#: Texts that numpy reads as a time as long as their last part.
+_PERIOD = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.(\d{3}|\d{6}|\d{9}))?)?)?)?)?)?")
+
+#: A text with a time zone.
+_ZONE = re.compile(r":\d\d.*(Z|[+-]\d\d:?\d\d)$")
+
+#: As many frames show to which unit the times are round.
+_FEW = 1000
 
 
 class FrameClock(NamedTuple):
@@ -64,6 +80,22 @@ def clock_of(recording: Recording) -> Optional[FrameClock]:
     return FrameClock(int(series.get("epoch_frame") or 0), started[0], *rate)
 
 
+def _nanoseconds(label: Any) -> int:
+    """Nanoseconds since 1970 of a time without a zone; whole numbers of any size."""
+    if isinstance(label, str) or not isinstance(label, (numpy.datetime64, datetime.date)):
+        raise TypeError(f"{label!r} is no time")
+    if getattr(label, "tzinfo", None) is not None:
+        raise TypeError(f"{label!r} has a time zone: the times of a recording are UTC without one")
+    # numpy would take a Timestamp for a datetime, and lose its nanoseconds.
+    at = label if isinstance(label, numpy.datetime64) else pandas.Timestamp(label).to_datetime64()
+    if numpy.isnat(at):
+        raise KeyError(label)
+    unit, count = numpy.datetime_data(at.dtype)
+    if unit not in _UNITS:
+        unit, count, at = "s", 1, at.astype("datetime64[s]")
+    return int(at.astype("int64")) * count * _UNITS[unit]
+
+
 class FrameIndex(xarray.Index):
     """The index of the coordinates ``frame`` and ``time``: positions are computed from the first frame and the rate."""
 
@@ -85,19 +117,23 @@ class FrameIndex(xarray.Index):
         return FrameIndex(self.frames[at], self.clock, self.dim) if isinstance(at, slice) else None
 
     def sel(self, labels: dict[Any, Any], method: Optional[str] = None, tolerance: Any = None) -> indexing.IndexSelResult:
-        if tolerance is not None:
-            raise ValueError("a frame index has no tolerance: compare what is found")
         if len(labels) != 1:
             raise ValueError("select by frame or by time, not by both at once")
+        if method not in (None, "nearest", "pad", "ffill", "backfill", "bfill"):
+            raise ValueError(f"there is no method {method!r}: choose 'nearest', 'pad' or 'backfill'")
+        if self.frames.step < 0:
+            raise ValueError("select by position (isel): the frames descend")
         ((name, label),) = labels.items()
         if isinstance(label, slice):
-            if label.step is not None:
-                raise ValueError("select a slice without a step, then take every n-th frame by isel")
-            start = 0 if label.start is None else self._position(name, label.start, "backfill")
-            stop = len(self.frames) if label.stop is None else self._position(name, label.stop, "pad") + 1
-            return indexing.IndexSelResult({self.dim: slice(max(start, 0), max(stop, 0))})
-        values = numpy.asarray(getattr(label, "values", label))
-        found = [self._found(name, value, method) for value in values.ravel()]
+            if method is not None:
+                raise NotImplementedError("cannot use ``method`` argument if any indexers are slice objects")
+            start = 0 if label.start is None else self._position(name, self._bounds(name, label.start)[0], "backfill")
+            stop = len(self.frames) if label.stop is None else self._position(name, self._bounds(name, label.stop)[1], "pad") + 1
+            return indexing.IndexSelResult({self.dim: slice(max(start, 0), max(stop, 0), label.step)})
+        if name == "time" and method is None and self._is_period(label):
+            return indexing.IndexSelResult({self.dim: self._within(label)})
+        values = numpy.asarray(getattr(label, "values", label), "object" if isinstance(label, (list, tuple)) else None)
+        found = [self._found(name, value, method, tolerance) for value in values.ravel()]
         position: Any = found[0] if values.ndim == 0 else numpy.array(found, "int64").reshape(values.shape)
         if isinstance(label, xarray.Variable):
             position = xarray.Variable(label.dims, position)
@@ -105,51 +141,84 @@ class FrameIndex(xarray.Index):
             position = xarray.DataArray(position, dims=label.dims)
         return indexing.IndexSelResult({self.dim: position})
 
-    def _found(self, name: str, label: Any, method: Optional[str]) -> int:
-        position = self._position(name, label, method)
-        if not 0 <= position < len(self.frames):
+    def _is_period(self, label: Any) -> bool:
+        """Whether a text names a longer time than the times themselves are apart, as a day or a second: it then selects all frames in it, as
+        with pandas."""
+        label = getattr(label, "values", label)
+        label = label.item() if isinstance(label, numpy.ndarray) and label.ndim == 0 else label
+        try:
+            low, high = self._bounds("time", label)
+            return isinstance(label, str) and high - low >= self._unit
+        except (KeyError, TypeError, ValueError):
+            return False
+
+    @functools.cached_property
+    def _unit(self) -> int:
+        """The longest unit of which the times of the first frames are multiples, in nanoseconds."""
+        few = self.clock.times(list(self.frames[:_FEW])) if self.clock is not None else []
+        resolution = pandas.DatetimeIndex(few).resolution
+        return int(pandas.Timedelta(1, resolution).value)
+
+    def _within(self, label: Any) -> slice:
+        low, high = self._bounds("time", str(getattr(label, "values", label)))
+        start, stop = self._position("time", low, "backfill"), self._position("time", high, "pad") + 1
+        if start == len(self.frames) or stop == 0:
             raise KeyError(label)
-        return position
+        return slice(start, stop)
+
+    def _bounds(self, name: str, label: Any) -> tuple[Any, Any]:
+        """The first and the last label that a label of a slice means: a text can mean a whole day."""
+        if name != "time":
+            return label, label
+        if isinstance(label, str) and _PERIOD.fullmatch(label):
+            unit = numpy.datetime64(label)
+            return _nanoseconds(unit), _nanoseconds(unit + 1) - 1
+        if isinstance(label, str):
+            if _ZONE.search(label):
+                raise ValueError(f"{label!r} has a time zone: the times of a recording are UTC without one")
+            period = pandas.Period(label)
+            return _nanoseconds(period.start_time), _nanoseconds(period.end_time)
+        at = _nanoseconds(label)
+        return at, at
+
+    def _found(self, name: str, label: Any, method: Optional[str], tolerance: Any) -> int:
+        most = None if tolerance is None else pandas.Timedelta(tolerance).value if name == "time" else tolerance
+        try:
+            wanted = self._bounds(name, label)[0]
+            position = self._position(name, wanted, method)
+            if 0 <= position < len(self.frames) and (most is None or abs(self._label(name, position) - wanted) <= most):
+                return position
+        except (KeyError, TypeError, ValueError) as error:
+            raise KeyError(f"not all values found in index {name!r}: {label!r}") from error
+        raise KeyError(f"not all values found in index {name!r}: {label!r}")
 
     def _position(self, name: str, label: Any, method: Optional[str]) -> int:
-        """The position of a label: that of the frame with it, or of the next one before (``pad``) or behind (``backfill``); it can be
-        -1 or the length."""
-        if method not in (None, "nearest", "pad", "ffill", "backfill", "bfill"):
-            raise ValueError(f"there is no method {method!r}: choose 'nearest', 'pad' or 'backfill'")
+        """The position of a label, in nanoseconds if it is a time: that of the frame with it, or of the next one before (``pad``) or behind
+        (``backfill``); it can be -1 or the length."""
         behind = self._behind(name, label)
-        exact = behind < len(self.frames) and self._label(name, behind) == self._as_label(name, label)
+        exact = behind < len(self.frames) and self._label(name, behind) == label
         if exact or method in ("backfill", "bfill"):
             return behind
         if method in ("pad", "ffill"):
             return behind - 1
         if method == "nearest" and self.frames:
-            around = [at for at in (behind - 1, behind) if 0 <= at < len(self.frames)]
-            return min(around, key=lambda at: abs(self._label(name, at) - self._as_label(name, label)))
+            around = [at for at in (behind, behind - 1) if 0 <= at < len(self.frames)]
+            return min(around, key=lambda at: abs(self._label(name, at) - label))
         raise KeyError(label)
 
     def _behind(self, name: str, label: Any) -> int:
         """The first position whose label is not less."""
-        number = self._as_label(name, label)
-        if name == "time" and self.clock is not None:
-            number = self.clock.frame_at(number)
+        number = self.clock.frame_at(label) if name == "time" and self.clock is not None else -(-label // 1)
         frames = self.frames
-        if frames.step < 0:
-            raise ValueError("select by position (isel): the frames descend")
-        behind = max(-(-(number - frames.start) // frames.step), 0)
+        behind = min(max(int(-(-(number - frames.start) // frames.step)), 0), len(frames))
         # Times are rounded down, so that the frame before can have the same one.
-        while name == "time" and 0 < behind <= len(frames) and self._label(name, behind - 1) >= self._as_label(name, label):
+        while name == "time" and behind > 0 and self._label(name, behind - 1) >= label:
             behind -= 1
-        return min(behind, len(frames))
+        return behind
 
     def _label(self, name: str, position: int) -> int:
         frame = self.frames[position]
         return int(self.clock.times([frame])[0].astype("int64")) if name == "time" and self.clock is not None else frame
-
-    @staticmethod
-    def _as_label(name: str, label: Any) -> int:
-        if name == "time":
-            return int(numpy.datetime64(label, "ns").astype("int64"))
-        return int(label) if int(label) == label else -(-label // 1)
 
     def equals(self, other: xarray.Index, **_: Any) -> bool:
         return isinstance(other, FrameIndex) and (self.frames, self.clock) == (other.frames, other.clock)
@@ -178,7 +247,7 @@ class FrameIndex(xarray.Index):
         return xarray.Variable(("frame",), frames).to_index()
 
     def _repr_inline_(self, max_width: int) -> str:
-        return f"FrameIndex ({self.frames.start} to {self.frames.stop - 1})"[:max_width]
+        return f"FrameIndex ({len(self.frames)} frames from {self.frames.start})"[:max_width]
 
 
 class _Computed(BackendArray):
@@ -244,7 +313,8 @@ def _dataset(recording: Recording, first: Optional[int], end: Optional[int], **o
         attrs["units"] = units.pop()
     samples = xarray.Variable(("frame", "channel"), indexing.LazilyIndexedArray(_Rows(recording, first, end, options)), attrs)
     edges = recording._contents.edges(first, end, _CHUNK)
-    samples.encoding["preferred_chunks"] = {"frame": tuple(after - before for before, after in zip(edges, edges[1:]))}
+    if first < end:
+        samples.encoding["preferred_chunks"] = {"frame": tuple(after - before for before, after in zip(edges, edges[1:]))}
     variables = {"samples": samples}
     if options["gaps"] == "fill":
         valid = indexing.LazilyIndexedArray(_Rows(recording, first, end, options, valid=True))
@@ -285,9 +355,9 @@ class HairspringBackend(BackendEntrypoint):
 
     def guess_can_open(self, filename_or_obj: Any) -> bool:
         """Whether this is a file of a recording of Hairspring."""
-        if not isinstance(filename_or_obj, (str, os.PathLike)):
+        if not isinstance(filename_or_obj, (str, bytes, os.PathLike)):
             return False
-        path = os.fspath(filename_or_obj)
+        path = os.fsdecode(filename_or_obj)
         ending = next((ending for ending in _ENDINGS if path.endswith(ending)), None)
         if ending is None:
             return False

@@ -103,7 +103,8 @@ fn exists(store: &mut dyn Store, path: &Path) -> Result<bool, RecordingError> {
             store.close(file);
             Ok(true)
         }
-        Err(error) if error.errno.0 == libc::ENOENT => Ok(false),
+        // The ending of a series is longer than those of a recording.
+        Err(error) if matches!(error.errno.0, libc::ENOENT | libc::ENAMETOOLONG) => Ok(false),
         // A file that may not be written is there.
         Err(error) if matches!(error.errno.0, libc::EACCES | libc::EROFS | libc::EPERM) => Ok(path.exists()),
         Err(error) => Err(error.into()),
@@ -124,7 +125,33 @@ fn listed(base: &Path) -> Vec<u32> {
     numbers
 }
 
+impl Recording {
+    /// Opens a recording as [`Recording::open_in`] does; of a series only the segment that holds a frame and those behind it, so that the
+    /// cost does not grow with the length of the past.
+    ///
+    /// # Errors
+    /// As [`Recording::open_in`].
+    pub fn open_since(store: &mut dyn Store, paths: &[PathBuf], frame: Frames) -> Result<Self, RecordingError> {
+        match paths.first().map(|path| find(store, path)).transpose()?.flatten() {
+            Some(mut series) => {
+                series.leave_out_before(frame);
+                series.open(store)
+            }
+            None => Self::open_in(store, paths),
+        }
+    }
+}
+
 impl FoundSeries {
+    /// Leaves out the segments that end before a frame, by the index.
+    fn leave_out_before(&mut self, frame: Frames) {
+        let before = self.index.segments.iter().filter(|(_, listed)| listed.first <= frame);
+        let last = self.segments.last().map_or(0, |segment| segment.number);
+        let from = before.map(|(number, _)| *number).max().unwrap_or_default().min(last);
+        self.segments.retain(|segment| segment.number >= from);
+        self.missing.retain(|number| *number >= from);
+    }
+
     /// Opens each segment. One that was made in advance and never used is left out.
     ///
     /// # Errors
