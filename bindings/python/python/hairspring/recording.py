@@ -531,11 +531,12 @@ def open_recording(path: _Path, *more: _Path, verify: bool = False) -> Recording
     Raises OSError if it cannot be read, and ValueError if it is not a recording or members of it are missing.
     """
     recording = Recording(path, *more, verify=verify)
+    name = os.fsdecode(path)
     if not recording.is_in_order:
         said = "; ".join(recording.faults[:3]) + ("; …" if len(recording.faults) > 3 else "")
-        remedy = "recorded by another program" if recording.state == "foreign" else f"`hairspring recover {path}` mends it"
+        remedy = "recorded by another program" if recording.state == "foreign" else f"`hairspring recover {name}` mends it"
         stored = sum(section.frames for section in recording.sections)
-        warnings.warn(f"{path} is not in order: {said}; {stored} frames of it are offered; {remedy}", RecordingWarning, 2)
+        warnings.warn(f"{name} is not in order: {said}; {stored} frames of it are offered; {remedy}", RecordingWarning, 2)
     return recording
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Hashable, Iterable, Mapping, NamedTuple, Optional
 
 import numpy
-import pandas
+import pandas  # type: ignore
 import xarray
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.core import indexing
