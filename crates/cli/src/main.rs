@@ -18,6 +18,7 @@ mod measure;
 mod output;
 mod page;
 mod placement;
+mod process;
 #[cfg(target_os = "linux")]
 mod progress_line;
 #[cfg(target_os = "linux")]
@@ -29,6 +30,7 @@ mod table;
 mod tune;
 
 fn main() -> std::process::ExitCode {
+    process::begin();
     let exit = match command::Line::of_this_process().run() {
         Ok(exit) => exit,
         Err(failure) => {

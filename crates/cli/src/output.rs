@@ -8,6 +8,7 @@ use hairspring_file::NewFile;
 use hairspring_sheet::TextStyle;
 
 use crate::exit::{Exit, Failure};
+use crate::process;
 
 /// Columns of text for a file or a pipe; the two below bound the columns for a terminal.
 pub(crate) const WIDTH_USUAL: usize = 100;
@@ -35,7 +36,7 @@ pub(crate) fn finish(file: Option<OutputFile>, text: &str) -> Result<(), Failure
 /// Prints an error message.
 pub(crate) fn complain(text: &str) {
     // A failure here cannot be reported anywhere.
-    let _ = writeln!(std::io::stderr().lock(), "hairspring: {text}");
+    let _ = writeln!(std::io::stderr().lock(), "hairspring: {}", process::remedy(text));
 }
 
 /// Prints a line of a log.

@@ -272,6 +272,8 @@ pub struct Recorder {
     sync_failed: bool,
     /// What went wrong, for people, in order.
     troubles: Vec<String>,
+    /// What stopped the source, if it was not the user, for people.
+    stopped_by: Option<String>,
     worst_stall: Nanos,
     checksum_time: Nanos,
     beginning: Option<Beginning>,
@@ -386,6 +388,7 @@ impl Recorder {
             misplaced: 0,
             sync_failed: false,
             troubles: Vec::new(),
+            stopped_by: None,
             worst_stall: Nanos::ZERO,
             checksum_time: Nanos::ZERO,
             beginning: None,

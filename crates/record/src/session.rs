@@ -39,9 +39,10 @@ use crate::recorder::{BlockPlacement, KeepWatch, Outcome, Recorder, Setup, Statu
 use crate::series::SeriesSummary;
 use crate::store::{Ways, best};
 use hairspring_ring::OnOverrun;
+use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Granted, Memory, Pages};
 use hairspring_ring::page::ClockPage;
-use hairspring_ring::units::{ByteRate, Bytes, Frames};
+use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
 use hairspring_ring::{Consumer, Producer, Tap, ring};
 use hairspring_source::external::ExternalClock;
 use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger};
@@ -79,6 +80,9 @@ pub struct RecordConfig {
     pub volume: Option<Bytes>,
     /// How long to record, from when all cards have delivered data; `None` to record until the sources end or `stop` is set.
     pub length: Option<Nanos>,
+    /// Whether the sources end by their own count of frames after that time. This computer's clock then ends those that fall silent or are
+    /// slow: later by a hundredth of the length, but by 0.1 s at least and by 5 s at most.
+    pub by_frames: bool,
     /// How long to wait for the first data of every card; `None` to wait until `stop` is set.
     pub wait: Option<Nanos>,
     /// Records only what this trigger asks for: the trigger, frames before and after it, and the number of shots.
@@ -107,6 +111,7 @@ impl Default for RecordConfig {
             ways: Ways::default(),
             volume: None,
             length: None,
+            by_frames: false,
             wait: None,
             trigger: None,
             sync_every: Nanos::from_secs(1),
@@ -120,6 +125,9 @@ impl Default for RecordConfig {
 
 /// Bytes after which the recorder syncs before the time is over.
 const SYNC_BYTES: Bytes = Bytes::gib(1);
+/// How much later than asked a source is stopped that ends by its own count of frames: see [`RecordConfig::by_frames`].
+const LEAST_PATIENCE: Nanos = Nanos::from_millis(100);
+const MOST_PATIENCE: Nanos = Nanos::from_secs(5);
 /// How often the caller gets the progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Stands for a file system that does not state its free space.
@@ -187,6 +195,8 @@ pub struct Recorded {
     pub source_cpu: Nanos,
     /// How often the source waited for several datagrams together: see [`SourceCounters::pauses`](hairspring_source::SourceCounters::pauses).
     pub pauses: u64,
+    /// Datagrams that came later than ones with higher numbers, and were put in their places.
+    pub reordered: u64,
     /// The settings of the threads that were asked for, and whether they were granted.
     pub grants: Vec<ThreadGrant>,
 }
@@ -269,7 +279,7 @@ pub fn record(
             let _ = card.board.started.set(beginning);
         }
     }
-    let (ending, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (ending, over, time_over) = (AtomicBool::new(false), AtomicBool::new(false), AtomicBool::new(false));
     let spaces: Vec<_> = cards.iter().map(|card| (Arc::clone(&card.board), card.folders.clone())).collect();
     std::thread::scope(|scope| {
         // If this thread is refused, the free space stays unknown.
@@ -304,7 +314,8 @@ pub fn record(
             let (to_recorder, notes) = notes;
             let shown = Shown { description, tap, external, board: Arc::clone(&board) };
             let (ours, theirs) = (Arc::clone(&board), board);
-            let (ending, now, threads) = (&ending, &now, &config.threads);
+            let (ending, time_over, now, threads) = (&ending, &time_over, &now, &config.threads);
+            let (length, wanted) = (config.length, shown.description.rate.map(|rate| (shown.description.layout, rate)));
             let serving = std::thread::Builder::new()
                 .name("source".to_owned())
                 .spawn_scoped(scope, move || {
@@ -331,6 +342,10 @@ pub fn record(
                 let _leaves = Leaves { board: Some(&theirs), ending };
                 let placed = threads.place_recorder();
                 let finished = drive(&mut recorder, &theirs, now, &notes);
+                // Relaxed: it was set before the source was stopped, and the ring's end came after that.
+                if let Some(length) = length.filter(|_| time_over.load(Ordering::Relaxed)) {
+                    recorder.stopped_by(time_was_over(length, wanted, theirs.counters().produced_bytes));
+                }
                 let outcome = recorder.finish(now(), theirs.counters());
                 (outcome, finished, thread_cpu(), placed.grants.clone())
             });
@@ -353,12 +368,16 @@ pub fn record(
             let began = running.iter().map(|(shown, ..)| shown.board.began().map(|began| began.monotonic));
             let all_began = began.clone().collect::<Option<Vec<Instant>>>().and_then(|began| began.into_iter().max());
             let limit = match all_began {
-                Some(began) => config.length.map(|length| began + length),
+                Some(began) => config.length.map(|length| began + length + config.patience(length)),
                 None => config.wait.map(|wait| start + wait),
             };
             let over = limit.is_some_and(|limit| moment >= limit);
             // Relaxed: plain flags, nothing is handed over with them.
             if over || stop.load(Ordering::Relaxed) {
+                // Relaxed: likewise. Whichever came first has ended it.
+                if over && all_began.is_some() && !ending.load(Ordering::Relaxed) {
+                    time_over.store(true, Ordering::Relaxed);
+                }
                 ending.store(true, Ordering::Relaxed);
             }
             let all: Vec<RecordProgress> =
@@ -406,11 +425,34 @@ pub fn record(
                 recorder_cpu,
                 source_cpu,
                 pauses: board.counters().pauses,
+                reordered: board.counters().reordered,
                 grants: buffer_grants.into_iter().chain(source_grants).chain(recorder_grants).collect(),
             });
         }
         panicked.map_or(Ok(results), Err)
     })
+}
+
+impl RecordConfig {
+    /// How much later than the length this computer's clock ends the recording.
+    fn patience(&self, length: Nanos) -> Nanos {
+        let share = Nanos::new(length.count() / 100).max(LEAST_PATIENCE).min(MOST_PATIENCE);
+        if self.by_frames { share } else { Nanos::ZERO }
+    }
+}
+
+/// What ended a recording by its time, as a fragment. `wanted`: the layout and the rate of the source, if it has one.
+fn time_was_over(length: Nanos, wanted: Option<(Layout, SampleRate)>, produced_bytes: u64) -> String {
+    let Some((layout, rate)) = wanted else { return "its time was over".to_owned() };
+    let (produced, all) = (layout.frames_in(Bytes(produced_bytes)), rate.frames_after(length));
+    // A card's own clock differs from its nominal rate.
+    if produced.0 >= all.0 - all.0 / 100 {
+        return "its time was over".to_owned();
+    }
+    format!(
+        "its time was over, and it is shorter than {length}: its source gave {} of {} frames and was silent or slow",
+        produced.0, all.0
+    )
 }
 
 /// Tells all threads to end. Returns the error that made it necessary.

@@ -141,7 +141,7 @@ impl StoreError {
             libc::ENOENT => "make the folder first, or mend the path",
             libc::ENOTDIR => "a part of the path is a file: choose another folder",
             libc::EISDIR => "this is a folder: choose a name in it",
-            libc::ENOSPC => "free space there, or choose another folder",
+            libc::ENOSPC => "no space or no inodes are left (df, df -i): free some there, or choose another folder",
             libc::EDQUOT => "the quota is used up: free space there, or choose another folder",
             libc::EROFS => "the file system is read-only: choose another folder, or mount it for writing",
             libc::EACCES | libc::EPERM => "ask for the permission, or choose another folder",

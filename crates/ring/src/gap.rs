@@ -90,7 +90,8 @@ pub struct Gap {
     pub found: Instant,
 }
 
-/// The true length of a gap that is only known as an interval. The gap states the lower bound.
+/// The true length of a gap that is only known as an interval. The gap states a length within it, the likely one if there is one, or one grain
+/// where it is not known whether anything is missing at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GapBounds {
     /// The first frame of the gap.

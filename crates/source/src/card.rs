@@ -168,6 +168,11 @@ impl Card {
         self.kind
     }
 
+    /// The path, or host and port; empty where there is none.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Channels, resolution, container.
     pub fn layout(&self) -> Layout {
         self.layout

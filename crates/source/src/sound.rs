@@ -25,4 +25,4 @@ pub use card::SoundCard;
 pub use count::{Passed, PointerCount};
 pub use input::SoundInput;
 pub use pcm::{Pcm, PcmState, PcmStatus};
-pub use setup::PcmSetup;
+pub use setup::{PcmSetup, PcmWire};

@@ -111,6 +111,8 @@ pub struct SourceCounters {
     pub ignored: Ignored,
     /// How often the source waited for several datagrams together, for at most [`udp::MOST_PAUSE`].
     pub pauses: u64,
+    /// Datagrams that came later than ones with higher numbers, and were put in their places.
+    pub reordered: u64,
 }
 
 /// When a source or the kernel says that a frame was taken.

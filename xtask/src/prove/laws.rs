@@ -70,6 +70,13 @@ pub(super) const PROOFS: &[Proof] = &[
         limit_s: 1800,
     },
     Proof {
+        name: "senders",
+        claim: "Of 100,000 senders that skip 1 to a million datagrams, swap, repeat, restart and stop at any moment, with numbers of 8 to 64 bits: \
+                what was recorded, what is declared lost and the bounds of that contain the truth.",
+        command: &["tests", "--times", "250", "-p hairspring-source --lib what_is_recorded_of_any_sender"],
+        limit_s: 3600,
+    },
+    Proof {
         name: "languages",
         claim: "C, Tcl and Python keep the laws as installed, and the ten examples are the same in every language in their values, \
                 too: planned times stay planned, elapsed times elapsed.",

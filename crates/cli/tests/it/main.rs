@@ -18,6 +18,7 @@ mod faults;
 mod generated;
 mod interrupted;
 mod limited;
+mod limits;
 mod live;
 mod maxrate;
 mod out;

@@ -1,8 +1,8 @@
-//! WAV: PCM of 8, 16 or 32 bits or 32-bit floats; beyond 4 GiB RF64, which is WAV with sizes of 64 bits (EBU Tech 3306; ITU-R BS.2088
+//! WAV: PCM of 8, 16, 24 or 32 bits or 32-bit floats; beyond 4 GiB RF64, which is WAV with sizes of 64 bits (EBU Tech 3306; ITU-R BS.2088
 //! calls the same layout BW64).
 //!
 //! **A sample is the code that was recorded**, not shifted or scaled. The integers of WAV are signed, except those of 8 bits, which begin
-//! at −128. Codes without a sign get the next larger integer. The facts of [`array_facts`](super::array_facts) are the comment
+//! at −128. Codes without a sign get the next larger integer; codes of 24 bits, which recordings store in 32, get 24. The facts of [`array_facts`](super::array_facts) are the comment
 //! (`LIST INFO ICMT`), as JSON: a program that reads volts needs the scales in it.
 
 use std::path::Path;
@@ -36,7 +36,9 @@ pub fn wav(
     let rows = Rows::of(recording, options.cut, options.gaps)?;
     let rate_hz = whole_hertz(recording, "WAV", u32::MAX)?;
     let comment = array_facts::text(recording, rows.first);
-    let head = Head { channels: rows.channels, rate_hz, number: rows.number, frames: rows.frames.0, comment: &comment };
+    let is_24 = rows.number == Number::I32 && recording.about().layout.resolution_bits() == 24;
+    let head =
+        Head { channels: rows.channels, rate_hz, number: rows.number, is_24, frames: rows.frames.0, comment: &comment };
     let mut output = Output::create(path)?;
     output.write(&head.encoded())?;
     let mut wide = Vec::new();
@@ -49,6 +51,7 @@ pub fn wav(
                 let pairs = bytes.as_chunks::<2>().0.iter();
                 wide.extend(pairs.flat_map(|pair| i32::from(u16::from_le_bytes(*pair)).to_le_bytes()));
             }
+            Number::I32 if is_24 => wide.extend(bytes.as_chunks::<4>().0.iter().flat_map(|sample| &sample[..3])),
             Number::I16 | Number::I32 | Number::F32 => return output.write(bytes),
         }
         output.write(&wide)
@@ -82,6 +85,8 @@ struct Head<'a> {
     channels: u32,
     rate_hz: u32,
     number: Number,
+    /// Whether the integers have 24 bits.
+    is_24: bool,
     frames: u64,
     comment: &'a str,
 }
@@ -92,6 +97,7 @@ impl Head<'_> {
         match self.number {
             Number::I8 => 1,
             Number::U8 | Number::I16 => 2,
+            Number::I32 if self.is_24 => 3,
             Number::U16 | Number::I32 | Number::F32 => 4,
         }
     }
@@ -154,5 +160,5 @@ fn chunk(name: [u8; 4], content: &[u8]) -> Vec<u8> {
 /// The head of a file of so many frames of four 32-bit channels.
 #[cfg(test)]
 pub(super) fn head_of_four(frames: u64) -> Vec<u8> {
-    Head { channels: 4, rate_hz: 1_000_000, number: Number::I32, frames, comment: "{}" }.encoded()
+    Head { channels: 4, rate_hz: 1_000_000, number: Number::I32, is_24: false, frames, comment: "{}" }.encoded()
 }

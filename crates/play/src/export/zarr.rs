@@ -274,7 +274,12 @@ struct NewFolder {
     begun: PathBuf,
     path: PathBuf,
     whole: bool,
+    /// Descriptors for removing it: one for each level of folders. Where none are left, files could be made that cannot be removed.
+    kept_back: Vec<File>,
 }
+
+/// Levels of folders, and some more.
+const LEVELS: usize = 8;
 
 impl NewFolder {
     fn begin(path: &Path) -> Result<Self, ExportError> {
@@ -284,8 +289,9 @@ impl NewFolder {
         }
         let name = path.file_name().ok_or_else(|| told(std::io::ErrorKind::InvalidInput.into()))?;
         let begun = path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+        let kept_back = (0..LEVELS).map(|_| File::open("/")).collect::<std::io::Result<_>>().map_err(told)?;
         fs::create_dir(&begun).map_err(told)?;
-        Ok(Self { begun, path: path.to_owned(), whole: false })
+        Ok(Self { begun, path: path.to_owned(), whole: false, kept_back })
     }
 
     fn make(&self, folder: &Path) -> Result<(), ExportError> {
@@ -316,6 +322,7 @@ impl NewFolder {
 impl Drop for NewFolder {
     fn drop(&mut self) {
         if !self.whole {
+            self.kept_back.clear();
             // What cannot be removed is left under its temporary name.
             drop(fs::remove_dir_all(&self.begun));
         }

@@ -213,10 +213,17 @@ impl Recorder {
                 most => format!("it was resumed: {least} to {most} frames are missing from frame {first} on"),
             });
         }
-        if !self.bounds.is_empty() {
-            let more: u64 = self.bounds.iter().map(|bounds| bounds.most.0 - bounds.least.0).sum();
+        let (fewer, more) = self.doubt();
+        if more > 0 || fewer > 0 {
+            let side = |frames: u64, word: &str| match frames {
+                0 => None,
+                u64::MAX => Some(format!("any number of frames {word}")),
+                frames => Some(format!("up to {frames} frames {word}")),
+            };
+            let sides: Vec<_> = [side(more, "more"), side(fewer, "fewer")].into_iter().flatten().collect();
             reasons.push(format!(
-                "up to {more} frames more may be missing there, because only the clock says how many passed"
+                "{} may be missing there, because only the clock says how many passed",
+                sides.join(" or ")
             ));
         }
         match end {
@@ -252,14 +259,15 @@ impl Recorder {
         }
         let because = reasons.join("; ");
         // Where it is not known whether frames are missing, the recording does not claim that it is whole.
-        let unsure = self.resumed.is_some_and(|bounds| bounds.most > bounds.least);
+        let unsure = self.resumed.is_some_and(|bounds| bounds.most > bounds.least) || more > 0;
         let failed = unsure || self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
         if lost || failed || uncertain > 0 || !in_order {
             (RecordingVerdict::Incomplete, because)
         } else if end == End::Stopped && !shots_done {
             let how = if self.beginning.is_some() { "without loss" } else { "before any data came" };
             let more = if because.is_empty() { String::new() } else { format!("; {because}") };
-            (RecordingVerdict::Stopped, format!("ended by its user, {how}{more}"))
+            let by = self.stopped_by.as_deref().unwrap_or("ended by its user");
+            (RecordingVerdict::Stopped, format!("{by}, {how}{more}"))
         } else if !because.is_empty() {
             (RecordingVerdict::Complete, format!("everything is there, though {because}"))
         } else if self.sealed.is_some() {
@@ -268,6 +276,15 @@ impl Recorder {
         } else {
             (RecordingVerdict::Complete, "everything that the source produced is there".to_owned())
         }
+    }
+
+    /// How many frames fewer or more than declared may be missing in all gaps of which the length is not known.
+    fn doubt(&self) -> (u64, u64) {
+        self.own_bounds().fold((0, 0), |(fewer, more), bounds| {
+            let declared = self.gaps.iter().find(|gap| gap.first == bounds.first).map_or(0, |gap| gap.frames.0);
+            let further = if bounds.most.0 == u64::MAX { u64::MAX } else { bounds.most.0.saturating_sub(declared) };
+            (declared.saturating_sub(bounds.least.0).saturating_add(fewer), further.saturating_add(more))
+        })
     }
 
     /// A card whose own stamps lie on no straight line, in words.

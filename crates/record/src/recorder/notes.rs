@@ -39,6 +39,11 @@ impl Recorder {
         }
     }
 
+    /// States what stops the source, if it is not the user, as a fragment: "its time was over". Counts if the source had not ended by then.
+    pub fn stopped_by(&mut self, what: String) {
+        self.stopped_by = Some(what);
+    }
+
     /// Enters the lengths of gaps that are known as intervals only: all that the source knows so far, in order, of which the last may have grown.
     pub fn bound_gaps(&mut self, bounds: &[GapBounds]) {
         // The source counts from where its epoch began, and tells those of earlier segments, too.

@@ -314,7 +314,9 @@ impl Recorder {
             FailedOperation::Allocate => "reserving space in",
             FailedOperation::Journal => "writing the journal of",
         };
-        let text = format!("{what} {} failed: {errno}", self.members[number].base().display());
+        let limit =
+            if errno.0 == libc::EFBIG { ": a limit (ulimit -f) or the file system takes no larger file" } else { "" };
+        let text = format!("{what} {} failed: {errno}{limit}", self.members[number].base().display());
         // One sentence for each kind of error and target, because a dying disk has thousands of errors.
         if !self.troubles.contains(&text) {
             self.troubles.push(text);

@@ -272,6 +272,11 @@ impl SeriesRecorder {
         self.current.bound_gaps(bounds);
     }
 
+    /// Like [`Recorder::stopped_by`].
+    pub fn stopped_by(&mut self, what: String) {
+        self.current.stopped_by(what);
+    }
+
     /// Like [`Recorder::step`].
     pub fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
         self.ask(now);
@@ -297,7 +302,10 @@ impl SeriesRecorder {
             sums.summary.cut_high_water.0 = sums.summary.cut_high_water.0.max(self.current.fill().now.0);
         }
         match step {
-            Step::Wait(_) if sums.summary.stopped.is_some() && !self.current.is_ending() => Step::StopSource,
+            Step::Wait(_) if sums.summary.stopped.is_some() && !self.current.is_ending() => {
+                sums.summary.stopped.iter().for_each(|why| self.current.stopped_by(why.clone()));
+                Step::StopSource
+            }
             Step::Wait(until) if self.asked || sums.closing_bytes.is_some() => Step::Wait(until.min(now + ASK_EVERY)),
             step => step,
         }
@@ -319,7 +327,12 @@ impl SeriesRecorder {
             Some(Ok(next)) => (self.next, self.asked, self.refused) = (Some(next), false, None),
             // The present segment goes on to its end; there may be room by then.
             Some(Err(error)) => {
-                let is_for_space = matches!(error, RecorderError::NoSpace(..));
+                let is_for_space = match &error {
+                    RecorderError::NoSpace(..) => true,
+                    // No inodes, or no quota, for the files.
+                    RecorderError::Store(error) => matches!(error.errno.0, libc::ENOSPC | libc::EDQUOT),
+                    _ => false,
+                };
                 (self.asked, self.refused) = (false, Some((error.to_string(), is_for_space, now + SPACE_EVERY)));
             }
             None => {}

@@ -19,6 +19,7 @@ pub(super) struct Board {
     pub(super) fifo_high_water_bytes: AtomicU64,
     pub(super) ignored: [AtomicU64; 5],
     pub(super) pauses: AtomicU64,
+    pub(super) reordered: AtomicU64,
     /// When a source that begins at the start call was started.
     pub(super) started: OnceLock<Beginning>,
     /// When the first frame was taken, once it has come.
@@ -56,6 +57,7 @@ impl Board {
             place.store(count, Ordering::Relaxed);
         }
         self.pauses.store(counters.pauses, Ordering::Relaxed);
+        self.reordered.store(counters.reordered, Ordering::Relaxed);
     }
 
     /// The counts as they were shown last.
@@ -68,6 +70,7 @@ impl Board {
             fifo_high_water_bytes: self.fifo_high_water_bytes.load(Ordering::Relaxed),
             ignored: Ignored::of(std::array::from_fn(|number| self.ignored[number].load(Ordering::Relaxed))),
             pauses: self.pauses.load(Ordering::Relaxed),
+            reordered: self.reordered.load(Ordering::Relaxed),
         }
     }
 }

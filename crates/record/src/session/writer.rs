@@ -47,6 +47,13 @@ impl Writer {
         }
     }
 
+    pub(super) fn stopped_by(&mut self, what: String) {
+        match self {
+            Self::One(recorder) => recorder.stopped_by(what),
+            Self::Series(series, ..) => series.stopped_by(what),
+        }
+    }
+
     pub(super) fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
         match self {
             Self::One(recorder) => recorder.step(now, counters),

@@ -195,14 +195,17 @@ fn number_of(file: FileId) -> Option<usize> {
     file.0.checked_sub(FIRST_ID).map(|number| number as usize)
 }
 
-fn exists(store: &mut impl Store, path: &Path) -> bool {
-    store.open(path, Open::ReadData).map_or_else(
-        |error| error.errno.0 != libc::ENOENT,
-        |file| {
+/// Whether there is a file. That it cannot be opened does not prove it.
+fn exists(store: &mut impl Store, path: &Path) -> Result<bool, StoreError> {
+    match store.open(path, Open::ReadData) {
+        Ok(file) => {
             store.close(file);
-            true
-        },
-    )
+            Ok(true)
+        }
+        // No file has a name that is too long.
+        Err(error) if matches!(error.errno.0, libc::ENOENT | libc::ENAMETOOLONG) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 impl<S: Store> Store for CompressedReads<S> {
@@ -214,23 +217,24 @@ impl<S: Store> Store for CompressedReads<S> {
 
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
         let compressed = compressed_path(path);
-        if matches!(how, Open::CreateData | Open::CreateJournal) && exists(&mut self.below, &compressed) {
+        if matches!(how, Open::CreateData | Open::CreateJournal) && exists(&mut self.below, &compressed)? {
             let exists = io::Error::from_raw_os_error(libc::EEXIST);
             return Err(StoreError::new("create, because there is", &compressed, &exists));
         }
         match (how, self.below.open(path, how)) {
             (Open::ReadData, Err(error)) if error.errno.0 == libc::ENOENT => match self.open_compressed(compressed) {
-                Err(second) if second.errno.0 == libc::ENOENT => Err(error),
+                Err(second) if matches!(second.errno.0, libc::ENOENT | libc::ENAMETOOLONG) => Err(error),
                 other => other,
             },
-            (Open::Mend, Err(error)) if error.errno.0 == libc::ENOENT && exists(&mut self.below, &compressed) => {
-                Err(StoreError {
+            (Open::Mend, Err(error)) if error.errno.0 == libc::ENOENT => match exists(&mut self.below, &compressed)? {
+                true => Err(StoreError {
                     attempted: "change compressed data, which `hairspring compress --undo` must restore first:"
                         .to_owned(),
                     path: compressed,
                     errno: Errno(libc::EOPNOTSUPP),
-                })
-            }
+                }),
+                false => Err(error),
+            },
             (_, other) => other,
         }
     }

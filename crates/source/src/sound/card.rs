@@ -16,7 +16,7 @@ use hairspring_describe::{Catalogue, DescriptionError, Part, PlaceForm, Snippet,
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_ring::units::{Frames, SampleRate};
 
-use super::setup::PcmWish;
+use super::setup::{PcmForm, PcmWish};
 
 /// An example of a sound card.
 pub(super) const EXAMPLE: &str = "alsa:hw:0,0,2ch,16bit,48kS/s";
@@ -97,6 +97,7 @@ impl SoundCard {
             Container::I8 => "8bit",
             Container::U8 => "8bit,u",
             Container::I16 => "16bit",
+            Container::I32 if layout.resolution_bits() == 24 => "24bit",
             Container::I32 => "32bit",
             Container::F32 => "float",
             other => return Err(whole.wrong(format!("sound cards have no samples of {other}: export the recording"))),
@@ -162,15 +163,12 @@ impl FromStr for SoundCard {
                 None if word.ends_with("bit") => match word {
                     "8bit" => once(&mut bits, &part, 8)?,
                     "16bit" => once(&mut bits, &part, 16)?,
+                    "24bit" => once(&mut bits, &part, 24)?,
                     "32bit" => once(&mut bits, &part, 32)?,
-                    _ => {
-                        return Err(
-                            part.wrong("write 8bit, 16bit or 32bit; the 24 bits of a card are the upper ones of 32")
-                        );
-                    }
+                    _ => return Err(part.wrong("write 8bit, 16bit, 24bit or 32bit")),
                 },
                 _ => {
-                    let known = "2ch, 16bit, 32bit, float, 48kS/s, period=, buffer= or frames=";
+                    let known = "2ch, 16bit, 24bit, 32bit, float, 48kS/s, period=, buffer= or frames=";
                     return Err(part.unknown(format!("there is no such part: write {known}")));
                 }
             }
@@ -178,14 +176,15 @@ impl FromStr for SoundCard {
         }
         let whole = described.whole();
         let missing = |what: &str| described.missing(format!("{what} is missing: write it, as in {EXAMPLE}"));
-        let container = match (float, unsigned, bits) {
-            (Some(()), None, None) => Container::F32,
-            (None, Some(()), Some(8)) => Container::U8,
-            (None, None, Some(8)) => Container::I8,
-            (None, None, Some(16)) => Container::I16,
-            (None, None, Some(32)) => Container::I32,
+        let form = match (float, unsigned, bits) {
+            (Some(()), None, None) => PcmForm::F32,
+            (None, Some(()), Some(8)) => PcmForm::U8,
+            (None, None, Some(8)) => PcmForm::I8,
+            (None, None, Some(16)) => PcmForm::I16,
+            (None, None, Some(24)) => PcmForm::I24,
+            (None, None, Some(32)) => PcmForm::I32,
             (None, None, None) => return Err(missing("the form of samples")),
-            _ => return Err(whole.wrong("write one form of samples: 8bit, 8bit,u, 16bit, 32bit or float")),
+            _ => return Err(whole.wrong("write one form of samples: 8bit, 8bit,u, 16bit, 24bit, 32bit or float")),
         };
         let channels = channels.ok_or_else(|| missing("the number of channels"))?;
         let rate = rate.ok_or_else(|| missing("the rate"))?;
@@ -193,9 +192,9 @@ impl FromStr for SoundCard {
         if rate.as_fraction().1 != 1 || rate.as_hz() > MOST_RATE_HZ {
             return Err(whole.wrong("sound cards have whole frames per second, up to 4 MS/s"));
         }
-        let bits = if container == Container::F32 { 24 } else { container.bits() };
+        let (container, bits) = form.stored();
         let layout = Layout::stored_as(channels, bits, container).map_err(|error| whole.wrong(error.to_string()))?;
-        let wish = PcmWish { container, channels, rate_hz: rate.as_hz() as u32, period, buffer };
+        let wish = PcmWish { form, channels, rate_hz: rate.as_hz() as u32, period, buffer };
         let place = SoundPlace { card, device, subdevice };
         Ok(Self { place, wish, layout, rate, frames, text: text.trim().to_owned() })
     }
@@ -237,6 +236,7 @@ mod tests {
         assert_eq!(card.frames(), Some(Frames(7)));
         assert_eq!(read("alsa:hw:CARD=PCH,DEV=2,SUBDEV=1,2ch,32bit,96kS/s").place.to_string(), "hw:PCH,2,1");
         assert_eq!(read("alsa:hw:0,0,1ch,8bit,u,8kS/s").layout().container(), Container::U8);
+        assert_eq!(read("alsa:hw:1,0,2ch,24bit,48kS/s").layout(), Layout::analogue(2, 24).expect("is"));
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         refuses("alsa:hw:0,0,16bit,48kS/s", "alsa:hw:0,0,16bit,48kS/s", "the number of channels is missing");
         refuses("alsa:hw:0,0,2ch,48kS/s", "alsa:hw:0,0,2ch,48kS/s", "the form of samples is missing");
         refuses("alsa:hw:0,0,2ch,16bit", "alsa:hw:0,0,2ch,16bit", "the rate is missing");
-        refuses("alsa:hw:0,0,2ch,24bit,48kS/s", "24bit", "the upper ones of 32");
+        refuses("alsa:hw:0,0,2ch,20bit,48kS/s", "20bit", "16bit, 24bit or 32bit");
         refuses("alsa:hw:0,0,2ch,16bit,float,48kS/s", "alsa:hw:0,0,2ch,16bit,float,48kS/s", "one form");
         refuses("alsa:hw:0,0,2ch,16bit,48kS/s,period=0", "period=0", "period=480");
         refuses("alsa:hw:0,0,2ch,16bit,48kS/s,5", "5", "no such part");
@@ -260,8 +260,10 @@ mod tests {
         let layout = Layout::analogue(2, 14).expect("is");
         let rate = SampleRate::hz(44_100).expect("is");
         let card = SoundCard::for_output("alsa:hw:0,0,period=64", layout, rate).expect("is");
-        assert_eq!((card.wish.container, card.wish.channels, card.wish.rate_hz), (Container::I16, 2, 44_100));
+        assert_eq!((card.wish.form, card.wish.channels, card.wish.rate_hz), (PcmForm::I16, 2, 44_100));
         assert_eq!((card.wish.period, card.to_string().as_str()), (Some(64), "alsa:hw:0,0,period=64"));
+        let deep = Layout::analogue(1, 24).expect("is");
+        assert_eq!(SoundCard::for_output("alsa:hw:0,0", deep, rate).expect("is").wish.form, PcmForm::I24);
         let packed = Layout::stored_as(1, 12, Container::Packed12).expect("is");
         let why = SoundCard::for_output("alsa:hw:0,0", packed, rate).expect_err("packed").to_string();
         assert!(why.contains("no samples of packed12"), "{why}");

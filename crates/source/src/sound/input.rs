@@ -430,6 +430,7 @@ impl Source for SoundInput {
             fifo_bytes: self.waiting() * frame_bytes,
             fifo_high_water_bytes: self.most_waiting * frame_bytes,
             pauses: 0,
+            reordered: 0,
         }
     }
 }

@@ -98,7 +98,7 @@ impl SoundCard {
             text(&info.name),
             info.subdevice,
             setup.significant_bits,
-            setup.container.bits(),
+            self.layout().resolution_bits(),
             setup.buffer.0,
             setup.period.0,
         );

@@ -10,7 +10,7 @@ use zerocopy::FromZeros as _;
 
 use super::abi::{self, Status, TimeSpec};
 use super::kernel::Node;
-use super::setup::PcmSetup;
+use super::setup::{PcmSetup, PcmWire};
 use super::testing::ScriptedPcm;
 
 /// The state of a stream.
@@ -56,6 +56,8 @@ pub struct Pcm {
     setup: PcmSetup,
     /// When the last look began, and what it showed.
     last: Option<(Instant, PcmStatus)>,
+    /// Samples as the driver passes them, where they are stored in another form.
+    passed: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -64,16 +66,32 @@ enum BackEnd {
     Scripted(Box<ScriptedPcm>),
 }
 
+impl BackEnd {
+    fn read(&mut self, into: &mut [u8], frame_bytes: u64) -> io::Result<u64> {
+        match self {
+            Self::Kernel(node) => node.read_frames(into, frame_bytes),
+            Self::Scripted(card) => card.read(into),
+        }
+    }
+
+    fn write(&mut self, from: &[u8], frame_bytes: u64) -> io::Result<u64> {
+        match self {
+            Self::Kernel(node) => node.write_frames(from, frame_bytes),
+            Self::Scripted(card) => card.write(from),
+        }
+    }
+}
+
 impl Pcm {
     /// A stream of the kernel.
     pub(super) fn kernel(node: Node, setup: PcmSetup) -> Self {
-        Self { back_end: BackEnd::Kernel(node), setup, last: None }
+        Self { back_end: BackEnd::Kernel(node), setup, last: None, passed: Vec::new() }
     }
 
     /// A stream of a scripted card.
     pub fn scripted(card: ScriptedPcm) -> Self {
         let setup = card.setup();
-        Self { back_end: BackEnd::Scripted(Box::new(card)), setup, last: None }
+        Self { back_end: BackEnd::Scripted(Box::new(card)), setup, last: None, passed: Vec::new() }
     }
 
     /// The set-up.
@@ -132,11 +150,15 @@ impl Pcm {
     /// # Errors
     /// `EAGAIN` if there are none, `EPIPE` if the driver has stopped the stream, or what else the system said.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<u64> {
-        let frame_bytes = self.setup.frame_bytes();
-        match &mut self.back_end {
-            BackEnd::Kernel(node) => node.read_frames(into, frame_bytes),
-            BackEnd::Scripted(card) => card.read(into),
+        let (frame_bytes, wire_bytes) = (self.setup.frame_bytes(), self.setup.wire_bytes());
+        if self.setup.wire == PcmWire::AsStored {
+            return self.back_end.read(into, frame_bytes);
         }
+        let frames = into.len() as u64 / frame_bytes;
+        self.passed.resize((frames * wire_bytes) as usize, 0);
+        let read = self.back_end.read(&mut self.passed, wire_bytes)?;
+        self.setup.wire.unpack(&self.passed[..(read * wire_bytes) as usize], into);
+        Ok(read)
     }
 
     /// Gives whole frames. Returns how many.
@@ -144,11 +166,11 @@ impl Pcm {
     /// # Errors
     /// `EAGAIN` if there is no room, or as above.
     pub fn write(&mut self, from: &[u8]) -> io::Result<u64> {
-        let frame_bytes = self.setup.frame_bytes();
-        match &mut self.back_end {
-            BackEnd::Kernel(node) => node.write_frames(from, frame_bytes),
-            BackEnd::Scripted(card) => card.write(from),
+        if self.setup.wire == PcmWire::AsStored {
+            return self.back_end.write(from, self.setup.frame_bytes());
         }
+        self.setup.wire.pack(from, &mut self.passed);
+        self.back_end.write(&self.passed, self.setup.wire_bytes())
     }
 
     /// Moves the program's pointer without moving frames. Returns by how many.

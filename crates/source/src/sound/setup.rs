@@ -11,10 +11,78 @@ use hairspring_ring::units::{Frames, SampleRate};
 
 use super::abi::{self, HwParams, Interval, Mask};
 
+/// The forms of samples that sound cards have. Samples of 24 bits are stored in 32, with their sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PcmForm {
+    I8,
+    U8,
+    I16,
+    I24,
+    I32,
+    F32,
+}
+
+impl PcmForm {
+    const ALL: [Self; 6] = [Self::I8, Self::U8, Self::I16, Self::I24, Self::I32, Self::F32];
+
+    /// How a sample is stored, and the bits that it has.
+    pub(super) fn stored(self) -> (Container, u32) {
+        match self {
+            Self::I8 => (Container::I8, 8),
+            Self::U8 => (Container::U8, 8),
+            Self::I16 => (Container::I16, 16),
+            Self::I24 => (Container::I32, 24),
+            Self::I32 => (Container::I32, 32),
+            Self::F32 => (Container::F32, 24),
+        }
+    }
+
+    /// A sample's form, as users write it.
+    pub(super) fn written(self) -> &'static str {
+        match self {
+            Self::I8 => "8bit",
+            Self::U8 => "8bit,u",
+            Self::I16 => "16bit",
+            Self::I24 => "24bit",
+            Self::I32 => "32bit",
+            Self::F32 => "float",
+        }
+    }
+
+    /// The kernel's numbers of the ways in which drivers pass it, the best first: S24_LE has four bytes and needs no unpacking, S24_3LE three.
+    fn numbers(self) -> &'static [(u32, PcmWire)] {
+        match self {
+            Self::I8 => &[(0, PcmWire::AsStored)],
+            Self::U8 => &[(1, PcmWire::AsStored)],
+            Self::I16 => &[(2, PcmWire::AsStored)],
+            Self::I24 => &[(6, PcmWire::LowThree), (32, PcmWire::Three)],
+            Self::I32 => &[(10, PcmWire::AsStored)],
+            Self::F32 => &[(14, PcmWire::AsStored)],
+        }
+    }
+
+    /// The way in which a card passes it, if it does.
+    fn offered(self, formats: &Mask) -> Option<(u32, PcmWire)> {
+        self.numbers().iter().copied().find(|(number, _)| formats.has(*number))
+    }
+}
+
+/// How a driver passes a sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PcmWire {
+    /// As it is stored.
+    #[default]
+    AsStored,
+    /// 24 bits in the lower three of four bytes (`S24_LE`). The fourth says nothing.
+    LowThree,
+    /// 24 bits in three bytes (`S24_3LE`).
+    Three,
+}
+
 /// The form of a sample that is asked for when a card is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PcmWish {
-    pub(super) container: Container,
+    pub(super) form: PcmForm,
     pub(super) channels: u32,
     pub(super) rate_hz: u32,
     /// Frames between two interrupts; a hundredth of a second if not stated.
@@ -28,6 +96,8 @@ pub(super) struct PcmWish {
 pub struct PcmSetup {
     /// How a sample is stored.
     pub container: Container,
+    /// How the driver passes it.
+    pub wire: PcmWire,
     /// Channels.
     pub channels: u32,
     /// Frames per second, nominally, as the driver states them.
@@ -47,29 +117,35 @@ pub struct PcmSetup {
 }
 
 impl PcmSetup {
-    /// Bytes of a frame.
+    /// Bytes of a frame as it is stored.
     pub fn frame_bytes(&self) -> u64 {
         u64::from(self.channels) * u64::from(self.container.bits()) / 8
     }
+
+    /// Bytes of a frame as the driver passes it.
+    pub(super) fn wire_bytes(&self) -> u64 {
+        match self.wire {
+            PcmWire::Three => u64::from(self.channels) * 3,
+            PcmWire::AsStored | PcmWire::LowThree => self.frame_bytes(),
+        }
+    }
 }
 
-/// The containers that sound cards have, with the kernel's number of the form.
-const FORMS: [(Container, u32); 5] =
-    [(Container::I8, 0), (Container::U8, 1), (Container::I16, 2), (Container::I32, 10), (Container::F32, 14)];
+impl PcmWire {
+    /// Makes samples of 32 bits with their sign of what a driver passed.
+    pub(super) fn unpack(self, passed: &[u8], into: &mut [u8]) {
+        let each = if self == Self::Three { 3 } else { 4 };
+        for (sample, into) in passed.chunks_exact(each).zip(into.as_chunks_mut::<4>().0) {
+            let low = u32::from_le_bytes([sample[0], sample[1], sample[2], 0]);
+            *into = (((low << 8) as i32) >> 8).to_le_bytes();
+        }
+    }
 
-/// The kernel's number of a form; `None` if sound cards do not have it.
-pub(super) fn form(container: Container) -> Option<u32> {
-    FORMS.iter().find(|(known, _)| *known == container).map(|(_, number)| *number)
-}
-
-/// A frame's channels in a form, as users write it.
-fn written(container: Container) -> &'static str {
-    match container {
-        Container::I8 => "8bit",
-        Container::U8 => "8bit,u",
-        Container::I16 => "16bit",
-        Container::I32 => "32bit",
-        _ => "float",
+    /// The reverse.
+    pub(super) fn pack(self, samples: &[u8], into: &mut Vec<u8>) {
+        into.clear();
+        let each = if self == Self::Three { 3 } else { 4 };
+        into.extend(samples.as_chunks::<4>().0.iter().flat_map(|sample| &sample[..each]));
     }
 }
 
@@ -89,13 +165,14 @@ pub(super) fn negotiate(wish: &PcmWish, refine: Refine<'_>) -> io::Result<HwPara
         Some(libc::EINVAL) => refused("the card does not give the frames of all channels together".to_owned()),
         _ => error,
     })?;
-    let number = form(wish.container).ok_or_else(|| refused("sound cards have no samples of this form".to_owned()))?;
-    if !params.masks[abi::FORMAT].has(number) {
-        let has: Vec<_> = FORMS.iter().filter(|(_, number)| params.masks[abi::FORMAT].has(*number)).collect();
-        let has: Vec<_> = has.iter().map(|(container, _)| written(*container)).collect();
+    let offered = wish.form.offered(&params.masks[abi::FORMAT]);
+    let Some((number, _)) = offered else {
+        let has: Vec<_> =
+            PcmForm::ALL.iter().filter(|form| form.offered(&params.masks[abi::FORMAT]).is_some()).collect();
+        let has: Vec<_> = has.iter().map(|form| form.written()).collect();
         let has = if has.is_empty() { "none that can be recorded".to_owned() } else { has.join(" or ") };
-        return Err(refused(format!("the card has no samples of {}: it has {has}", written(wish.container))));
-    }
+        return Err(refused(format!("the card has no samples of {}: it has {has}", wish.form.written())));
+    };
     params.masks[abi::FORMAT] = Mask::only(number);
     exactly(&mut params, abi::CHANNELS, wish.channels, "channels", refine)?;
     exactly(&mut params, abi::RATE, wish.rate_hz, "frames per second", refine)?;
@@ -189,13 +266,17 @@ pub(super) fn checked(wish: &PcmWish, params: &HwParams, boundary: u64) -> io::R
     if rounds * u64::from(buffer) != boundary || !rounds.is_power_of_two() {
         return Err(contradiction(&format!("pointers that wrap at {boundary} in a buffer of {buffer}")));
     }
+    let (container, bits) = wish.form.stored();
+    let (_, wire) =
+        wish.form.offered(&params.masks[abi::FORMAT]).ok_or_else(|| contradiction("another form of samples"))?;
     Ok(PcmSetup {
-        container: wish.container,
+        container,
+        wire,
         channels,
         rate,
         significant_bits: match params.msbits {
-            0 => wish.container.bits(),
-            bits => bits.min(wish.container.bits()),
+            0 => container.bits().min(bits.max(8)),
+            known => known.min(container.bits()),
         },
         buffer: Frames(buffer.into()),
         period: Frames(period.into()),
@@ -210,8 +291,7 @@ pub(super) fn checked(wish: &PcmWish, params: &HwParams, boundary: u64) -> io::R
 mod tests {
     use super::*;
 
-    const WISH: PcmWish =
-        PcmWish { container: Container::I16, channels: 2, rate_hz: 48_000, period: None, buffer: None };
+    const WISH: PcmWish = PcmWish { form: PcmForm::I16, channels: 2, rate_hz: 48_000, period: None, buffer: None };
 
     /// A card with 16-bit samples, 1 or 2 channels, 8 to 96 kHz, buffers of up to 8192 frames in periods that divide them in powers of two.
     fn card(params: &mut HwParams) -> io::Result<()> {
@@ -256,9 +336,44 @@ mod tests {
 
     #[test]
     fn what_the_card_has_instead_is_said() {
-        refuses(PcmWish { container: Container::F32, ..WISH }, "no samples of float: it has 16bit");
+        refuses(PcmWish { form: PcmForm::F32, ..WISH }, "no samples of float: it has 16bit");
         refuses(PcmWish { channels: 8, ..WISH }, "no 8 channels: it has 1 to 2");
         refuses(PcmWish { rate_hz: 192_000, ..WISH }, "no 192000 frames per second: it has 8000 to 96000");
+    }
+
+    #[test]
+    fn samples_of_24_bits_are_asked_for_in_the_form_that_the_card_has() {
+        for (words, wire, frame) in [([1 << 6, 1], PcmWire::LowThree, 8), ([0, 1], PcmWire::Three, 6)] {
+            let mut with_24 = |params: &mut HwParams| {
+                let formats = params.masks[abi::FORMAT].bits;
+                let has = [formats[0] & words[0], formats[1] & words[1]];
+                params.masks[abi::FORMAT].bits[0] |= 1 << 2;
+                card(params)?;
+                (params.masks[abi::FORMAT].bits[0], params.masks[abi::FORMAT].bits[1]) = (has[0], has[1]);
+                Ok(())
+            };
+            let wish = PcmWish { form: PcmForm::I24, ..WISH };
+            let params = negotiate(&wish, &mut with_24).expect("can");
+            let setup = checked(&wish, &params, 8192 << 20).expect("fits");
+            assert_eq!((setup.wire, setup.container, setup.significant_bits), (wire, Container::I32, 24));
+            assert_eq!((setup.frame_bytes(), setup.wire_bytes()), (8, frame));
+            let refused = negotiate(&WISH, &mut with_24).expect_err("16 bits").to_string();
+            assert!(refused.contains("no samples of 16bit: it has 24bit"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn samples_of_24_bits_keep_their_sign_and_the_fourth_byte_says_nothing() {
+        let samples = [0, 1, -1, 0x7F_FFFF, -0x80_0000, 0x12_3456].map(i32::to_le_bytes).concat();
+        for (wire, each) in [(PcmWire::LowThree, 4), (PcmWire::Three, 3)] {
+            let (mut passed, mut back) = (Vec::new(), vec![0; samples.len()]);
+            wire.pack(&samples, &mut passed);
+            assert_eq!(passed.len(), 6 * each);
+            // Whatever a driver leaves there.
+            passed.iter_mut().skip(3).step_by(4).filter(|_| each == 4).for_each(|byte| *byte = 0x5A);
+            wire.unpack(&passed, &mut back);
+            assert_eq!(back, samples);
+        }
     }
 
     #[test]

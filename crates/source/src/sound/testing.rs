@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_ring::layout::{Container, Layout};
+use hairspring_ring::layout::Layout;
 use hairspring_ring::units::Frames;
 use zerocopy::IntoBytes as _;
 
 use super::abi::HwParams;
 use super::pcm::{PcmState, PcmStatus};
-use super::setup::{PcmSetup, PcmWish, checked, negotiate};
+use super::setup::{PcmForm, PcmSetup, PcmWire, PcmWish, checked, negotiate};
 use crate::pattern::Pattern;
 
 /// Sets up 16-bit stereo at 48 kHz with a card of ill will, for fuzzing. An answer of the card is a byte, odd if it refuses, a count of changes, and the
@@ -24,7 +24,7 @@ use crate::pattern::Pattern;
 /// # Errors
 /// The card refuses, or its set-up contradicts itself.
 pub fn negotiated(answers: &[u8]) -> io::Result<PcmSetup> {
-    let wish = PcmWish { container: Container::I16, channels: 2, rate_hz: 48_000, period: None, buffer: None };
+    let wish = PcmWish { form: PcmForm::I16, channels: 2, rate_hz: 48_000, period: None, buffer: None };
     let mut rest = answers;
     let mut next = || {
         let (first, others) = rest.split_first()?;
@@ -233,7 +233,7 @@ impl ScriptedPcm {
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<u64> {
         self.catch_up()?;
         self.refused()?;
-        let frame_bytes = self.setup.frame_bytes();
+        let frame_bytes = self.setup.wire_bytes();
         let frames = (into.len() as u64 / frame_bytes).min(self.distance(self.program, self.pointer));
         if frames == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
@@ -248,7 +248,16 @@ impl ScriptedPcm {
             while frame + self.setup.buffer.0 < newest {
                 frame += self.setup.buffer.0;
             }
-            self.pattern.fill(self.layout, Frames(self.taken_before() + frame), piece);
+            let at = Frames(self.taken_before() + frame);
+            if self.setup.wire == PcmWire::AsStored {
+                self.pattern.fill(self.layout, at, piece);
+                continue;
+            }
+            let mut stored = vec![0; self.setup.frame_bytes() as usize];
+            self.pattern.fill(self.layout, at, &mut stored);
+            let mut passed = Vec::new();
+            self.setup.wire.pack(&stored, &mut passed);
+            piece.copy_from_slice(&passed);
         }
         self.program = (self.program + frames) % self.setup.boundary.0;
         Ok(frames)
@@ -261,7 +270,7 @@ impl ScriptedPcm {
     pub(super) fn write(&mut self, from: &[u8]) -> io::Result<u64> {
         self.catch_up()?;
         self.refused()?;
-        let frame_bytes = self.setup.frame_bytes() as usize;
+        let frame_bytes = self.setup.wire_bytes() as usize;
         let (buffer, boundary) = (self.setup.buffer.0, self.setup.boundary.0);
         let ahead = self.distance(self.pointer, self.program);
         // A program that is behind the card has the whole buffer and more.
@@ -271,7 +280,12 @@ impl ScriptedPcm {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         for piece in from.chunks_exact(frame_bytes).take(frames) {
-            self.slots[(self.program % buffer) as usize] = Some(piece.to_vec());
+            let mut stored = piece.to_vec();
+            if self.setup.wire != PcmWire::AsStored {
+                stored = vec![0; self.setup.frame_bytes() as usize];
+                self.setup.wire.unpack(piece, &mut stored);
+            }
+            self.slots[(self.program % buffer) as usize] = Some(stored);
             self.program = (self.program + 1) % boundary;
         }
         Ok(frames as u64)

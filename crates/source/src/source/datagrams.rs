@@ -10,7 +10,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::os::fd::AsRawFd as _;
 use std::ptr::null_mut;
 
@@ -28,8 +28,8 @@ pub(super) const MOST_MESSAGES: usize = 32;
 /// From one message to the next in the buffer: not a power of two, because then the beginnings of all would share a set of the cache.
 const STRIDE: usize = MOST_DATAGRAM_BYTES + 1088;
 
-/// Room for control messages of 4, 4 and 16 bytes, aligned for their headers.
-type Control = [u64; 12];
+/// Room for control messages of 4, 4, 16 and 20 bytes, aligned for their headers.
+type Control = [u64; 16];
 
 /// A received datagram, and its place in the batch.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,10 @@ pub(super) struct Received {
     pub(super) from: SocketAddr,
     /// The time of day at which the kernel got it, if it was stamped then. Of joined datagrams only the first has a stamp.
     pub(super) arrived: Option<Nanos>,
+    /// How long the kernel had it before it was read; 0 if it was not stamped.
+    pub(super) age: Nanos,
+    /// To which address of this computer it came, if the kernel states it.
+    pub(super) to: Option<IpAddr>,
 }
 
 /// A message of the kernel.
@@ -82,7 +86,7 @@ impl Batch {
             bytes: vec![0; STRIDE * MOST_MESSAGES],
             // SAFETY: all zeros are an address of no family.
             names: vec![unsafe { std::mem::zeroed() }; MOST_MESSAGES],
-            controls: vec![[0; 12]; MOST_MESSAGES],
+            controls: vec![[0; 16]; MOST_MESSAGES],
             messages: Vec::with_capacity(MOST_MESSAGES),
             next: 0,
             taken: 0,
@@ -106,6 +110,22 @@ impl Batch {
             (self.next, self.taken) = (self.next + 1, 0);
         }
         Some(received)
+    }
+
+    /// Puts datagrams in place of those that were taken, each a message of its own: the bytes, how many were dropped before, from where it came.
+    #[cfg(test)]
+    pub(super) fn fill<'d>(&mut self, datagrams: impl Iterator<Item = (&'d [u8], u32, SocketAddr, Nanos)>) -> u64 {
+        self.messages.clear();
+        (self.next, self.taken) = (0, 0);
+        let mut total = 0;
+        for (number, (bytes, drops, from, age)) in datagrams.take(MOST_MESSAGES).enumerate() {
+            let at = number * STRIDE;
+            self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+            let whole = Received { at, length: bytes.len(), drops, from, arrived: None, age, to: None };
+            self.messages.push(Message { whole, each: None });
+            total += bytes.len() as u64;
+        }
+        total
     }
 
     /// Receives datagrams in place of those that were taken. Does not block. Returns how many bytes came.
@@ -149,7 +169,8 @@ impl Batch {
             let told = Told::of(&header.msg_hdr);
             let from = sender(&self.names[number]);
             let arrived = told.arrived.filter(|arrived| *arrived < before);
-            let whole = Received { at: number * STRIDE, length, drops: told.drops, from, arrived };
+            let age = arrived.map_or(Nanos::ZERO, |arrived| before - arrived);
+            let whole = Received { at: number * STRIDE, length, drops: told.drops, from, arrived, age, to: told.to };
             self.messages.push(Message { whole, each: told.each.filter(|each| *each > 0) });
         }
         Ok(total)
@@ -163,6 +184,7 @@ struct Told {
     drops: u32,
     arrived: Option<Nanos>,
     each: Option<usize>,
+    to: Option<IpAddr>,
 }
 
 impl Told {
@@ -186,6 +208,15 @@ impl Told {
                 (libc::SOL_UDP, libc::UDP_GRO) => {
                     // SAFETY: the data of a message of this type are an int, within the buffer; it need not be aligned.
                     told.each = usize::try_from(unsafe { data.cast::<libc::c_int>().read_unaligned() }).ok();
+                }
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    // SAFETY: the data of a message of this type are an in_pktinfo, within the buffer; it need not be aligned.
+                    let to = unsafe { data.cast::<libc::in_pktinfo>().read_unaligned() };
+                    told.to = Some(Ipv4Addr::from(to.ipi_addr.s_addr.to_ne_bytes()).into());
+                }
+                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                    // SAFETY: the data of a message of this type begin with the 16 bytes of the address, within the buffer.
+                    told.to = Some(Ipv6Addr::from(unsafe { data.cast::<[u8; 16]>().read_unaligned() }).into());
                 }
                 _ => {}
             }

@@ -38,6 +38,22 @@ pub(crate) fn bind_to_group(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(socket))
 }
 
+/// Binds a socket beside one that is connected, to the address to which that was bound before: it gets what the other one does not. Does not block.
+pub(super) fn bind_beside(connected: &UdpSocket, address: SocketAddr) -> io::Result<UdpSocket> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
+    // Only while this one is bound: a group is for all, but nobody else may share another address.
+    let is_shared = sockopt::socket_reuseaddr(connected)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseaddr(connected, true)?;
+    let bound = bind(&socket, &address);
+    sockopt::set_socket_reuseaddr(connected, is_shared)?;
+    sockopt::set_socket_reuseaddr(&socket, is_shared)?;
+    bound?;
+    Ok(UdpSocket::from(socket))
+}
+
 /// Requests a receive buffer of this size, and returns the granted size. The kernel allows at most `net.core.rmem_max`. It
 /// doubles the number to make room for its own headers.
 pub(super) fn receive_buffer(socket: &UdpSocket, wanted: Option<Bytes>) -> Bytes {
@@ -65,6 +81,14 @@ pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
 /// Makes the kernel attach to each datagram when it came. A kernel that refuses attaches none.
 pub(super) fn tell_arrivals(socket: &UdpSocket) {
     let _ = set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
+}
+
+/// Makes the kernel attach to each datagram, or not, to which address of this computer it came. A kernel that refuses attaches none.
+pub(super) fn tell_destinations(socket: &UdpSocket, tell: bool) {
+    let is_v4 = socket.local_addr().is_ok_and(|bound| bound.is_ipv4());
+    let (level, option) =
+        if is_v4 { (libc::IPPROTO_IP, libc::IP_PKTINFO) } else { (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO) };
+    let _ = set(socket, level, option, tell.into());
 }
 
 /// Lets the kernel join datagrams of one sender and one size, and hand them over as one message. Returns whether it does: Linux 5.0.

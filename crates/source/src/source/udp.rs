@@ -13,27 +13,39 @@
 //! same size. If a loss cannot be counted (the kernel dropped datagrams of a stream whose sizes vary), the source fails rather
 //! than guess.
 //!
-//! **Accepted senders.** The named senders, or the sender of the first datagram that fits. Others are ignored.
+//! **Accepted senders.** The named senders, or the sender of the first datagram that fits. Others are ignored. Once one sender is known, the kernel puts
+//! only its datagrams into the receive buffer, so that a stranger's flood makes no loss (`udp/hearing.rs`).
 //!
 //! **Stray datagrams** never end the recording. A datagram is ignored and counted ([`Ignored`]) if it comes from another sender,
 //! is not whole frames, is larger than the others, or comes late or twice. A shorter one is kept. If others follow, its missing
 //! part becomes a gap, because the number of the next one tells its place.
 //!
-//! **Numbers out of sequence.** A number slightly ahead is a loss and becomes a gap at once. A lower number may be a late
+//! **Neighbours that changed places.** A datagram whose number is slightly ahead waits until those before it have come, or are lost: see [`window`].
+//!
+//! **Turns of the counter.** A number of 8 or 16 bits says how many are missing only up to whole turns. Those that fit the time since the last datagram
+//! are counted, or stated as bounds of the gap ([`Source::gap_bounds`]): see `udp/turns.rs`.
+//!
+//! **Numbers out of sequence.** A number slightly ahead is a loss. A lower number may be a late
 //! datagram or a restarted sender; one far ahead may be a long loss or an error. Such datagrams are held until [`CONFIRM`] of
 //! them have come in a row with consecutive numbers, and none that continues the old sequence:
 //!
 //! ```text
 //!             1 number not due                    3 as many as confirm it
 //!   going on ──────────────────→ held, counting ─────────────────────────→ going on from there, behind a gap
-//!       ↑                            │
-//!       └────────────────────────────┘ 2 a datagram that continues, or one out of the new sequence: ignore those held
+//!       ↑                            │  │ 4 the source ends
+//!       └────────────────────────────┘  └→ recorded behind a gap, unless they can be late ones or errors
+//!         2 a datagram that continues, or one out of the new sequence: ignore those held
 //! ```
 //!
 //! Then the gap is as long as the numbers say, if they are ahead and the time since the last datagram has room for that much.
-//! Otherwise the sender has restarted and the loss is unknown: the gap is as long as the rate says, at least one grain. A sender
-//! that restarts within its first [`CONFIRM`] numbers looks like one that repeats itself. A sender at another port of the same
-//! computer counts as the same sender, restarted, if its datagrams are numbered and confirm it in the same way.
+//! Otherwise the sender has restarted and the loss is unknown: the gap is as long as the rate says, at least one grain, with bounds from nothing to the
+//! most that can have been sent. A counter of 8 bits, or one of 16 bits that goes on near 0, may have restarted even if its numbers fit: then the bounds
+//! begin at nothing, too. A sender that restarts within its first [`CONFIRM`] numbers looks like one that repeats itself, and one whose first number is
+//! at most 64 ahead of the old ones like a loss. A sender at another port of the same computer counts as the same sender, restarted, if its datagrams are
+//! numbered and confirm it in the same way.
+//!
+//! At an end (4) those held are recorded if their numbers fit the time, or if there are two of our sender that cannot be late ones, or
+//! [`FEW`] of another port. All others are counted as ignored.
 //!
 //! The kernel stamps each datagram when it comes, before it waits in the receive buffer. The stamps tell when the first frame of a
 //! datagram arrived at this computer; how long it was on the network is unknown.
@@ -51,31 +63,37 @@
 //! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are put into the ring. If the ring is
 //! full, datagrams stay in the receive buffer until it overflows.
 
+mod hearing;
 mod judgement;
 mod pace;
 mod peer;
 mod sequence;
+mod turns;
+pub mod window;
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use hairspring_machine::{Host, Instant, Machine as _, Nanos};
 
 use super::datagrams::{Batch, MOST_DATAGRAM_BYTES, MOST_JOINED, MOST_MESSAGES, Received};
-use super::descriptor;
 use super::reader::{StreamInfo, failed};
 use super::{
     End, FrameStamp, Ignored, Next, OnOverrun, SenderCount, Source, SourceCounters, SourceDescription, StampTime,
 };
 use hairspring_ring::Producer;
-use hairspring_ring::gap::{Gap, GapCause};
-use hairspring_ring::units::{ByteRate, Bytes};
+use hairspring_ring::gap::{Gap, GapBounds, GapCause};
+use hairspring_ring::units::{ByteRate, Bytes, Frames};
 
-use judgement::{Judgement, Trial};
+use hearing::Hearing;
+use judgement::{Judgement, Placed, Trial};
 use pace::Pace;
 use peer::{Peer, Sender};
+use turns::{Missing, NEAR, Sent};
+use window::{Held, Window};
 
+pub use hearing::Sockets;
 pub use pace::MOST_PAUSE;
 pub use sequence::{MOST_HEADER_BYTES, Sequence};
 
@@ -88,27 +106,41 @@ const PATIENCE: Nanos = Nanos::from_millis(100);
 /// When to look for room again.
 const SOON: Nanos = Nanos::from_millis(1);
 
-/// A number at most this far ahead is a loss. The limit is small, so that one wrong number makes no large gap.
-const NEAR: u64 = 64;
-
 /// This many consecutive numbers out of the old sequence start a new sequence.
 pub const CONFIRM: u32 = 32;
 
+/// At an end this many of another port of our sender's computer do.
+pub const FEW: u32 = 8;
+
+/// An average rate counts from this time on.
+const LEAST_AVERAGE: Nanos = Nanos::from_millis(100);
+
+/// A counter of 16 bits that goes on below this number may have begun anew.
+const FRESH: u64 = 1024;
+
+/// How many batches of other senders one call looks at: more would let a flood take the time of the stream.
+const MOST_OTHERS: u32 = 4;
+
 /// A source that receives datagrams.
 #[derive(Debug)]
-pub struct UdpSource {
+pub struct UdpSource<H = Sockets> {
     about: StreamInfo,
-    socket: UdpSocket,
+    hearing: H,
     sequence: Option<Sequence>,
     header_bytes: usize,
     fifo: Bytes,
     peer: Peer,
-    /// What the last call of the kernel brought.
+    /// Whether it was tried to hear one sender alone.
+    tried_to_keep: bool,
+    /// What the last call of the kernel brought, and whether it came from others than the sender that is kept.
     batch: Batch,
+    of_others: bool,
+    /// One of them that is judged once the window is empty.
+    again: Option<Received>,
+    /// Whether datagrams of the kept sender wait among those of others, because it came from there.
+    switching: bool,
     /// How fast it came.
     pace: Pace,
-    /// Whether the kernel may join datagrams, and so counts as one what may be [`MOST_JOINED`].
-    joined: bool,
     /// Received samples that wait for room, in order; the bytes before `placed` are in the ring.
     ready: Vec<u8>,
     placed: usize,
@@ -121,20 +153,31 @@ pub struct UdpSource {
     expected: Option<u64>,
     /// Where the numbers began.
     count: Option<SenderCount>,
+    window: Window,
+    reordered: u64,
     trial: Trial,
-    /// When the first datagram that was kept came, and the last.
-    first_at: Option<Instant>,
+    /// Whether those on trial are taken as soon as the window is empty.
+    adopting: bool,
+    /// When the last datagram that was kept came.
     last_at: Instant,
+    /// From where the average rate counts: the first datagram, or the one after a gap of which no length is known. And the average before that.
+    average_from: Option<(Instant, u64)>,
+    average_before: Option<f64>,
     /// The kernel's stamps of the first datagram, if its first frame is frame 0, and of the newest one.
     first_stamp: Option<FrameStamp>,
     newest_stamp: Option<FrameStamp>,
     /// The kernel's count of drops at the last datagram that was kept.
     drops: u32,
+    /// The kernel's count when the sender was kept: those before may have been a stranger's.
+    strange_drops: u32,
     /// Whether the ring was full at any time since the kernel's buffer was last empty, and whether that was so when the batch was taken.
     was_full: bool,
     batch_was_full: bool,
     committed: u64,
     lost: u64,
+    /// The last gap.
+    gap: Gap,
+    bounds: Vec<GapBounds>,
     ignored: Ignored,
     /// After a stop: the bytes that may still be received.
     stopping: Option<u64>,
@@ -155,24 +198,58 @@ impl UdpSource {
         from: Vec<SocketAddr>,
         about: StreamInfo,
     ) -> io::Result<Self> {
-        descriptor::tell_drops(&socket)?;
-        descriptor::tell_arrivals(&socket);
         // Without numbers a loss is what the kernel's count says, and the kernel counts joined datagrams as one.
-        let joined = sequence.is_some() && descriptor::join_datagrams(&socket);
+        let sockets = Sockets::new(socket, sequence.is_some(), fifo)?;
+        let fifo = sockets.fifo();
+        Ok(Self::hearing(sockets, sequence, header_bytes, fifo, from, about))
+    }
+
+    /// The address on which it listens.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.hearing.main.local_addr()
+    }
+}
+
+#[expect(private_bounds, reason = "from where datagrams come is chosen here; other crates have sockets")]
+impl<H: Hearing> UdpSource<H> {
+    fn hearing(
+        hearing: H,
+        sequence: Option<Sequence>,
+        header_bytes: Option<u32>,
+        fifo: Bytes,
+        from: Vec<SocketAddr>,
+        about: StreamInfo,
+    ) -> Self {
         let header_bytes = header_bytes.unwrap_or_else(|| sequence.map_or(0, Sequence::end)) as usize;
-        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let fifo = descriptor::receive_buffer(&socket, fifo);
         let held = if sequence.is_some() { CONFIRM as usize * MOST_DATAGRAM_BYTES } else { MOST_DATAGRAM_BYTES };
-        Ok(Self {
+        let nothing = Placed { number: 0, cause: GapCause::Source, came: Instant::BOOT, arrived: None };
+        let trial = Trial {
+            from: SocketAddr::from(([0, 0, 0, 0], 0)),
+            to: None,
+            ours: false,
+            behind: false,
+            first: nothing,
+            last_came: Instant::BOOT,
+            next: 0,
+            count: 0,
+            samples: Vec::with_capacity(held),
+        };
+        Self {
             about,
             fifo,
-            socket,
+            hearing,
             sequence,
             header_bytes,
             peer: if from.is_empty() { Peer::First } else { Peer::Named(from) },
+            tried_to_keep: false,
             batch: Batch::new(),
+            of_others: false,
+            again: None,
+            switching: false,
             pace: Pace::new(fifo),
-            joined,
             // Address space only, until it is used.
             ready: Vec::with_capacity(held),
             placed: 0,
@@ -181,28 +258,27 @@ impl UdpSource {
             short_bytes: 0,
             expected: None,
             count: None,
-            trial: Trial { from: nowhere, ours: false, ahead: 0, next: 0, count: 0, samples: Vec::with_capacity(held) },
-            first_at: None,
+            window: Window::default(),
+            reordered: 0,
+            trial,
+            adopting: false,
             last_at: Instant::BOOT,
+            average_from: None,
+            average_before: None,
             first_stamp: None,
             newest_stamp: None,
             drops: 0,
+            strange_drops: 0,
             was_full: false,
             batch_was_full: false,
             committed: 0,
             lost: 0,
+            gap: Gap { first: Frames(u64::MAX), frames: Frames(0), cause: GapCause::Source, found: Instant::BOOT },
+            bounds: Vec::new(),
             ignored: Ignored::default(),
             stopping: None,
             ended: None,
-        })
-    }
-
-    /// The address on which it listens.
-    ///
-    /// # Errors
-    /// The system's error.
-    pub fn local_address(&self) -> io::Result<SocketAddr> {
-        self.socket.local_addr()
+        }
     }
 
     /// The bytes that are still wanted.
@@ -216,20 +292,50 @@ impl UdpSource {
         Next::Ended(end)
     }
 
-    /// Declares this many datagrams lost. Returns the end of the source if the loss ends it.
-    fn lose(&mut self, datagrams: u64, cause: GapCause, now: Instant, ring: &mut Producer) -> Option<End> {
+    /// Declares datagrams lost. Returns the end of the source if the loss ends it. The samples before must be in the ring.
+    fn lose(&mut self, missing: Missing, cause: GapCause, now: Instant, ring: &mut Producer) -> Option<End> {
+        if missing.most == 0 {
+            return None;
+        }
         let Some(payload_bytes) = self.payload_bytes.filter(|_| !self.varies) else {
             return Some(End::Failed(libc::EMSGSIZE));
         };
-        self.lose_bytes(datagrams.saturating_mul(payload_bytes), cause, now, ring)
+        let bytes = |datagrams: u64| datagrams.saturating_mul(payload_bytes);
+        // Of a gap whose length nobody knows a grain is declared.
+        let likely = missing.likely.map_or(self.about.layout.grain().bytes, bytes);
+        self.lose_bytes(likely, [bytes(missing.least), bytes(missing.most)], cause, now, ring)
     }
 
-    fn lose_bytes(&mut self, bytes: u64, cause: GapCause, now: Instant, ring: &mut Producer) -> Option<End> {
+    fn lose_bytes(
+        &mut self,
+        bytes: u64,
+        [least, most]: [u64; 2],
+        cause: GapCause,
+        now: Instant,
+        ring: &mut Producer,
+    ) -> Option<End> {
         let bytes = bytes.min(self.wanted());
         let layout = self.about.layout;
         let first = layout.frames_in(Bytes(self.committed + self.lost));
         if bytes > 0 {
-            ring.gap(Gap { first, frames: layout.frames_in(Bytes(bytes)), cause, found: now });
+            let gap = Gap { first, frames: layout.frames_in(Bytes(bytes)), cause, found: now };
+            ring.gap(gap);
+            // Gaps that touch are one.
+            let touches = self.gap.end() == first;
+            let before = if touches { self.gap } else { Gap { frames: Frames(0), ..gap } };
+            let is_bound = touches && self.bounds.last().is_some_and(|last| last.first == before.first);
+            let [least, most] = [least, most].map(|bytes| match bytes {
+                u64::MAX => Frames(u64::MAX),
+                bytes => layout.frames_in(Bytes(bytes)),
+            });
+            if let Some(last) = self.bounds.last_mut().filter(|_| is_bound) {
+                last.least.0 = last.least.0.saturating_add(least.0);
+                last.most.0 = last.most.0.saturating_add(most.0);
+            } else if least < most {
+                let [least, most] = [least, most].map(|end| Frames(end.0.saturating_add(before.frames.0)));
+                self.bounds.push(GapBounds { first: before.first, least, most });
+            }
+            self.gap = Gap { frames: Frames(before.frames.0 + gap.frames.0), ..before };
         }
         self.lost += bytes;
         let stops = matches!(ring.on_overrun(), OnOverrun::Stop | OnOverrun::Block);
@@ -241,10 +347,64 @@ impl UdpSource {
         if self.batch_was_full { GapCause::BufferFull } else { GapCause::ServedLate }
     }
 
+    /// How many datagrams the sender has sent from the last one that was kept to one that came then; `None` if nothing is known of its rate.
+    fn sent(&self, came: Instant) -> Option<Sent> {
+        self.sent_within(came - self.last_at)
+    }
+
+    /// The same for any span.
+    fn sent_within(&self, span: Nanos) -> Option<Sent> {
+        let payload_bytes = self.payload_bytes?;
+        let bytes_per_s = match self.about.rate {
+            Some(rate) => self.about.layout.byte_rate(rate).bytes_per_s(),
+            None => self.average().or(self.average_before)?,
+        };
+        Some(Sent::within(span, bytes_per_s / payload_bytes as f64, self.about.rate.is_some()))
+    }
+
+    /// The average rate in bytes per second, once it counts.
+    fn average(&self) -> Option<f64> {
+        let (from, bytes) = self.average_from?;
+        let span = Some(self.last_at - from).filter(|span| *span >= LEAST_AVERAGE)?;
+        let bytes = (self.committed + self.lost).checked_sub(bytes + self.payload_bytes?)?;
+        ByteRate::of(Bytes(bytes), span).map(ByteRate::bytes_per_s)
+    }
+
+    /// The average counts anew from the datagram that came then, whose samples come next. `before`: what it was before the gap.
+    fn average_anew(&mut self, came: Instant, before: Option<f64>) {
+        self.average_before = before.or(self.average_before);
+        self.average_from = Some((came, self.committed + self.lost));
+    }
+
+    /// What the kernel's count of drops means. Some of them may have been a stranger's: those before our sender was heard alone, and all of them
+    /// where it is not and strangers were heard. `is_last`: nothing came after them.
+    fn dropped(&self, dropped: u64, came: Instant, is_last: bool) -> Missing {
+        let strange = match self.hearing.is_kept() {
+            // The counts turn; half a turn apart they are compared.
+            true => u64::try_from(self.strange_drops.wrapping_sub(self.drops) as i32).unwrap_or(0),
+            false if self.ignored.foreign > 0 => dropped,
+            false => 0,
+        };
+        let strange = strange.min(dropped);
+        if strange == 0 {
+            return Missing::exactly(dropped);
+        }
+        let sent = self.sent(came);
+        let most = sent.map_or(dropped, |sent| dropped.min(sent.most));
+        let least = (dropped - strange).min(most);
+        // A sender may have ended before a stranger's flood.
+        let usual = if is_last { 0.0 } else { sent.map_or(most as f64, |sent| (sent.usual - 1.0).round()) };
+        Missing { likely: Some((usual as u64).clamp(least, most)).filter(|likely| *likely > 0), least, most }
+    }
+
     /// Judges a datagram of the batch, and declares the loss before it.
     fn judge(&mut self, received: Received, now: Instant, ring: &mut Producer) -> Judgement {
-        let Received { at, length, drops, from, .. } = received;
+        let Received { at, length, from, .. } = received;
         let sender = self.peer.knows(from);
+        if self.of_others && sender == Sender::Ours && !self.switching {
+            // A group's datagrams come to both sockets.
+            return Judgement::Next;
+        }
         let payload_bytes = length.saturating_sub(self.header_bytes) as u64;
         let is_whole = payload_bytes > 0 && payload_bytes.is_multiple_of(self.about.layout.grain().bytes);
         let number = self.sequence.map(|sequence| (sequence, sequence.read(&self.batch.bytes[at..at + length])));
@@ -266,61 +426,127 @@ impl UdpSource {
         if matches!(self.peer, Peer::First) {
             self.peer = Peer::Kept(from);
         }
-        let dropped = drops.wrapping_sub(self.drops);
-        let lost = match number {
-            Some((sequence, Some(number))) => {
-                let ahead = self.expected.map_or(0, |expected| sequence.ahead(number, expected));
-                let dropped = u64::from(dropped).saturating_mul(if self.joined { MOST_JOINED } else { 1 });
-                let goes_on = u64::try_from(ahead).is_ok_and(|ahead| ahead <= NEAR.max(dropped));
-                if !goes_on || sender == Sender::Neighbour {
-                    return self.hold(received, number, ahead, sender, now, ring);
-                }
-                self.forget_trial();
-                let short_bytes = std::mem::take(&mut self.short_bytes);
-                if short_bytes > 0 {
-                    self.ignored.malformed += 1;
-                    if let Some(end) = self.lose_bytes(short_bytes, GapCause::Source, now, ring) {
-                        return Judgement::End(end);
-                    }
-                }
-                self.expected = Some(number.wrapping_add(1));
-                self.short_bytes = self.payload_bytes.map_or(0, |usual| usual - payload_bytes);
-                (ahead.unsigned_abs(), if dropped > 0 { self.cause() } else { GapCause::Source })
-            }
-            _ => (u64::from(dropped), self.cause()),
-        };
-        self.drops = drops;
+        if !self.tried_to_keep && sender == Sender::Ours && self.peer.is_one() {
+            self.tried_to_keep = true;
+            self.hearing.keep(from, received.to);
+            self.strange_drops = self.hearing.drops().unwrap_or(received.drops);
+        }
+        match number {
+            Some((sequence, Some(number))) => self.place(received, sequence, number, sender, now, ring),
+            _ => self.follow(received, payload_bytes, now, ring),
+        }
+    }
+
+    /// Places a datagram without a number: it follows the one before.
+    fn follow(&mut self, received: Received, payload_bytes: u64, now: Instant, ring: &mut Producer) -> Judgement {
+        let came = now - received.age;
+        let missing = self.dropped(received.drops.wrapping_sub(self.drops).into(), came, false);
+        self.drops = received.drops;
         // Drops before the very first datagram are not part of the stream.
-        if lost.0 > 0
-            && self.payload_bytes.is_some()
-            && let Some(end) = self.lose(lost.0, lost.1, now, ring)
+        if self.payload_bytes.is_some()
+            && let Some(end) = self.lose(missing, self.cause(), now, ring)
         {
             return Judgement::End(end);
         }
-        self.varies |= number.is_none() && *self.payload_bytes.get_or_insert(payload_bytes) != payload_bytes;
-        self.payload_bytes.get_or_insert(payload_bytes);
-        if let (None, Some((_, Some(number)))) = (self.count, number) {
-            self.counts(number);
+        self.varies |= *self.payload_bytes.get_or_insert(payload_bytes) != payload_bytes;
+        if self.average_from.is_none() {
+            self.average_anew(came, None);
         }
-        self.first_at.get_or_insert(now);
-        self.last_at = now;
+        self.last_at = came;
+        self.stamp(received.arrived);
         Judgement::Keep
     }
 
-    /// Holds a datagram whose number is out of sequence, until enough of them have come.
-    fn hold(
+    /// Places a datagram by its number.
+    fn place(
         &mut self,
-        Received { at, length, drops, from, .. }: Received,
+        received: Received,
+        sequence: Sequence,
         number: u64,
-        ahead: i64,
         sender: Sender,
         now: Instant,
         ring: &mut Producer,
     ) -> Judgement {
-        let is_next = self.trial.count > 0 && (self.trial.from, self.trial.next) == (from, number);
+        let Received { at, length, drops, age, arrived, .. } = received;
+        let dropped = if self.of_others { 0 } else { u64::from(drops.wrapping_sub(self.drops)) };
+        let cause = if dropped > 0 { self.cause() } else { GapCause::Source };
+        let placed = Placed { number, cause, came: now - age, arrived };
+        let turned = |oldest| self.sent_within(placed.came - oldest).is_some_and(|sent| sent.may_turn(sequence.bits()));
+        if self.window.oldest().is_some_and(turned) {
+            // Its number may be that of one that is waited for, a turn later.
+            self.window.open();
+            return Judgement::Again;
+        }
+        let ahead = |number| self.expected.map_or(0, |expected| sequence.forward(number, expected));
+        let near = NEAR.max(dropped.saturating_mul(if self.hearing.joins() { MOST_JOINED } else { 1 }));
+        let near = self.window.last().map_or(0, |last| ahead(last) + 1).saturating_add(near);
+        // The last numbers before the one that is due are late ones, however many are lost.
+        if sender == Sender::Neighbour || ahead(number) > near.min(sequence.highest() - NEAR) {
+            return self.hold(received, placed);
+        }
+        let samples = &self.batch.bytes[at + self.header_bytes..at + length];
+        if self.window.is_empty() && ahead(number) == 0 {
+            let payload_bytes = samples.len() as u64;
+            self.forget_trial();
+            self.drops = if self.of_others { self.drops } else { drops };
+            return self.settle(placed, payload_bytes, now, ring).map_or(Judgement::Keep, Judgement::End);
+        }
+        match self.window.keep(placed, samples, ahead, now) {
+            Some(is_late) => self.reordered += u64::from(is_late),
+            None => self.ignored.repeated += 1,
+        }
+        self.forget_trial();
+        self.drops = if self.of_others { self.drops } else { drops };
+        Judgement::Next
+    }
+
+    /// Goes on with a datagram that is due, and declares the loss before it. The samples before must be in the ring.
+    fn settle(&mut self, placed: Placed, payload_bytes: u64, now: Instant, ring: &mut Producer) -> Option<End> {
+        let sequence = self.sequence?;
+        let short_bytes = std::mem::take(&mut self.short_bytes);
+        if short_bytes > 0 {
+            self.ignored.malformed += 1;
+            let end = self.lose_bytes(short_bytes, [short_bytes; 2], GapCause::Source, now, ring);
+            if end.is_some() {
+                return end;
+            }
+        }
+        let sent = if sequence.bits() < 32 { self.sent(placed.came) } else { None };
+        let ahead = self.expected.map_or(0, |expected| sequence.forward(placed.number, expected));
+        let missing = self.expected.map_or(Missing::exactly(0), |_| Missing::of(ahead, sequence.bits(), sent));
+        let average = self.average();
+        let end = self.lose(missing, placed.cause, now, ring);
+        if end.is_some() {
+            return end;
+        }
+        let usual = *self.payload_bytes.get_or_insert(payload_bytes);
+        self.expected = Some(sequence.next(placed.number));
+        self.short_bytes = usual - payload_bytes;
+        if self.count.is_none() || missing.least < missing.most {
+            self.counts(placed.number);
+        }
+        if self.average_from.is_none() || missing.likely.is_none() {
+            self.average_anew(placed.came, average);
+        }
+        self.last_at = placed.came;
+        self.stamp(placed.arrived);
+        None
+    }
+
+    /// Holds a datagram whose number is out of sequence, until enough of them have come.
+    fn hold(&mut self, Received { at, length, drops, from, to, .. }: Received, placed: Placed) -> Judgement {
+        let is_next = self.trial.count > 0 && (self.trial.from, self.trial.next) == (from, placed.number);
+        // A whole turn of the counter may be missing between two of them.
+        let bits = self.sequence.map_or(64, Sequence::bits);
+        let is_next = is_next && {
+            let sent = self.sent_within(placed.came - self.trial.last_came);
+            Missing::of(0, bits, sent) == Missing::exactly(0)
+        };
         if !is_next {
             self.forget_trial();
-            (self.trial.from, self.trial.ours, self.trial.ahead) = (from, sender == Sender::Ours, ahead);
+            let ours = self.peer.knows(from) == Sender::Ours;
+            let ahead = self.sequence.zip(self.expected).map_or(0, |(it, expected)| it.ahead(placed.number, expected));
+            self.trial = Trial { from, to, ours, behind: ahead < 0, first: placed, ..self.trial.emptied() };
         }
         let samples = &self.batch.bytes[at + self.header_bytes..at + length];
         if Some(samples.len() as u64) != self.payload_bytes {
@@ -329,9 +555,17 @@ impl UdpSource {
             return Judgement::Next;
         }
         self.trial.samples.extend_from_slice(samples);
-        self.trial.next = self.sequence.map_or(0, |sequence| sequence.next(number));
+        self.trial.next = self.sequence.map_or(0, |sequence| sequence.next(placed.number));
+        self.trial.last_came = placed.came;
         self.trial.count += 1;
-        if self.trial.count < CONFIRM { Judgement::Next } else { self.adopt(drops, now, ring) }
+        if self.trial.count >= CONFIRM {
+            self.adopting = true;
+            self.window.open();
+            if !self.of_others {
+                self.drops = drops;
+            }
+        }
+        Judgement::Next
     }
 
     /// The next frame has this number.
@@ -347,46 +581,73 @@ impl UdpSource {
         });
     }
 
-    /// Continues with the held numbers.
-    fn adopt(&mut self, drops: u32, now: Instant, ring: &mut Producer) -> Judgement {
-        let usual = self.payload_bytes.unwrap_or(0);
-        let by_clock = self.bytes_since_last(now);
-        let ahead_bytes = u64::try_from(self.trial.ahead).ok().and_then(|ahead| ahead.checked_mul(usual));
-        let is_loss = |bytes: &u64| *bytes <= by_clock.unwrap_or(0).saturating_mul(2).saturating_add(NEAR * usual);
-        let bytes = match ahead_bytes.filter(|bytes| self.trial.ours && is_loss(bytes)) {
-            Some(bytes) => bytes,
-            None => {
-                self.ignored.restarts += 1;
-                let grain_bytes = self.about.layout.grain().bytes;
-                let by_rate = by_clock.filter(|_| self.about.rate.is_some()).unwrap_or(0);
-                let missing = by_rate.saturating_sub(self.trial.samples.len() as u64);
-                (missing / grain_bytes * grain_bytes).max(grain_bytes)
-            }
-        };
-        // The stream ended with a short datagram and restarted, so nothing is missing from that datagram.
-        self.short_bytes = 0;
-        if let Some(end) = self.lose_bytes(bytes, GapCause::Source, now, ring) {
-            return Judgement::End(end);
-        }
-        if matches!(self.peer, Peer::Kept(_)) {
-            self.peer = Peer::Kept(self.trial.from);
-        }
-        let (next, held) = (self.trial.next, self.trial.count);
-        self.counts(self.sequence.map_or(0, |sequence| sequence.before(next, held)));
-        std::mem::swap(&mut self.ready, &mut self.trial.samples);
-        (self.expected, self.trial.count) = (Some(self.trial.next), 0);
-        (self.drops, self.last_at) = (drops, now);
-        Judgement::Next
+    /// How far the first of those on trial is ahead, if it is our sender's and the time has room for that much.
+    fn fitting(&self, sequence: Sequence) -> Option<u64> {
+        let ahead = self.expected.map_or(0, |expected| sequence.forward(self.trial.first.number, expected));
+        let usual = self.sent(self.trial.first.came).map_or(0.0, |sent| sent.usual);
+        (self.trial.ours && ahead as f64 <= usual * 2.0 + NEAR as f64).then_some(ahead)
     }
 
-    /// The bytes that the sender must have sent since the last datagram that was kept, from its rate or its average so far.
-    fn bytes_since_last(&self, now: Instant) -> Option<u64> {
-        let layout = self.about.layout;
-        if let Some(rate) = self.about.rate {
-            return Some(layout.bytes_of(rate.frames_after(now - self.last_at)).0);
+    /// Whether those on trial are recorded at an end, though too few have come.
+    fn is_kept_at_end(&self) -> bool {
+        let (Some(sequence), Some(expected)) = (self.sequence, self.expected) else { return false };
+        let Trial { ours, count, ref first, .. } = self.trial;
+        let behind = sequence.forward(expected, first.number);
+        let can_be_late = behind <= NEAR + u64::from(count);
+        self.fitting(sequence).is_some() || if ours { count > 1 && !can_be_late } else { count >= FEW }
+    }
+
+    /// Continues with those on trial. The samples before must be in the ring.
+    fn adopt(&mut self, now: Instant, ring: &mut Producer) -> Option<End> {
+        self.adopting = false;
+        let sequence = self.sequence?;
+        let (bits, first) = (sequence.bits(), self.trial.first);
+        let sent = self.sent(first.came);
+        let most_sent = sent.map_or(u64::MAX, |sent| sent.most);
+        let mut missing = match self.fitting(sequence) {
+            Some(ahead) => {
+                let missing = Missing::of(ahead, bits, sent);
+                match bits == 8 || bits == 16 && first.number < FRESH {
+                    true => Missing { least: 0, most: missing.most.max(most_sent), ..missing },
+                    false => missing,
+                }
+            }
+            None => {
+                self.ignored.restarts += 1;
+                let ahead = self.expected.map_or(0, |expected| sequence.ahead(first.number, expected));
+                let by_rate = sent.filter(|_| self.about.rate.is_some()).map(|sent| (sent.usual - 1.0).round() as u64);
+                // What the numbers say is possible, though the time does not say so.
+                let most = most_sent.max(u64::try_from(ahead).unwrap_or(0)).max(by_rate.unwrap_or(0)).max(1);
+                Missing { likely: by_rate.filter(|count| *count > 0), least: 0, most }
+            }
+        };
+        if matches!(ring.on_overrun(), OnOverrun::Stop | OnOverrun::Block) {
+            // The loss is the end, and those held are lost with it.
+            let count = u64::from(self.trial.count);
+            missing.likely = Some(missing.likely.unwrap_or(0) + count);
+            (missing.least, missing.most) = (missing.least + count, missing.most.saturating_add(count));
         }
-        let rate = ByteRate::of(Bytes(self.committed + self.lost), self.last_at - self.first_at?)?;
-        Some((rate.bytes_per_s() * (now - self.last_at).count() as f64 / 1e9) as u64)
+        // The stream ended with a short datagram and restarted, so nothing is missing from that datagram.
+        self.short_bytes = 0;
+        let average = self.average();
+        let end = self.lose(missing, first.cause, now, ring);
+        if end.is_some() {
+            return end;
+        }
+        if self.peer.is_one() && !self.trial.ours {
+            self.peer = Peer::Kept(self.trial.from);
+            self.hearing.keep(self.trial.from, self.trial.to);
+            self.strange_drops = self.hearing.drops().unwrap_or(self.drops);
+            (self.drops, self.switching) = (self.strange_drops, self.of_others);
+        }
+        self.counts(first.number);
+        if missing.least < missing.most {
+            self.average_anew(first.came, average);
+        }
+        std::mem::swap(&mut self.ready, &mut self.trial.samples);
+        self.expected = Some(self.trial.next);
+        (self.trial.count, self.last_at) = (0, self.trial.last_came);
+        None
     }
 
     /// Notes when the datagram came whose samples go into the ring next. A datagram that the kernel joined to another has no stamp.
@@ -403,10 +664,11 @@ impl UdpSource {
     fn forget_trial(&mut self) {
         let count = u64::from(std::mem::take(&mut self.trial.count));
         self.trial.samples.clear();
-        *match (self.trial.ours, self.trial.ahead) {
+        self.adopting = false;
+        *match (self.trial.ours, self.trial.behind) {
             (false, _) => &mut self.ignored.foreign,
-            (true, ..0) => &mut self.ignored.repeated,
-            (true, _) => &mut self.ignored.misnumbered,
+            (true, true) => &mut self.ignored.repeated,
+            (true, false) => &mut self.ignored.misnumbered,
         } += count;
     }
 
@@ -446,25 +708,41 @@ impl UdpSource {
         all
     }
 
-    /// Waits, because the kernel has no more datagrams. `began` is when the call began by this computer's clock; `now` was passed to it.
-    fn drained(&mut self, now: Instant, began: Instant, ring: &mut Producer) -> Next {
+    /// Waits, because the kernel has no more datagrams; `None` if something that was held back can go on. `began` is when the call began by this
+    /// computer's clock; `now` was passed to it.
+    fn drained(&mut self, now: Instant, began: Instant, ring: &mut Producer) -> Option<Next> {
+        if self.stopping.is_some() {
+            if !self.window.is_empty() {
+                self.window.open();
+                return None;
+            }
+            if self.trial.count > 0 && self.is_kept_at_end() {
+                self.adopting = true;
+                return None;
+            }
+        }
         let behind = match self.payload_bytes {
-            Some(_) if self.was_full || self.stopping.is_some() => descriptor::drops(&self.socket),
+            Some(_) if self.was_full || self.stopping.is_some() => self.hearing.drops(),
             _ => None,
         };
         let behind = behind.map_or(0, |drops| drops.wrapping_sub(self.drops));
         if self.stopping.is_some() {
             self.batch_was_full = self.was_full;
-            let end = if behind > 0 { self.lose(behind.into(), self.cause(), now, ring) } else { None };
-            return self.end(end.unwrap_or(End::Stopped));
+            let mut missing = self.dropped(behind.into(), now, true);
+            if self.hearing.joins() {
+                missing.most = missing.most.saturating_mul(MOST_JOINED);
+            }
+            let end = self.lose(missing, self.cause(), now, ring);
+            return Some(self.end(end.unwrap_or(End::Stopped)));
         }
         // Drops at the end of the queue show with the next datagram, so the reason is kept until then.
         self.was_full &= behind > 0;
-        match self.pace.pause(now) {
+        let due = self.window.due_at();
+        Some(match self.pace.pause(now) {
             // This call has taken time since `now`.
             Some(pause) => Next::At(now + (Host.monotonic() - began) + pause),
-            None => Next::Readable(now + PATIENCE),
-        }
+            None => Next::Readable(due.into_iter().fold(now + PATIENCE, Instant::min)),
+        })
     }
 
     /// Waits for room.
@@ -479,9 +757,9 @@ fn make_room(bytes: u64, grain_bytes: u64, ring: &mut Producer) -> bool {
     ring.room() >= bytes || (ring.on_overrun() == OnOverrun::Overwrite && ring.evict(bytes, grain_bytes) >= bytes)
 }
 
-impl Source for UdpSource {
+impl<H: Hearing> Source for UdpSource<H> {
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.socket.as_fd())
+        self.hearing.descriptor()
     }
 
     fn describe(&self) -> SourceDescription {
@@ -508,8 +786,8 @@ impl Source for UdpSource {
     fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let began = Host.monotonic();
         let mut moved = 0;
-        // Whether a call of the kernel has just brought fewer messages than it could, because there were no more.
-        let mut is_short = false;
+        // Whether the kernel has no more of the stream, and how many calls may look at others.
+        let (mut is_empty, mut others) = (false, MOST_OTHERS);
         while self.ended.is_none() && moved < MOST_PER_CALL {
             if self.wanted() == 0 {
                 return self.end(End::Finished);
@@ -526,20 +804,50 @@ impl Source for UdpSource {
             {
                 return self.full(now);
             }
-            let Some(received) = self.batch.next() else {
-                // At a stop it must be sure that the kernel's buffer is empty: a signal makes a batch short, too.
-                if is_short && self.stopping.is_none() || self.stopping == Some(0) {
-                    return self.drained(now, began, ring);
+            let due = self.expected.and_then(|expected| self.window.take(expected, now));
+            if let Some(Held { placed, samples, .. }) = due {
+                if let Some(end) = self.settle(placed, samples.len() as u64, now, ring) {
+                    return self.end(end);
                 }
-                match self.batch.receive(&self.socket) {
+                self.ready = samples;
+                continue;
+            }
+            if self.adopting {
+                if let Some(end) = self.adopt(now, ring) {
+                    return self.end(end);
+                }
+                continue;
+            }
+            let Some(received) = self.again.take().or_else(|| self.batch.next()) else {
+                let of_others = self.switching || is_empty || self.stopping == Some(0);
+                if of_others && !self.switching && others == 0 {
+                    match self.drained(now, began, ring) {
+                        Some(next) => return next,
+                        None => continue,
+                    }
+                }
+                let brought = match of_others {
+                    true => self.hearing.receive_others(&mut self.batch),
+                    false => self.hearing.receive(&mut self.batch),
+                };
+                self.of_others = of_others;
+                match brought {
+                    Ok(bytes) if of_others => {
+                        moved += bytes;
+                        others = others.saturating_sub(1);
+                    }
                     Ok(bytes) => {
                         self.pace.took(self.batch.messages(), bytes);
-                        is_short = self.batch.messages() < MOST_MESSAGES;
+                        // At a stop it must be sure that the kernel's buffer is empty: a signal makes a batch short, too.
+                        is_empty = self.batch.messages() < MOST_MESSAGES && self.stopping.is_none();
                         moved += bytes;
                         self.stopping = self.stopping.map(|left| left.saturating_sub(bytes));
                         self.batch_was_full = self.was_full;
                     }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.drained(now, began, ring),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => match of_others {
+                        true => (self.switching, others) = (false, if self.switching { others } else { 0 }),
+                        false => is_empty = true,
+                    },
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return self.end(failed(&error)),
                 }
@@ -549,13 +857,13 @@ impl Source for UdpSource {
                 Judgement::Keep => {
                     let bytes = std::mem::take(&mut self.batch.bytes);
                     let samples = &bytes[received.at + self.header_bytes..received.at + received.length];
-                    self.stamp(received.arrived);
                     if self.wanted() > 0 && !self.put(samples, ring) {
                         self.ready.extend_from_slice(samples);
                     }
                     self.batch.bytes = bytes;
                 }
                 Judgement::Next => {}
+                Judgement::Again => self.again = Some(received),
                 Judgement::End(end) => return self.end(end),
             }
         }
@@ -580,16 +888,23 @@ impl Source for UdpSource {
         self.count
     }
 
+    fn gap_bounds(&self) -> &[GapBounds] {
+        &self.bounds
+    }
+
     fn counters(&self) -> SourceCounters {
         SourceCounters {
             produced_bytes: self.committed + self.lost,
             lost_bytes: self.lost,
             ignored: self.ignored,
             pauses: self.pace.pauses(),
+            reordered: self.reordered,
             ..SourceCounters::default()
         }
     }
 }
 
+#[cfg(test)]
+mod scripted;
 #[cfg(test)]
 mod tests;

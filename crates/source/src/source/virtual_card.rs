@@ -310,6 +310,7 @@ impl Source for VirtualCard {
             fifo_bytes: self.fifo.fill() * self.grain_bytes,
             fifo_high_water_bytes: self.fifo.high_water() * self.grain_bytes,
             pauses: 0,
+            reordered: 0,
         }
     }
 }

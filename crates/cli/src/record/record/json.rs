@@ -54,6 +54,7 @@ fn card(card: &Recorded, request: &Request, number: usize) -> Value {
         "checksum_ns": outcome.checksum_time.count(),
         "source_cpu_ns": card.source_cpu.count(),
         "receive_pauses": card.pauses,
+        "reordered_datagrams": card.reordered,
         "receive_pause_most_ns": (card.pauses > 0).then(|| MOST_PAUSE.count()),
         "files": files([card]),
         "began": card.began.map(|began| json!({

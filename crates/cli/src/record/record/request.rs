@@ -7,6 +7,7 @@ use hairspring_device::{DeviceError, ReferenceDescription};
 use hairspring_record::channels::ChannelDescription;
 use hairspring_record::session::{Input, RecordConfig};
 use hairspring_ring::{Bytes, Frames, Layout};
+use hairspring_source::card::CardKind;
 use hairspring_source::external::ExternalClock;
 use hairspring_source::trigger::{Shots, Trigger};
 use hairspring_time::Nanos;
@@ -149,10 +150,26 @@ fn config(arguments: &Arguments, cards: &[(AnyCard, Option<Frames>, Vec<PathBuf>
         wait: arguments.wait,
         on_overrun: arguments.on_overrun.into(),
         volume,
-        // A card with a rate ends by its own count of frames.
-        length: arguments.length.filter(|_| cards.iter().any(|(_, limit, _)| limit.is_none())),
+        // A card with a rate ends by its own count of frames, unless it falls silent.
+        length: arguments
+            .length
+            .filter(|_| cards.iter().any(|(card, limit, _)| limit.is_none() || may_be_silent(card))),
+        by_frames: cards.iter().all(|(_, limit, _)| limit.is_some()),
         trigger,
         ..data_path::config(&arguments.data_path, cards.len(), fastest, held)
+    }
+}
+
+/// Whether nothing may come from a card for a while. A virtual card has the computer's own clock, and a file is read as fast as it can be.
+fn may_be_silent(card: &AnyCard) -> bool {
+    match card {
+        AnyCard::Stream(card) => match card.kind() {
+            CardKind::Virtual | CardKind::Unpaced => false,
+            // A device is no file.
+            CardKind::File => !std::fs::metadata(card.address()).is_ok_and(|found| found.is_file()),
+            CardKind::Pipe | CardKind::Stdin | CardKind::Tcp | CardKind::TcpListen | CardKind::Udp => true,
+        },
+        AnyCard::Analog(_) | AnyCard::Sound(_) => true,
     }
 }
 

@@ -9,6 +9,7 @@ use hairspring_record::store::{Direct, Fallback};
 use hairspring_ring::memory::Granted;
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_source::udp::MOST_PAUSE;
+use hairspring_source::udp::window::{LONGEST, MOST_HELD};
 use hairspring_time::Nanos;
 
 use super::request::Request;
@@ -75,6 +76,14 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str, verbose: bool) {
             "fast, so {times} times datagrams were left in the kernel's buffer until several had come, for {pause} at most"
         );
         listing.fact("datagrams", &told);
+    }
+    if card.reordered > 0 {
+        let count = grouped(card.reordered);
+        let (most, longest) = (MOST_HELD, span(LONGEST));
+        let told = format!(
+            "{count} came after later ones and were put in their places, which wait for {longest} or {most} others at most"
+        );
+        listing.fact(if card.pauses > 0 { "" } else { "datagrams" }, &told);
     }
     account::text(listing, ledger, &outcome.gaps, layout);
     let full = percent(outcome.high_water.0, outcome.buffer.0);

@@ -221,3 +221,21 @@ fn a_wait_for_a_sender_has_the_end_that_was_asked_for() {
     assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("before any data came")), "{report:#}");
     refused(folder.path(), &["record", "--card", CARD, "--to", "y", "--wait", "0s"], 2, "--wait");
 }
+
+/// `--for` counted frames whatever the clock said, so a recording whose sender stopped had no end.
+#[test]
+fn a_length_in_time_ends_by_time_where_the_sender_falls_silent() {
+    let folder = folder();
+    let arguments = ["--for", "300ms", "--on-overrun", "gap"];
+    let Some((child, to)) = begin_listening(folder.path(), "udp", ",10kS/s,seq=u32be", &arguments) else {
+        return testing::skip("a_length_in_time_ends_by_time_where_the_sender_falls_silent", "no prlimit");
+    };
+    let sender = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    for number in 0..4_u32 {
+        sender.send_to(&[&number.to_be_bytes()[..], &[7; 1000]].concat(), to).expect("sent");
+    }
+    let silent = report(&child.output(), 0);
+    assert_eq!((number(&silent, "stored_bytes"), &silent["verdict"]), (4000, &"stopped".into()), "{silent:#}");
+    let reason = silent["reason"].as_str().expect("a reason");
+    assert!(reason.contains("its time was over") && reason.contains("1000 of 3000 frames"), "{reason}");
+}

@@ -2,7 +2,7 @@
 
 use hairspring_ring::units::SampleRate;
 use hairspring_source::sound::testing::{PcmScript, ScriptedClock, ScriptedPcm};
-use hairspring_source::sound::{Pcm, PcmSetup};
+use hairspring_source::sound::{Pcm, PcmSetup, PcmWire};
 
 use super::*;
 use crate::sink::SoundOutput;
@@ -13,6 +13,7 @@ const BUFFER: u64 = 4800;
 fn setup() -> PcmSetup {
     PcmSetup {
         container: Container::I16,
+        wire: PcmWire::AsStored,
         channels: 1,
         rate: SampleRate::hz(RATE_HZ).expect("possible"),
         significant_bits: 16,

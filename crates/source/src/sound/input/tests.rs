@@ -7,6 +7,7 @@ use hairspring_ring::units::SampleRate;
 use super::super::testing::{PcmScript, ScriptedClock, ScriptedPcm};
 use super::*;
 use crate::pattern::Pattern;
+use crate::sound::setup::PcmWire;
 use crate::source::StampTime;
 use crate::source::test_consumer::{TestConsumer, pair};
 
@@ -28,6 +29,7 @@ fn ms(span: i64) -> Nanos {
 fn setup() -> PcmSetup {
     PcmSetup {
         container: Container::I16,
+        wire: PcmWire::AsStored,
         channels: 2,
         rate: SampleRate::hz(RATE_HZ).expect("exists"),
         significant_bits: 16,
@@ -50,7 +52,7 @@ impl Bench {
     }
 
     fn of(setup: PcmSetup, pattern: Pattern, script: PcmScript, frames: Option<u64>, on_overrun: OnOverrun) -> Self {
-        let layout = Layout::analogue(2, 16).expect("exists");
+        let layout = Layout::analogue(2, setup.significant_bits).expect("exists");
         let clock = ScriptedClock::default();
         clock.pass(ms(5));
         let card = ScriptedPcm::new(setup, layout, pattern, script, clock.clone());
@@ -94,7 +96,8 @@ impl Bench {
         self.ring.close(expected);
         assert_eq!(self.listener.finish(), expected);
         let counters = self.source.counters();
-        let (produced, lost) = (counters.produced_bytes / 4, counters.lost_bytes / 4);
+        let frame_bytes = self.source.frame_bytes();
+        let (produced, lost) = (counters.produced_bytes / frame_bytes, counters.lost_bytes / frame_bytes);
         assert_eq!((self.listener.frame, self.listener.lost()), (produced, lost));
         (produced, lost)
     }
@@ -261,4 +264,19 @@ fn stamps_hold_the_true_time_of_their_frame_and_become_narrow() {
         }
     }
     assert!(narrowest < Nanos::from_micros(10), "{narrowest}");
+}
+
+/// Some USB cards have 24 bits in three bytes, or in the lower part of four, and nothing else. They were refused.
+#[test]
+fn samples_of_24_bits_are_recorded_with_their_sign_and_gaps_are_as_exact_as_ever() {
+    for wire in [PcmWire::LowThree, PcmWire::Three] {
+        let setup = PcmSetup { container: Container::I32, wire, significant_bits: 24, ..setup() };
+        let noise = Pattern::Noise { seed: 7 };
+        let mut bench = Bench::of(setup, noise, PcmScript::default(), None, OnOverrun::Gap);
+        // The third call is late by more than a buffer.
+        let spans = every(ms(10), 20).chain([ms(250)]).chain(every(ms(10), 20));
+        assert_eq!(bench.serve(spans), None);
+        let (produced, lost) = bench.finish(End::Stopped);
+        assert!(lost > 0 && produced > lost + BUFFER, "{produced} {lost} {wire:?}");
+    }
 }

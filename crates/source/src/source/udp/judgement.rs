@@ -1,27 +1,59 @@
 //! [`Judgement`]: what becomes of a datagram, and [`Trial`]: those on which nothing is decided yet.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+
+use hairspring_machine::{Instant, Nanos};
+use hairspring_ring::gap::GapCause;
 
 use super::End;
+
+/// A datagram of the stream, without its samples.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Placed {
+    pub(super) number: u64,
+    /// Why those before it are missing, if some are.
+    pub(super) cause: GapCause,
+    /// When it came to this computer.
+    pub(super) came: Instant,
+    /// The kernel's stamp of it, which counts for the recording.
+    pub(super) arrived: Option<Nanos>,
+}
 
 /// Datagrams whose numbers are out of sequence, held until they are confirmed.
 #[derive(Debug)]
 pub(super) struct Trial {
     pub(super) from: SocketAddr,
+    /// The address of this computer to which they came.
+    pub(super) to: Option<IpAddr>,
     /// Whether that is our sender.
     pub(super) ours: bool,
-    /// How far the first of them is ahead of the expected number.
-    pub(super) ahead: i64,
+    /// Whether the first of them is behind the number that was due.
+    pub(super) behind: bool,
+    /// The first of them.
+    pub(super) first: Placed,
+    /// When the last of them came.
+    pub(super) last_came: Instant,
     pub(super) next: u64,
     pub(super) count: u32,
     pub(super) samples: Vec<u8>,
 }
 
+impl Trial {
+    /// The same without datagrams; keeps its memory.
+    pub(super) fn emptied(&mut self) -> Self {
+        let mut samples = std::mem::take(&mut self.samples);
+        samples.clear();
+        Self { samples, count: 0, ..*self }
+    }
+}
+
 /// What to do with a datagram.
 pub(super) enum Judgement {
-    /// Its samples go into the ring.
+    /// Its samples go into the ring, with the kernel's stamp.
     Keep,
     /// It was counted, or is held; samples that are ready go into the ring.
     Next,
+    /// It is judged again once those that wait have gone.
+    Again,
     End(End),
 }

@@ -23,6 +23,15 @@ pub(super) enum Sender {
 }
 
 impl Peer {
+    /// Whether that is one sender at one port.
+    pub(super) fn is_one(&self) -> bool {
+        match self {
+            Self::First => false,
+            Self::Kept(_) => true,
+            Self::Named(known) => matches!(known[..], [one] if one.port() != 0),
+        }
+    }
+
     /// Whose a datagram from this address is.
     pub(super) fn knows(&self, sender: SocketAddr) -> Sender {
         let address = sender.ip().to_canonical();

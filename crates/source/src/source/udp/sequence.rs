@@ -36,12 +36,17 @@ impl Sequence {
 
     /// The number of the datagram after the one with this number.
     pub(super) fn next(self, number: u64) -> u64 {
-        number.wrapping_add(1) & (u64::MAX >> (64 - self.bytes * 8))
+        number.wrapping_add(1) & self.highest()
     }
 
-    /// The number of the datagram so many before the one with this number.
-    pub(super) fn before(self, number: u64, datagrams: u32) -> u64 {
-        number.wrapping_sub(datagrams.into()) & (u64::MAX >> (64 - self.bytes * 8))
+    /// The highest number.
+    pub(super) fn highest(self) -> u64 {
+        u64::MAX >> (64 - self.bytes * 8)
+    }
+
+    /// How many numbers a number comes after another one, at most one turn.
+    pub(super) fn forward(self, number: u64, of: u64) -> u64 {
+        number.wrapping_sub(of) & self.highest()
     }
 
     /// How far a number is ahead of another; negative if it is behind. Numbers start again at 0 after the highest.

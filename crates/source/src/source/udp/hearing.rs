@@ -1,0 +1,123 @@
+//! [`Hearing`]: from where datagrams come: [`Sockets`], or a script in tests.
+//!
+//! **Problem.** The receive buffer of a socket is for everybody who knows its address. A stranger's flood fills it, and the kernel counts the strangers' datagrams
+//! that it drops together with those of the stream.
+//!
+//! **Solution.** Once the sender is known, the socket is connected to it. From then on the kernel puts nobody else's datagrams into its buffer, and counts only the
+//! sender's. A second socket, the *ear*, is bound to the same address. It gets what comes from all others: a sender that begins anew at another port, and strangers, to be
+//! counted. Its losses do not matter.
+//!
+//! **Conditions.** Connecting would also fix this computer's own address, so it is done only where datagrams come to the address that the kernel would choose, not for a
+//! broadcast, for instance. If several senders are accepted, the socket stays open for all. Then a count of the kernel's is an upper bound once strangers were heard.
+
+use std::fmt::Debug;
+use std::io;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use hairspring_ring::units::Bytes;
+
+use super::super::datagrams::Batch;
+use super::super::descriptor;
+
+/// From where datagrams come.
+pub(super) trait Hearing: Debug + Send {
+    /// Receives datagrams of the stream, and of others as long as no sender is kept. Does not block.
+    fn receive(&mut self, batch: &mut Batch) -> io::Result<u64>;
+
+    /// Receives datagrams of others, after a sender was kept. Does not block.
+    fn receive_others(&mut self, batch: &mut Batch) -> io::Result<u64>;
+
+    /// How many messages of the stream the kernel has dropped so far; `None` if it does not state that.
+    fn drops(&self) -> Option<u32>;
+
+    /// From now on hears this sender alone, which sends to the address `to`. Where that cannot be done, all are heard as before.
+    fn keep(&mut self, sender: SocketAddr, to: Option<IpAddr>);
+
+    /// Whether one sender is heard alone.
+    fn is_kept(&self) -> bool;
+
+    /// Whether the kernel may join datagrams, and so counts as one what may be many.
+    fn joins(&self) -> bool;
+
+    /// Becomes readable when datagrams come.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+}
+
+/// The sockets of a source.
+#[derive(Debug)]
+pub struct Sockets {
+    pub(super) main: UdpSocket,
+    /// Hears all others, once `main` is connected.
+    ear: Option<UdpSocket>,
+    kept: bool,
+    joined: bool,
+    fifo: Bytes,
+}
+
+impl Sockets {
+    /// Sets what the kernel does for a socket that is bound. `join`: it may join datagrams.
+    pub(super) fn new(main: UdpSocket, join: bool, fifo: Option<Bytes>) -> io::Result<Self> {
+        descriptor::tell_drops(&main)?;
+        descriptor::tell_arrivals(&main);
+        descriptor::tell_destinations(&main, true);
+        let joined = join && descriptor::join_datagrams(&main);
+        let fifo = descriptor::receive_buffer(&main, fifo);
+        Ok(Self { main, ear: None, kept: false, joined, fifo })
+    }
+
+    /// The granted receive buffer.
+    pub(super) fn fifo(&self) -> Bytes {
+        self.fifo
+    }
+
+    /// Connects the socket, and binds the ear beside it.
+    fn connect(&mut self, sender: SocketAddr, to: Option<IpAddr>) -> io::Result<()> {
+        let bound = self.main.local_addr()?;
+        // Which address of this computer the kernel would choose.
+        let probe = UdpSocket::bind((if bound.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) }, 0))?;
+        probe.connect(sender)?;
+        let chosen = probe.local_addr()?.ip().to_canonical();
+        if bound.ip().is_unspecified() && to.map(|to| to.to_canonical()) != Some(chosen) {
+            return Err(io::ErrorKind::AddrNotAvailable.into());
+        }
+        self.main.connect(sender)?;
+        self.kept = true;
+        if self.ear.is_none() {
+            self.ear = descriptor::bind_beside(&self.main, bound).ok();
+        }
+        descriptor::tell_destinations(&self.main, false);
+        Ok(())
+    }
+}
+
+impl Hearing for Sockets {
+    fn receive(&mut self, batch: &mut Batch) -> io::Result<u64> {
+        batch.receive(&self.main)
+    }
+
+    fn receive_others(&mut self, batch: &mut Batch) -> io::Result<u64> {
+        self.ear.as_ref().map_or_else(|| Err(io::ErrorKind::WouldBlock.into()), |ear| batch.receive(ear))
+    }
+
+    fn drops(&self) -> Option<u32> {
+        descriptor::drops(&self.main)
+    }
+
+    fn keep(&mut self, sender: SocketAddr, to: Option<IpAddr>) {
+        // Refused, all are heard, and their addresses are compared as they were before.
+        drop(self.connect(sender, to));
+    }
+
+    fn is_kept(&self) -> bool {
+        self.kept
+    }
+
+    fn joins(&self) -> bool {
+        self.joined
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.main.as_fd())
+    }
+}

@@ -1,0 +1,118 @@
+//! [`Missing`]: how many datagrams are missing where a number says so only up to whole turns of its counter.
+//!
+//! **Problem.** A number of 8 bits comes again after 256 datagrams. If 300 are lost, the numbers say 44; if 256 are lost, they say nothing.
+//!
+//! **Solution.** The time between the arrivals of two datagrams says how many the sender can have sent between them ([`Sent`]). Every count that the
+//! numbers allow and that fits is possible. The nearest to the sender's rate is declared, and the least and the most are stated with it.
+//!
+//! **Conditions.** A sender never sends faster than [`FASTER`] times its rate for long. It may be slower, and it may pause: so the least is always
+//! what the numbers alone say. Counters of 32 and 64 bits turn too slowly for any doubt.
+
+use hairspring_machine::Nanos;
+
+/// A number at most this far ahead is a loss. The limit is small, so that one wrong number makes no large gap. As many datagrams may come earlier
+/// than the rate says.
+pub(super) const NEAR: u64 = 64;
+
+/// By how much a sender may be faster than the rate that its user states.
+const FASTER: f64 = 1.02;
+
+/// By how much it may be faster than its average, if no rate is stated.
+const FASTER_THAN_AVERAGE: f64 = 2.0;
+
+/// How many datagrams the sender has sent in a span.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Sent {
+    /// By its rate.
+    pub(super) usual: f64,
+    /// No more than this.
+    pub(super) most: u64,
+    /// Whether its user states the rate.
+    stated: bool,
+}
+
+impl Sent {
+    /// `per_s`: datagrams a second, as stated or on the average so far.
+    pub(super) fn within(span: Nanos, per_s: f64, stated: bool) -> Self {
+        let usual = span.as_secs_f64().max(0.0) * per_s;
+        let faster = if stated { FASTER } else { FASTER_THAN_AVERAGE };
+        // The conversion saturates.
+        Self { usual, most: ((usual * faster) as u64).saturating_add(NEAR), stated }
+    }
+}
+
+impl Sent {
+    /// Whether a number of so many bits may be one of the next turn.
+    pub(super) fn may_turn(self, bits: u8) -> bool {
+        bits < 32 && self.usual > (1_u64 << bits) as f64 / 4.0
+    }
+}
+
+/// How many datagrams are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Missing {
+    /// The most likely count; `None` if only the bounds are known and `least` is 0.
+    pub(super) likely: Option<u64>,
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+impl Missing {
+    pub(super) fn exactly(count: u64) -> Self {
+        Self { likely: Some(count), least: count, most: count }
+    }
+
+    /// The numbers say that `ahead` datagrams are missing, or a number of turns of 2^`bits` more.
+    pub(super) fn of(ahead: u64, bits: u8, sent: Option<Sent>) -> Self {
+        let (Some(sent), Some(turn)) = (sent, 1_u64.checked_shl(bits.into()).filter(|_| bits < 32)) else {
+            return Self::exactly(ahead);
+        };
+        // The datagram that has come is one of those that were sent.
+        let turns = sent.most.saturating_sub(ahead + 1) / turn;
+        if turns == 0 {
+            return Self::exactly(ahead);
+        }
+        let nearest = ((sent.usual - (ahead + 1) as f64) / turn as f64).round() as u64;
+        // A sender of which no rate is known may as well have paused.
+        let is_likely = sent.stated || ahead > 0;
+        let likely = is_likely.then_some(ahead + nearest.min(turns) * turn);
+        Self { likely: likely.filter(|likely| *likely > 0), least: ahead, most: ahead + turns * turn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(ahead: u64, bits: u8, sent: Option<(i64, f64, bool)>, expected: (Option<u64>, u64, u64)) {
+        let sent = sent.map(|(ms, per_s, stated)| Sent::within(Nanos::from_millis(ms), per_s, stated));
+        let Missing { likely, least, most } = Missing::of(ahead, bits, sent);
+        assert_eq!((likely, least, most), expected, "{ahead} ahead, {bits} bits, {sent:?}");
+    }
+
+    #[test]
+    fn turns_that_fit_the_time_are_counted_and_the_others_are_bounds() {
+        // 256 of 8 bits are lost within the time of 257: a pause would look the same.
+        check(0, 8, Some((514, 500.0, true)), (Some(256), 0, 256));
+        check(44, 8, Some((602, 500.0, true)), (Some(300), 44, 300));
+        check(20, 16, Some((3278, 20_000.0, true)), (Some(65_556), 20, 65_556));
+        // No turn fits.
+        check(3, 8, Some((8, 500.0, true)), (Some(3), 3, 3));
+        check(0, 8, Some((2, 500.0, true)), (Some(0), 0, 0));
+        check(63, 8, Some((300, 500.0, true)), (Some(63), 63, 63));
+        // Numbers that do not turn within any time that counts, and a rate that is not known.
+        check(900, 32, Some((900_000, 1000.0, true)), (Some(900), 900, 900));
+        check(0, 64, Some((900_000, 1000.0, true)), (Some(0), 0, 0));
+        check(5, 8, None, (Some(5), 5, 5));
+        // By the average it may have paused.
+        check(0, 8, Some((514, 500.0, false)), (None, 0, 512));
+        check(44, 8, Some((602, 500.0, false)), (Some(300), 44, 556));
+        check(
+            0,
+            8,
+            Some((i64::MAX / 1_000_000, 1e12, true)),
+            (Some((u64::MAX - 1) / 256 * 256), 0, (u64::MAX - 1) / 256 * 256),
+        );
+    }
+}
