@@ -2328,7 +2328,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__recover)
-            opts="-q -h --dry-run --all --cut-journal --quiet --format --help"
+            opts="-q -h --dry-run --all --cut-journal --discard --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

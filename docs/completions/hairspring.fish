@@ -378,6 +378,7 @@ json\t''"
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l dry-run -d 'Print what would change, without changing it'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l all -d 'Read every block, even those that a sync covers'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l cut-journal -d 'Give up everything after damage in the middle of a journal'
+complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l discard -d 'Give up what is cut off, instead of keeping it in NAME.cut-1, NAME.cut-2, …'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand join" -l to -d 'Name of the new recording in an existing folder, without an ending' -r -F

@@ -3,12 +3,18 @@
 //! The file is written under a temporary name in the same folder, synced, and renamed. So a reader finds the old contents or the
 //! new ones, never half of them, however the program ends. The name is durable only after its folder is synced, too; this crate
 //! leaves that to callers that promise durability.
+//!
+//! A file that replaces another one keeps its owner, group, mode and extended attributes, so a private file stays private whoever replaces it.
+
+mod host;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+
+use host::Likeness;
 
 /// A file without its final name. It is removed if it never gets the name.
 #[derive(Debug)]
@@ -18,15 +24,19 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates a temporary file for this name, with the permissions of any new file.
+    /// Creates a temporary file for this name: with owner and permissions of the file that has the name, or with those of any new file.
     ///
     /// # Errors
     /// The system refused.
     pub fn begin(path: &Path) -> io::Result<Self> {
         let mut named = tempfile::Builder::new();
         named.prefix(".hairspring-").suffix(".tmp");
-        let file =
-            named.make_in(folder_of(path), |beside| OpenOptions::new().write(true).create_new(true).open(beside))?;
+        let before = Likeness::of(path);
+        let file = named.make_in(folder_of(path), |beside| match &before {
+            None => OpenOptions::new().write(true).create_new(true).open(beside),
+            Some(_) => host::create_private(beside),
+        })?;
+        before.map_or(Ok(()), |before| before.give(file.as_file()))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
@@ -75,6 +85,22 @@ impl Seek for NewFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file.as_file_mut().seek(to)
     }
+}
+
+/// Creates a file, which must not exist, with owner, group, mode and extended attributes of another one; with those of any new file if there is no
+/// other one. Nobody can open it before it has them. An owner that this process may not give is left out; then nobody may do more with
+/// the file than with the other one.
+///
+/// # Errors
+/// The system refused; [`ErrorKind::AlreadyExists`].
+pub fn create_like(path: &Path, other: &Path) -> io::Result<File> {
+    let Some(likeness) = Likeness::of(other) else {
+        return OpenOptions::new().read(true).write(true).create_new(true).open(path);
+    };
+    let file = host::create_private(path)?;
+    // A file that could not be made like the other one is none.
+    likeness.give(&file).inspect_err(|_| drop(std::fs::remove_file(path)))?;
+    Ok(file)
 }
 
 /// The folder of a file.

@@ -10,15 +10,19 @@
 mod account;
 pub(crate) mod blocking;
 mod chain;
+mod evidence;
 mod excerpt;
 mod members;
 mod missing;
+mod places;
 mod reader;
 mod reads;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
@@ -33,6 +37,7 @@ use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 
 pub(crate) use chain::Chain;
+pub use evidence::Doubt;
 pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, ExcerptRun};
 pub(crate) use members::frames_agree;
 pub use missing::{Missing, MissingCause, MissingFrames};
@@ -82,12 +87,17 @@ impl Files {
 
     /// The base path that belongs to a path with or without one of the extensions.
     pub fn base_of(path: &Path) -> PathBuf {
-        let Some(text) = path.to_str() else { return path.to_owned() };
-        let data = text.strip_suffix(COMPRESSED_ENDING);
-        let text = data.filter(|data| data.ends_with(EXTENSIONS[0])).unwrap_or(text);
-        let base = EXTENSIONS.iter().find_map(|extension| text.strip_suffix(extension));
-        base.map_or_else(|| path.to_owned(), PathBuf::from)
+        let data = without_ending(path, COMPRESSED_ENDING);
+        let data = data.filter(|data| without_ending(data, EXTENSIONS[0]).is_some());
+        let path = data.as_deref().unwrap_or(path);
+        EXTENSIONS.iter().find_map(|extension| without_ending(path, extension)).unwrap_or_else(|| path.to_owned())
     }
+}
+
+/// A path, of any bytes, without this ending; `None` if it ends otherwise.
+pub(crate) fn without_ending(path: &Path, ending: &str) -> Option<PathBuf> {
+    let bytes = path.as_os_str().as_bytes().strip_suffix(ending.as_bytes())?;
+    Some(PathBuf::from(OsStr::from_bytes(bytes)))
 }
 
 /// The part of a recording in one directory.
@@ -97,8 +107,14 @@ pub struct Member {
     pub number: usize,
     /// Where it was found.
     pub base: PathBuf,
+    /// Whether it was found only where the metadata list it, outside the folders that were named. It may be read, but not changed.
+    pub elsewhere: bool,
     /// Size of its data file; only a limit.
     pub data_bytes: u64,
+    /// Whether there is a data file, compressed or not.
+    pub has_data: bool,
+    /// Whether there is a journal.
+    pub has_journal: bool,
     /// The description in its metadata.
     pub about: About,
     /// How it ended, by its metadata.
@@ -206,6 +222,7 @@ pub struct Recording {
     produced: u64,
     ended: Option<Ended>,
     faults: Vec<String>,
+    doubts: Vec<Doubt>,
     foreign: bool,
     sha512: Option<String>,
     /// Members of the last segment of a series; 0 for one recording.
@@ -233,6 +250,8 @@ pub enum RecordingError {
     NotTogether(PathBuf, PathBuf),
     /// Members are missing: their numbers from 0, where they should be, and how many members the recording has.
     MembersMissing(Vec<(usize, PathBuf)>, usize),
+    /// Members were found only in folders that were not named, so they are not changed: one that was named, and their numbers from 0 and places.
+    Elsewhere(PathBuf, Vec<(usize, PathBuf)>),
     /// It cannot be read for the reason given.
     Limit(String),
     /// The caller cancelled the reading.
@@ -268,6 +287,17 @@ impl fmt::Display for RecordingError {
                     write!(f, "{comma}member {} of {of} is missing (it was {})", number + 1, path.display())?;
                 }
                 f.write_str(": name it as well, where it is now")
+            }
+            Self::Elsewhere(named, members) => {
+                let all: Vec<String> = members.iter().map(|(_, base)| base.display().to_string()).collect();
+                write!(
+                    f,
+                    "nothing was changed, because {} was moved or copied, and other parts of the recording were found only in folders that \
+                     were not named: if they belong together, name {} {}",
+                    named.display(),
+                    named.display(),
+                    all.join(" ")
+                )
             }
             Self::Limit(why) => f.write_str(why),
             Self::Cancelled => f.write_str("reading was cancelled"),
@@ -327,6 +357,31 @@ impl Recording {
     /// [`RecordingError::MembersMissing`].
     pub fn whole(self) -> Result<Self, RecordingError> {
         self.require_members().map(|()| self)
+    }
+
+    /// The members that were found only in folders that were not named: their numbers from 0, and their places. They may be read.
+    pub fn elsewhere(&self) -> Vec<(usize, PathBuf)> {
+        let elsewhere = self.members.iter().filter(|member| member.elsewhere);
+        elsewhere.map(|member| (member.number, member.base.clone())).collect()
+    }
+
+    /// What is to be told of members that were found elsewhere, in words.
+    pub fn told_elsewhere(&self) -> impl Iterator<Item = String> {
+        let of = self.about.members.len();
+        self.elsewhere().into_iter().map(move |(number, base)| {
+            let base = base.display();
+            format!("part {} of {of} is read at {base}, outside the folders that were named: name it, too, if it belongs here", number + 1)
+        })
+    }
+
+    /// Refuses a recording of which a member is missing, or lies where it must not be changed.
+    pub(crate) fn require_changeable(&self) -> Result<(), RecordingError> {
+        self.require_members()?;
+        let elsewhere = self.elsewhere();
+        match self.members.iter().find(|member| !member.elsewhere) {
+            Some(named) if !elsewhere.is_empty() => Err(RecordingError::Elsewhere(named.base.clone(), elsewhere)),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a recording of which a member is missing.
@@ -391,6 +446,11 @@ impl Recording {
     /// contradictions. The list is bounded.
     pub fn faults(&self) -> &[String] {
         &self.faults
+    }
+
+    /// Why nothing of the data may be cut off; of each member the first reason. They are among the faults, too.
+    pub fn doubts(&self) -> &[Doubt] {
+        &self.doubts
     }
 
     /// SHA-512 of the data file as another program's metadata state it.

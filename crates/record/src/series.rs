@@ -29,7 +29,11 @@ pub mod recorder;
 pub mod recover;
 pub mod retention;
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use crate::recording::without_ending;
 
 pub use keeper::KeepWish;
 pub use recorder::{SegmentLength, SeriesRecorder, SeriesSummary};
@@ -51,10 +55,10 @@ pub fn segment_base(series: &Path, number: u32) -> PathBuf {
 
 /// The series and the number to which the base path of a segment belongs; `None` if it is no segment's.
 pub fn segment_of(base: &Path) -> Option<(PathBuf, u32)> {
-    let name = base.file_name()?.to_str()?;
-    let (series, number) = name.rsplit_once('-')?;
-    let is_number = number.len() >= DIGITS && number.bytes().all(|digit| digit.is_ascii_digit());
-    (is_number && !series.is_empty()).then_some(())?;
+    let name = base.file_name()?.as_bytes();
+    let dash = name.iter().rposition(|byte| *byte == b'-').filter(|dash| *dash > 0)?;
+    let (series, number) = (OsStr::from_bytes(&name[..dash]), std::str::from_utf8(&name[dash + 1..]).ok()?);
+    (number.len() >= DIGITS && number.bytes().all(|digit| digit.is_ascii_digit())).then_some(())?;
     Some((base.with_file_name(series), number.parse().ok()?))
 }
 
@@ -75,9 +79,8 @@ pub fn collection_of(series: &Path) -> PathBuf {
 
 /// The base path of a series: a path with or without the ending of its index or its collection.
 pub fn base_of(path: &Path) -> PathBuf {
-    let Some(text) = path.to_str() else { return path.to_owned() };
-    let base = [INDEX_ENDING, COLLECTION_ENDING].iter().find_map(|ending| text.strip_suffix(ending));
-    base.map_or_else(|| path.to_owned(), PathBuf::from)
+    let base = [INDEX_ENDING, COLLECTION_ENDING].iter().find_map(|ending| without_ending(path, ending));
+    base.unwrap_or_else(|| path.to_owned())
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {

@@ -251,6 +251,8 @@ pub struct FileFacts {
     /// Whether data provably bypass the page cache: the file was opened for direct I/O *and* the file system states its alignment
     /// for it. tmpfs accepts the flag and ignores it.
     pub direct: Direct,
+    /// Whether the file has further names, or was opened by a symbolic link: changes of its content would show elsewhere, too.
+    pub shared: bool,
 }
 
 /// Whether data bypass the page cache.
@@ -277,6 +279,13 @@ pub trait Store: Send {
     /// # Errors
     /// What the system said.
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError>;
+
+    /// Creates a file like [`open`](Self::open), with owner, group, mode and extended attributes of another file, if there is one. Blocks.
+    /// `how` is one of the two ways that create.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn create_like(&mut self, path: &Path, other: &Path, how: Open) -> Result<FileId, StoreError>;
 
     /// Closes a file, whose id may be given again. A store that is dropped closes all its files.
     ///

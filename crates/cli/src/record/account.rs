@@ -14,7 +14,7 @@ pub(crate) fn text(listing: &mut Listing, ledger: &Ledger, gaps: &[Gap], layout:
     if gaps.is_empty() && ledger.lost_bytes == 0 {
         listing.fact("lost", "nothing");
     } else {
-        let (frames, bytes) = (missing(gaps), amount(ledger.lost_bytes));
+        let (frames, bytes) = (lost(ledger, gaps, layout), amount(ledger.lost_bytes));
         let samples = grouped(layout.samples_of(frames).0);
         listing.fact("lost", &format!("{} frames, {samples} samples, {bytes}", grouped(frames.0)));
     }
@@ -40,7 +40,7 @@ pub(crate) fn json(ledger: &Ledger, gaps: &[Gap], layout: Layout) -> Value {
         "stored_bytes": ledger.stored_bytes,
         "durable_bytes": ledger.durable_bytes,
         "lost_bytes": ledger.lost_bytes,
-        "lost_samples": layout.samples_of(missing(gaps)).0,
+        "lost_samples": layout.samples_of(lost(ledger, gaps, layout)).0,
         "left_out_bytes": ledger.left_out_bytes,
         "dropped_bytes": ledger.dropped_bytes,
         "unaccounted_bytes": i64::try_from(ledger.unaccounted_bytes()).unwrap_or(i64::MAX),
@@ -57,9 +57,10 @@ pub(crate) fn gap(gap: &Gap) -> Value {
     })
 }
 
-/// The total of frames in gaps.
-fn missing(gaps: &[Gap]) -> Frames {
-    Frames(gaps.iter().fold(0, |sum: u64, gap| sum.saturating_add(gap.frames.0)))
+/// The lost frames: those in gaps, and those of damaged blocks, which no gap declares yet.
+fn lost(ledger: &Ledger, gaps: &[Gap], layout: Layout) -> Frames {
+    let in_gaps = gaps.iter().fold(0, |sum: u64, gap| sum.saturating_add(gap.frames.0));
+    Frames(in_gaps).max(layout.frames_in(Bytes(ledger.lost_bytes)))
 }
 
 /// An amount of bytes; from a million on in MB and MiB.

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use hairspring_record::RecordingVerdict;
 use hairspring_record::compress::{Compressed, USUAL_LEVEL, compress, restore};
 use hairspring_record::recording::{Files, Recording};
 use hairspring_record::series::collection::renew_sums;
@@ -70,11 +71,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
                 "compressed_bytes": done.packed.0,
                 "files": done.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
                 "passed_over": passed_over,
+                "damaged": done.damaged.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
             });
             format!("{value:#}\n")
         }
     })?;
-    Ok(Exit::Success)
+    Ok(if done.damaged.is_empty() { Exit::Success } else { RecordingVerdict::Incomplete.into() })
 }
 
 /// Compresses or restores the closed segments of a series. Also returns the numbers of the others.
@@ -158,12 +160,18 @@ fn did(arguments: &Arguments) -> &'static str {
 
 fn text(arguments: &Arguments, done: &Compressed, passed_over: &[u32]) -> String {
     let mut listing = Listing::new(output::style(false).width);
-    listing.heading(&format!("{}: every byte was read back and compared", did(arguments)));
+    let how = match done.damaged.is_empty() {
+        true => "every byte was read back and compared",
+        false => "what did not decompress is missing, and declared as gaps",
+    };
+    listing.heading(&format!("{}: {how}", did(arguments)));
     listing.fact("samples", &amount(done.plain.0));
     let part = done.packed.0 as f64 / done.plain.0.max(1) as f64 * 100.0;
     listing.fact("compressed", &format!("{} ({part:.0} %)", amount(done.packed.0)));
     let passed_over = passed_over.iter().map(|number| format!("segment {number}: it is not closed, or is gone"));
     listing.facts("passed over", passed_over);
+    listing
+        .facts("damaged", done.damaged.iter().map(|file| format!("the compressed file is kept in {}", file.display())));
     listing.facts("files", shortened(&done.files));
     listing.finish()
 }

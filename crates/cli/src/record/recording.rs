@@ -15,6 +15,7 @@ use hairspring_time::Nanos;
 use crate::arguments::Plain;
 use crate::exit::{Exit, Failure};
 use crate::listing::clock;
+use crate::output;
 use crate::progress_line::ProgressLine;
 
 /// Reads under way at once.
@@ -41,17 +42,20 @@ pub(crate) fn store() -> Box<dyn Store> {
     best(DEPTH, Ways::default())
 }
 
-/// Opens a recording.
+/// Opens a recording, and says which parts of it are read outside the folders that were named.
 pub(crate) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording, Failure> {
-    Recording::open_in(store, paths).map_err(|error| refused(&error))
+    let opened = Recording::open_in(store, paths).map_err(|error| refused(&error))?;
+    opened.told_elsewhere().for_each(|told| output::log(&told));
+    Ok(opened)
 }
 
 /// The failure with the exit code of the error.
 pub(crate) fn refused(error: &RecordingError) -> Failure {
     match error {
-        RecordingError::Nothing | RecordingError::NotFound(_) | RecordingError::NotTogether(..) => {
-            Failure::bad_request(error.to_string())
-        }
+        RecordingError::Nothing
+        | RecordingError::NotFound(_)
+        | RecordingError::NotTogether(..)
+        | RecordingError::Elsewhere(..) => Failure::bad_request(error.to_string()),
         RecordingError::Store(refused) => {
             let text = format!("failed to {refused}");
             match refused.errno.kind() {

@@ -1,11 +1,9 @@
 //! `hairspring recover`: repairs a recording after a crash, a power cut or damage.
 
-use std::path::Path;
-
 use clap::Args;
 use hairspring_record::recording::Recording;
 use hairspring_record::recover::{Lost, RecoverOptions, Recovered, recover};
-use hairspring_record::series::recover::recover_series;
+use hairspring_record::series::recover::recover_series_in;
 use hairspring_ring::{Bytes, Layout};
 use serde_json::{Value, json};
 
@@ -24,7 +22,12 @@ pub(crate) const PAGE: Page = Page {
         Example { does: "See what would change", line: "hairspring recover run1 --dry-run" },
         Example { does: "Put the recording in order", line: "hairspring recover run1" },
     ],
-    files: &super::FILES,
+    files: &[
+        super::FILES[0],
+        super::FILES[1],
+        super::FILES[2],
+        ("NAME.cut-N", "what was cut off the samples, with N from 1; it is no part of the recording"),
+    ],
     environment: &[],
 };
 
@@ -39,21 +42,22 @@ pub(crate) struct Arguments {
     /// Give up everything after damage in the middle of a journal
     #[arg(long)]
     cut_journal: bool,
+    /// Give up what is cut off, instead of keeping it in NAME.cut-1, NAME.cut-2, …
+    #[arg(long)]
+    discard: bool,
     #[command(flatten)]
     read: ReadArguments,
 }
 
 impl Arguments {
     fn options(&self) -> RecoverOptions {
-        let &Self { all, dry_run, cut_journal, .. } = self;
-        RecoverOptions { all, dry_run, cut_journal }
+        let &Self { all, dry_run, cut_journal, discard, .. } = self;
+        RecoverOptions { all, dry_run, cut_journal, discard }
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    if let [path] = &arguments.read.recording[..]
-        && let Some(exit) = series(arguments, path)?
-    {
+    if let Some(exit) = series(arguments)? {
         return Ok(exit);
     }
     let mut store = recording::store();
@@ -70,9 +74,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 /// Recovers a series; `None` if there is none of this name.
-fn series(arguments: &Arguments, path: &Path) -> Result<Option<Exit>, Failure> {
+fn series(arguments: &Arguments) -> Result<Option<Exit>, Failure> {
     let found = Reading::during(arguments.read.quiet, |progress| {
-        recover_series(Box::new(recording::store), path, arguments.options(), progress)
+        recover_series_in(Box::new(recording::store), &arguments.read.recording, arguments.options(), progress)
     });
     let Some(found) = found.map_err(|error| recording::refused(&error))? else { return Ok(None) };
     let why = match (found.changed.is_empty(), arguments.dry_run) {
@@ -102,6 +106,7 @@ fn series(arguments: &Arguments, path: &Path) -> Result<Option<Exit>, Failure> {
                     "stored_bytes": one.ledger.stored_bytes,
                     "lost_bytes": one.ledger.lost_bytes,
                     "changed": one.changed,
+                    "cut_files": one.cut_files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
                 })).collect::<Vec<Value>>(),
             });
             format!("{value:#}\n")
@@ -156,6 +161,7 @@ fn json(before: &Recording, recovered: &Recovered, dry_run: bool) -> String {
         "lost_then_is_exact": matches!(recovered.lost, Lost::Known(_)),
         "damaged_blocks": recovered.damaged_blocks,
         "changed": recovered.changed,
+        "cut_files": recovered.cut_files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
         "files": recording::files(before),
     });
     append(&mut value, account::json(&recovered.ledger, &recovered.gaps, before.about().layout));

@@ -88,6 +88,8 @@ fn text(recorded: &Recording, verified: &Verified, width: usize) -> String {
     listing.heading(&format!("{}: {}", verified.verdict.name(), reason(recorded, verified)));
     listing.fact("proven", &format!("{} blocks, {}", grouped(verified.blocks), amount(verified.bytes.0)));
     match (verified.pattern, verified.mismatch) {
+        // Without a block nothing was compared.
+        (Some(_), None) if verified.blocks == 0 => {}
         (Some(pattern), None) => {
             listing.fact("data", &format!("every frame is what the generator ({pattern}) produced"));
         }
@@ -100,7 +102,10 @@ fn text(recorded: &Recording, verified: &Verified, width: usize) -> String {
     if let Some(line) = clock::reference(recorded.about()) {
         listing.fact("reference", &line);
     }
-    account::text(&mut listing, &verified.ledger, &recording::gaps(recorded), layout);
+    match recorded.doubts() {
+        [] => account::text(&mut listing, &verified.ledger, &recording::gaps(recorded), layout),
+        _ => listing.fact("lost", "unknown: nothing proves what is in the files"),
+    }
     let damages = verified.damages.iter().map(|damage| damage_text(recorded, damage));
     listed(&mut listing, "damaged", damages, verified.damaged);
     listed(&mut listing, "faults", verified.faults.iter().cloned(), verified.faults.len() as u64);

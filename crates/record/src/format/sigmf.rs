@@ -11,6 +11,7 @@ mod clock;
 mod datetime;
 mod document;
 mod foreign;
+mod paths;
 mod segments;
 #[cfg(test)]
 mod tests;

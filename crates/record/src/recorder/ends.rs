@@ -1,5 +1,7 @@
 //! The beginning and the end of a recording: makes and reserves the files, settles failures, and puts the metadata in place.
 
+use std::path::{Path, PathBuf};
+
 use hairspring_machine::{Instant, Nanos};
 
 use crate::clock::MarkSource;
@@ -100,7 +102,8 @@ impl Recorder {
             started_monotonic: self.beginning.unwrap_or(self.setup.opened).monotonic,
             started_within: self.beginning.map(|beginning| beginning.within),
             block: Bytes(self.block),
-            members: self.members.iter().map(|member| member.base().to_owned()).collect(),
+            // A program that runs in another folder must find them, too.
+            members: self.members.iter().map(|member| absolute(member.base())).collect(),
             member,
             on_overrun: self.inlet.on_overrun(),
             clocked: self.description.clocked,
@@ -419,6 +422,10 @@ pub(super) fn no_descriptor(error: &std::io::Error) -> StoreError {
 }
 
 /// Removes the empty files of a recording that could not begin.
+fn absolute(base: &Path) -> PathBuf {
+    std::path::absolute(base).unwrap_or_else(|_| base.to_owned())
+}
+
 pub(super) fn remove_files(store: &mut dyn Store, members: &[Member]) {
     for file in members.iter().flat_map(|member| files_of(member.base())) {
         // The metadata may not exist yet; the recorder made the others.

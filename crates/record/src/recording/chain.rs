@@ -43,6 +43,7 @@ impl Chain<'_> {
             produced: 0,
             ended: ended_all(&segments),
             faults: Vec::new(),
+            doubts: Vec::new(),
             foreign: false,
             sha512: None,
             last_members: segments.last().map_or(0, |last| last.members.len()),
@@ -145,6 +146,7 @@ impl Recording {
         self.holes.extend(segment.holes.into_iter().map(|hole| Hole { position: base + hole.position, ..hole }));
         let of = segment.about.members.len();
         self.missing_members.extend(segment.missing_members.into_iter().map(|(number, path)| (shift + number, path)));
+        self.doubts.extend(segment.doubts);
         self.members.extend(segment.members.into_iter().map(|member| Member {
             number: shift + member.number,
             about: About { members: Vec::new(), ..member.about },

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::account::{Account, account};
 use super::blocking::{BlockingStore, MOST_META};
-use super::{Block, Files, Hole, MOST_BLOCK, Member, Recording, RecordingError};
+use super::{Block, Files, Hole, MOST_BLOCK, Member, Recording, RecordingError, evidence, places};
 use crate::clock::ClockRecord;
 use crate::journal::{Journal, Record, RecordingId};
 use crate::sigmf;
@@ -47,16 +47,19 @@ pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording
         members.push(member);
     }
     let first = members.first().ok_or(RecordingError::Nothing)?;
-    let (known, known_number, known_base) = (first.about.clone(), first.number, first.base.clone());
+    let known = first.about.clone();
+    let named: Vec<(usize, PathBuf)> = members.iter().map(|member| (member.number, member.base.clone())).collect();
     let mut missing_members = Vec::new();
     for (number, listed) in known.members.iter().enumerate() {
-        if members.iter().any(|member| member.number == number) {
+        if named.iter().any(|(other, _)| *other == number) {
             continue;
         }
-        let candidates = [listed.clone(), moved(&known.members[known_number], &known_base, listed)];
-        let found = candidates.into_iter().find_map(|base| {
-            let member = open_member(&mut disk, &base).ok()?;
-            (member.about.id == known.id && member.number == number).then_some(member)
+        let places = places::candidates(&known.members, &named, number);
+        let found = places.into_iter().find_map(|place| {
+            let mut member = open_member(&mut disk, &place.base).ok()?;
+            member.elsewhere = !place.is_ours;
+            let is_it = (member.about.id, member.about.members.len()) == (known.id, known.members.len());
+            (is_it && member.number == number).then_some(member)
         });
         match found {
             Some(member) => members.push(member),
@@ -126,11 +129,15 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         about.clock = clock;
         about.clock.external = external;
     }
+    let mut doubts = Vec::new();
     for member in &members {
         about.members[member.number].clone_from(&member.base);
-        for fault in disagreements(&about, member) {
-            faults.add(fault);
+        let doubt = evidence::doubt(about.layout, &blocks, member);
+        match &doubt {
+            Some(doubt) => faults.add(doubt.to_string()),
+            None => disagreements(&about, member).into_iter().for_each(|fault| faults.add(fault)),
         }
+        doubts.extend(doubt);
     }
     let mut recording = Recording {
         about,
@@ -149,6 +156,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         produced,
         ended,
         faults: faults.0,
+        doubts,
         foreign: false,
         sha512: None,
         last_members: 0,
@@ -209,19 +217,6 @@ fn disagreements(about: &About, member: &Member) -> Vec<String> {
     faults
 }
 
-/// Where a member should be if the whole recording was moved: its path relative to the member that was found is the same as
-/// before.
-fn moved(listed_here: &Path, found_here: &Path, listed_there: &Path) -> PathBuf {
-    let (here, there): (Vec<_>, Vec<_>) = (listed_here.components().collect(), listed_there.components().collect());
-    let common = here.iter().zip(&there).take_while(|(a, b)| a == b).count();
-    let below: PathBuf = here[common..].iter().collect();
-    let root = found_here.ancestors().nth(below.components().count());
-    match root {
-        Some(root) if found_here.ends_with(&below) => root.join(there[common..].iter().collect::<PathBuf>()),
-        _ => found_here.with_file_name(listed_there.file_name().unwrap_or_default()),
-    }
-}
-
 fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, RecordingError> {
     let files = Files::of(base);
     let meta = match disk.read_whole(&files.meta, MOST_META) {
@@ -234,27 +229,30 @@ fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, Reco
         sigmf::parse(&meta).map_err(|error| RecordingError::Meta(files.meta.clone(), error))?;
     // A missing journal or data file is damage, not an error, because the other files are still valid.
     let journal = match disk.read_whole(&files.journal, MOST_JOURNAL) {
-        Ok(bytes) => Journal::read(&bytes),
-        Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => Journal::read(&[]),
+        Ok(bytes) => Some(Journal::read(&bytes)),
+        Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => None,
         Err(error) => return Err(error),
     };
     let data_bytes = match disk.store.open(&files.data, Open::ReadData) {
         Ok(file) => {
             let size = disk.store.facts(file).size;
             disk.store.close(file);
-            size
+            Some(size)
         }
-        Err(error) if error.errno.0 == libc::ENOENT => 0,
+        Err(error) if error.errno.0 == libc::ENOENT => None,
         Err(error) => return Err(error.into()),
     };
     Ok(Member {
         number: about.member,
         base: base.to_owned(),
-        data_bytes,
+        elsewhere: false,
+        data_bytes: data_bytes.unwrap_or(0),
+        has_data: data_bytes.is_some(),
+        has_journal: journal.is_some(),
         about,
         closing,
         segments,
-        journal,
+        journal: journal.unwrap_or_default(),
         salvaged: false,
         durable_bytes: 0,
     })
@@ -314,7 +312,10 @@ fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, Recor
     let member = Member {
         number: 0,
         base: base.to_owned(),
+        elsewhere: false,
         data_bytes,
+        has_data: true,
+        has_journal: false,
         about: about.clone(),
         closing: None,
         segments: Vec::new(),
@@ -339,24 +340,11 @@ fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, Recor
         produced: 0,
         ended: None,
         faults,
+        doubts: Vec::new(),
         foreign: true,
         sha512: foreign.sha512,
         last_members: 0,
         between: Vec::new(),
         lacks_last_segment: false,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn members_of_a_recording_that_was_moved_are_sought_where_they_moved_with_it() {
-        let sought = |here: &str, found: &str, there: &str| moved(here.as_ref(), found.as_ref(), there.as_ref());
-        assert_eq!(sought("/mnt/a/x", "/backup/a/x", "/mnt/b/x"), PathBuf::from("/backup/b/x"));
-        assert_eq!(sought("/mnt/a/x", "/backup/x", "/mnt/b/x"), PathBuf::from("/backup/x"));
-        assert_eq!(sought("/d1/x", "/d9/x", "/d2/y"), PathBuf::from("/d9/y"));
-        assert_eq!(sought("a/x", "a/x", "b/x"), PathBuf::from("b/x"));
-    }
 }

@@ -19,6 +19,7 @@ use crate::compress::data_files;
 use crate::journal::{Journal, RECORD_BYTES, Record, RecordingId};
 use crate::recording::blocking::{BlockingStore, MOST_META};
 use crate::recording::{Files, RecordingError};
+use crate::recover::cut;
 use crate::sigmf;
 use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
 
@@ -61,7 +62,7 @@ pub(super) fn owner(disk: &mut BlockingStore<'_>, base: &Path, id: RecordingId) 
     }
 }
 
-/// Whether the files at a base path are those of a segment that was being made: an empty data file, or any beside a journal without a block, and
+/// Whether the files at a base path are those of a segment that was being made: an empty data file, or zeros beside a journal without a block, and
 /// no metadata.
 pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, RecordingError> {
     let files = Files::of(base);
@@ -78,9 +79,14 @@ pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, Reco
         return Ok(false);
     }
     match (size_of(&files.journal)?, size_of(&files.data)?) {
-        (Some(_), _) => {
+        (Some(_), size) => {
             let bytes = BlockingStore::small(store)?.read_whole(&files.journal, MOST_META)?;
-            Ok(Journal::read(&bytes).records.iter().all(|record| !matches!(record, Record::Block { .. })))
+            let journal = Journal::read(&bytes);
+            let mut records = journal.records.iter().chain(journal.beyond.iter().map(|(_, record)| record));
+            if records.any(|record| matches!(record, Record::Block { .. })) {
+                return Ok(false);
+            }
+            Ok(!cut::has_content(store, &files.data, &[(0, size.unwrap_or(0))])?)
         }
         (None, size) => Ok(size == Some(0)),
     }

@@ -97,7 +97,7 @@ pub(super) fn read_index(disk: &mut BlockingStore<'_>, path: &Path) -> Result<Op
     }
 }
 
-fn exists(store: &mut dyn Store, path: &Path) -> Result<bool, RecordingError> {
+pub(super) fn exists(store: &mut dyn Store, path: &Path) -> Result<bool, RecordingError> {
     match store.open(path, Open::Mend) {
         Ok(file) => {
             store.close(file);

@@ -16,12 +16,13 @@ use super::collection::MOST_COLLECTION;
 use super::deletion::{self, Owner};
 use super::index::{Listed, SeriesIndex};
 use super::keeper::{Keeper, StoreMaker};
-use super::open::{FoundSeries, find, first_of};
-use super::{Retention, collection_of, index_of, pins, segment_base, segment_of};
+use super::open::{FoundSeries, exists, find, first_of, read_index};
+use super::{Retention, base_of, collection_of, index_of, pins, segment_base, segment_of};
 use crate::journal::{KeptFrames, RecordingId};
 use crate::ledger::RecordingVerdict;
 use crate::recording::blocking::BlockingStore;
-use crate::recording::{Recording, RecordingError};
+use crate::recording::{Doubt, Files, Recording, RecordingError};
+use crate::recover::cut::Cut;
 use crate::recover::{RecoverOptions, Recovered, recover_opened};
 use crate::verify::{ReadProgress, disagreements};
 use hairspring_ring::units::{Bytes, Frames};
@@ -63,19 +64,55 @@ pub fn recover_series(
     options: RecoverOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Option<SeriesRecovered>, RecordingError> {
-    Ok(put_in_order(stores, path, options, progress)?.map(|found| found.recovered))
+    recover_series_in(stores, &[path.to_owned()], options, progress)
+}
+
+/// The same for a series whose base paths in several folders are named, because it was moved or copied.
+///
+/// # Errors
+/// As [`recover_series`].
+pub fn recover_series_in(
+    stores: StoreMaker,
+    paths: &[PathBuf],
+    options: RecoverOptions,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Option<SeriesRecovered>, RecordingError> {
+    Ok(put_in_order(stores, paths, options, progress)?.map(|found| found.recovered))
 }
 
 /// The same, for those who go on with the series.
 pub(crate) fn put_in_order(
     mut stores: StoreMaker,
-    path: &Path,
+    paths: &[PathBuf],
     options: RecoverOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Option<InOrder>, RecordingError> {
-    let Some(found) = find(&mut *stores(), path)? else { return Ok(None) };
+    let [path, further @ ..] = paths else { return Err(RecordingError::Nothing) };
+    let Some(mut found) = find(&mut *stores(), path)? else { return Ok(None) };
+    for base in further.iter().map(|path| base_of(path)).filter(|base| *base != found.base) {
+        for segment in &mut found.segments {
+            let one = segment_base(&base, segment.number);
+            if exists(&mut *stores(), &Files::of(&one).meta)? {
+                segment.bases.push(one);
+            }
+        }
+    }
     let mut all = found.open_each(&mut *stores())?;
-    let bases = bases_of(&found, &all);
+    // Nothing is changed before it is clear that all may be changed.
+    for (_, segment) in &all {
+        segment.require_changeable()?;
+        if let Some(doubt) = segment.doubts().iter().find(|doubt| !matches!(doubt, Doubt::Short(_))) {
+            return Err(RecordingError::Limit(format!("nothing was changed: {doubt}")));
+        }
+    }
+    let bases = bases_of(&all).unwrap_or_else(|| paths.iter().map(|path| base_of(path)).collect());
+    for base in &bases {
+        let index = read_index(&mut BlockingStore::small(&mut *stores())?, &index_of(base))?;
+        let other = index.and_then(|index| index.id).zip(found.index.id).filter(|(theirs, ours)| theirs != ours);
+        if other.is_some() {
+            return Err(RecordingError::NotTogether(found.base, base.clone()));
+        }
+    }
     let mut mending = Mending { stores, found, bases, options, changed: Vec::new() };
     mending.finish_deletions()?;
     mending.remove_unused(&mut all)?;
@@ -161,20 +198,22 @@ impl Mending {
 
     /// Removes a segment that was made in advance and never used.
     fn remove_unused(&mut self, all: &mut Vec<(u32, Recording)>) -> Result<(), RecordingError> {
-        let unused: Vec<u32> =
-            all.extract_if(.., |(_, one)| first_of(one).is_none()).map(|(number, _)| number).collect();
-        for number in &unused {
+        for (number, segment) in all.extract_if(.., |(_, one)| first_of(one).is_none()) {
             self.changed.push(format!("segment {number} was made in advance and never used: it is removed"));
-        }
-        if !self.options.dry_run {
-            for (_, segment) in self.segments(unused) {
-                deletion::remove(&mut *(self.stores)(), &segment)?;
+            for member in segment.members() {
+                let cut = Cut::find(&mut *(self.stores)(), member, &[], self.options.discard, &[])?;
+                self.changed.extend(cut.told(&Files::of(&member.base).data));
+                if self.options.dry_run {
+                    continue;
+                }
+                cut.keep_all(&mut *(self.stores)(), &Files::of(&member.base).data)?;
+                deletion::remove(&mut *(self.stores)(), &member.base)?;
             }
         }
         Ok(())
     }
 
-    /// Removes what is there of segments behind the last one that were being made: they have no metadata yet, and no block. Otherwise a series
+    /// Removes what is there, without content, of segments behind the last one that were being made: they have no metadata yet, and no block. Otherwise a series
     /// could never be resumed, because files are not overwritten.
     fn remove_unmade(&mut self, all: &[(u32, Recording)]) -> Result<(), RecordingError> {
         let next = all.last().map_or(0, |(number, _)| number + 1).max(self.found.index.next);
@@ -222,16 +261,16 @@ impl Mending {
         if self.options.dry_run {
             return Ok((result, segment));
         }
-        let base = segment_base(&self.found.base, number);
-        Ok((result, Recording::open_in(&mut *(self.stores)(), &[base])?))
+        let named = self.found.segments.iter().find(|segment| segment.number == number);
+        let bases = named.map_or_else(|| vec![segment_base(&self.found.base, number)], |segment| segment.bases.clone());
+        Ok((result, Recording::open_in(&mut *(self.stores)(), &bases)?))
     }
 }
 
-/// The base paths of the series in all directories, from the members of a segment.
-fn bases_of(found: &FoundSeries, all: &[(u32, Recording)]) -> Vec<PathBuf> {
-    let members = all.iter().map(|(_, recording)| &recording.about().members).max_by_key(|members| members.len());
-    let bases = members.map(|members| members.iter().filter_map(|base| Some(segment_of(base)?.0)).collect());
-    bases.filter(|bases: &Vec<_>| !bases.is_empty()).unwrap_or_else(|| vec![found.base.clone()])
+/// The base paths of the series in all directories: those of the members that were opened, never those that metadata list only.
+fn bases_of(all: &[(u32, Recording)]) -> Option<Vec<PathBuf>> {
+    let members = all.iter().map(|(_, recording)| recording.members()).max_by_key(|members| members.len());
+    members.map(|members| members.iter().filter_map(|member| Some(segment_of(&member.base)?.0)).collect())
 }
 
 /// What the index says of a segment that is in order. `next` is the first frame of the next one.

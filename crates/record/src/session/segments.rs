@@ -1,5 +1,6 @@
 //! The segments of a series on real disks: made and closed by a thread of their own.
 
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
@@ -180,16 +181,13 @@ fn resumed(
     let ways = config.ways;
     let stores = Box::new(move || best(READ_DEPTH, ways));
     let base = bases.first().map_or(Path::new(""), PathBuf::as_path);
-    let found = put_in_order(stores, base, RecoverOptions::default(), &mut |_| {})
+    let found = put_in_order(stores, bases, RecoverOptions::default(), &mut |_| {})
         .map_err(|error| refused(error.to_string()))?;
     let Some(InOrder { index, bases: theirs, last, .. }) = found else { return Ok(None) };
-    let names = |bases: &[PathBuf]| bases.iter().map(|base| std::path::absolute(base).ok()).collect::<Vec<_>>();
-    if names(&theirs) != names(bases) && theirs.len() != bases.len() {
-        return Err(refused(format!(
-            "it is in {} folders, and {} are named: name the same",
-            theirs.len(),
-            bases.len()
-        )));
+    let names = |bases: &[PathBuf]| bases.iter().map(|base| std::path::absolute(base).ok()).collect::<BTreeSet<_>>();
+    if names(&theirs) != names(bases) {
+        let theirs: Vec<String> = theirs.iter().map(|base| base.display().to_string()).collect();
+        return Err(refused(format!("it is at {}: name the same", theirs.join(","))));
     }
     let next = index.next;
     let mut of = SegmentOf {

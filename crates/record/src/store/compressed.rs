@@ -96,7 +96,7 @@ impl<S: Store> CompressedReads<S> {
         }
         let below = self.below.open(&path, Open::ReadData)?;
         let size = self.below.facts(below).size;
-        let read = |at, length| {
+        let mut read = |at, length| {
             let mut bytes = Vec::new();
             while (bytes.len() as u64) < length {
                 let piece = (length - bytes.len() as u64).min(FRAME_BYTES as u64);
@@ -104,7 +104,12 @@ impl<S: Store> CompressedReads<S> {
             }
             Ok(bytes)
         };
-        let table = FrameTable::read(size, read).map_err(|error| {
+        let table = match FrameTable::read(size, &mut read) {
+            // Not an error of the disk: the table is damaged, and the frames may be whole.
+            Err(error) if error.raw_os_error().is_none() => FrameTable::find(size, read),
+            other => other,
+        };
+        let table = table.map_err(|error| {
             self.below.close(below);
             let errno = error.raw_os_error().unwrap_or(libc::EBADMSG);
             StoreError::new("read the table of frames of", &path, &io::Error::from_raw_os_error(errno))
@@ -203,7 +208,7 @@ fn exists(store: &mut impl Store, path: &Path) -> Result<bool, StoreError> {
             Ok(true)
         }
         // No file has a name that is too long.
-        Err(error) if matches!(error.errno.0, libc::ENOENT | libc::ENAMETOOLONG) => Ok(false),
+        Err(error) if matches!(error.errno.0, libc::ENOENT | libc::ENAMETOOLONG | libc::ENOTDIR) => Ok(false),
         Err(error) => Err(error),
     }
 }
@@ -239,6 +244,10 @@ impl<S: Store> Store for CompressedReads<S> {
         }
     }
 
+    fn create_like(&mut self, path: &Path, other: &Path, how: Open) -> Result<FileId, StoreError> {
+        self.below.create_like(path, other, how)
+    }
+
     fn close(&mut self, file: FileId) {
         match number_of(file) {
             Some(number) => {
@@ -254,7 +263,7 @@ impl<S: Store> Store for CompressedReads<S> {
         match number_of(file) {
             Some(number) => {
                 let size = self.file(number).table.size();
-                FileFacts { size, alignment: 1, memory_alignment: 1, direct: Direct::No }
+                FileFacts { size, alignment: 1, memory_alignment: 1, direct: Direct::No, shared: false }
             }
             None => self.below.facts(file),
         }

@@ -23,6 +23,8 @@ const REASONS: usize = 8;
 struct Entry {
     file: File,
     path: PathBuf,
+    /// Whether its name was a symbolic link.
+    linked: bool,
     direct: Direct,
     alignment: u64,
     memory_alignment: u64,
@@ -76,19 +78,38 @@ impl Files {
         let attempted = if creates { "create" } else { "open" };
         let failed = |error: io::Error| StoreError::new(attempted, path, &error);
         let file = OpenOptions::new().read(true).write(writes).create_new(creates).open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::Error::from_raw_os_error(libc::EISDIR)));
+        if creates {
+            self.adopt_new(path, &file)?;
         }
-        if creates && let Err(error) = adopt(&self.lent, path, &file, path) {
-            // It is empty yet, and the first error is the one to report.
-            drop(folder::remove(path));
-            return Err(error);
+        self.take(file, path, how).map_err(failed)
+    }
+
+    /// Creates a file that has owner and permissions of another one.
+    pub(super) fn create_like(&mut self, path: &Path, other: &Path, how: Open) -> Result<FileId, StoreError> {
+        let failed = |error: io::Error| StoreError::new("create", path, &error);
+        let file = hairspring_file::create_like(path, other).map_err(failed)?;
+        self.adopt_new(path, &file)?;
+        self.take(file, path, how).map_err(failed)
+    }
+
+    /// Lets the owners of this name take a new file; removes it if they cannot.
+    fn adopt_new(&self, path: &Path, file: &File) -> Result<(), StoreError> {
+        // It is empty yet, and the first error is the one to report.
+        adopt(&self.lent, path, file, path).inspect_err(|_| drop(folder::remove(path)))
+    }
+
+    /// Keeps an open file.
+    fn take(&mut self, file: File, path: &Path, how: Open) -> io::Result<FileId> {
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
-        let mut entry = Entry { file, path: path.to_owned(), direct: Direct::No, alignment: 1, memory_alignment: 1 };
+        let linked = how == Open::Mend && path.symlink_metadata()?.is_symlink();
+        let mut entry =
+            Entry { file, path: path.to_owned(), linked, direct: Direct::No, alignment: 1, memory_alignment: 1 };
         if matches!(how, Open::CreateData | Open::ReadData) {
             self.asked_direct = true;
             if self.may_be_direct
-                && let Err(why) = entry.go_direct(writes)
+                && let Err(why) = entry.go_direct(how == Open::CreateData)
             {
                 self.note_indirect(path, &why);
             }
@@ -119,9 +140,10 @@ impl Files {
     }
 
     pub(super) fn facts(&self, id: FileId) -> FileFacts {
-        let Entry { file, direct, alignment, memory_alignment, .. } = self.entry(id);
-        let size = file.metadata().map_or(0, |metadata| metadata.len());
-        FileFacts { size, alignment: *alignment, memory_alignment: *memory_alignment, direct: *direct }
+        let Entry { file, linked, direct, alignment, memory_alignment, .. } = self.entry(id);
+        let (size, links) = file.metadata().map_or((0, 1), |metadata| (metadata.len(), metadata.nlink()));
+        let (alignment, memory_alignment, direct) = (*alignment, *memory_alignment, *direct);
+        FileFacts { size, alignment, memory_alignment, direct, shared: *linked || links > 1 }
     }
 
     pub(super) fn look_at(&self, id: FileId) -> Result<PathFacts, StoreError> {

@@ -22,6 +22,9 @@ const MOST_TABLE_BYTES: u64 = 256 << 20;
 const SKIPPABLE: u32 = 0x184D_2A5E;
 const SEEKABLE: u32 = 0x8F92_EAB1;
 
+/// The most bytes of the head of a frame, which states its length.
+const MOST_HEAD: u64 = 18;
+
 /// Bytes of the footer, of the skippable frame's header, and of an entry.
 const FOOTER: u64 = 9;
 const HEADER: u64 = 8;
@@ -74,7 +77,7 @@ impl FrameTable {
         if word(&table, 0)? != SKIPPABLE || u64::from(word(&table, 4)?) != table_bytes + FOOTER {
             return Err(not_seekable());
         }
-        let (mut frames, mut begin, mut at) = (Vec::new(), 0, 0);
+        let (mut frames, mut begin, mut at) = (Vec::<Frame>::new(), 0, 0);
         for entry in table[HEADER as usize..].chunks_exact(ENTRY as usize) {
             let (packed_length, length) = (word(entry, 0)? as usize, word(entry, 4)? as usize);
             if length == 0 || length > FRAME_BYTES || packed_length == 0 || packed_length > MOST_PACKED_BYTES {
@@ -86,7 +89,38 @@ impl FrameTable {
         if at != data_end {
             return Err(not_seekable());
         }
+        // Frames are equally long, but for the last one, and state their own lengths: a wrong length would move all frames behind it.
+        let ends = [frames.first(), frames.last()].into_iter().flatten().copied().collect::<Vec<Frame>>();
+        for frame in &ends {
+            let head = read(frame.at, MOST_HEAD.min(frame.packed_length as u64))?;
+            // Where table and frame differ, the frame is right if it decompresses.
+            if content_bytes(&head) != Some(frame.length)
+                && zstd::bulk::decompress(&read(frame.at, frame.packed_length as u64)?, FRAME_BYTES).is_ok()
+            {
+                return Err(not_seekable());
+            }
+        }
+        let is_even = frames.iter().rev().skip(1).all(|frame| frame.length == ends[0].length);
+        if !is_even {
+            return Err(not_seekable());
+        }
         Ok(Self { frames, size: begin })
+    }
+
+    /// Finds the frames of a file of `whole` bytes whose table is damaged, from the first one to the first that is not whole. Reads all of it.
+    ///
+    /// # Errors
+    /// Those of `read`, or `InvalidData`: it does not begin with a frame.
+    pub(super) fn find(whole: u64, mut read: impl FnMut(u64, u64) -> io::Result<Vec<u8>>) -> io::Result<Self> {
+        let (mut frames, mut begin, mut at) = (Vec::new(), 0, 0);
+        while at < whole {
+            let packed = read(at, (whole - at).min(MOST_PACKED_BYTES as u64))?;
+            let Some(length) = content_bytes(&packed) else { break };
+            let Ok(packed_length) = zstd::zstd_safe::find_frame_compressed_size(&packed) else { break };
+            frames.push(Frame { begin, at, length, packed_length });
+            (begin, at) = (begin + length as u64, at + packed_length as u64);
+        }
+        if frames.is_empty() { Err(not_seekable()) } else { Ok(Self { frames, size: begin }) }
     }
 
     /// Bytes before compression.
@@ -99,6 +133,12 @@ impl FrameTable {
         let number = self.frames.partition_point(|frame| frame.begin <= offset).checked_sub(1)?;
         (offset < self.size).then(|| (number, self.frames[number]))
     }
+}
+
+/// The length that a frame states of its content; `None` if it is none of ours.
+fn content_bytes(packed: &[u8]) -> Option<usize> {
+    let stated = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten()?;
+    usize::try_from(stated).ok().filter(|length| (1..=FRAME_BYTES).contains(length))
 }
 
 fn word(bytes: &[u8], at: usize) -> io::Result<u32> {
@@ -168,6 +208,30 @@ mod tests {
             Some(bytes[(offset - frame.begin) as usize..].to_vec())
         };
         Ok((table.size(), [content(0), content(1005)]))
+    }
+
+    #[test]
+    fn one_wrong_bit_costs_one_frame_at_most() {
+        let mut writer = FrameWriter::new(3).expect("a level");
+        let contents = [vec![7; 1000], vec![9; 1000], vec![8; 10]];
+        let mut whole: Vec<u8> =
+            contents.iter().flat_map(|content| writer.frame(content).expect("compressed")).collect();
+        whole.extend(writer.finish());
+        for (at, bit) in (0..whole.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut altered = whole.clone();
+            altered[at] ^= 1 << bit;
+            let read = |at: u64, length: u64| Ok(altered[at as usize..(at + length) as usize].to_vec());
+            let size = altered.len() as u64;
+            let table = FrameTable::read(size, read).or_else(|_| FrameTable::find(size, read)).expect("frames");
+            let is_whole = |(number, content): (u64, &Vec<u8>)| {
+                let (_, frame) = table.frame_at(number * 1000)?;
+                let mut bytes = Vec::new();
+                frame.decompress(&read(frame.at, frame.packed_length as u64).ok()?, &mut bytes).ok()?;
+                (frame.begin == number * 1000 && bytes == *content).then_some(())
+            };
+            let lost = (0..).zip(&contents).filter(|one| is_whole(*one).is_none()).count();
+            assert!(lost <= 1, "bit {bit} of byte {at}: {lost} frames are lost");
+        }
     }
 
     #[test]

@@ -95,6 +95,10 @@ impl Store for PlainStore {
         self.files.open(path, how)
     }
 
+    fn create_like(&mut self, path: &Path, other: &Path, how: Open) -> Result<FileId, StoreError> {
+        self.files.create_like(path, other, how)
+    }
+
     fn close(&mut self, file: FileId) {
         self.files.close(file);
     }

@@ -286,6 +286,17 @@ impl UringStore {
     }
 }
 
+impl UringStore {
+    /// Registers an open file with the kernel.
+    fn register(&mut self, id: FileId, path: &Path) {
+        if self.files_refused.is_none() && id.0 < FILES {
+            let descriptor = self.files.file(id).as_raw_fd();
+            let put = self.ring.submitter().register_files_update(id.0, &[descriptor]);
+            self.files_refused = put.err().map(|error| format!("{}: {error}", path.display()));
+        }
+    }
+}
+
 impl Store for UringStore {
     fn attach(&mut self, memory: LentMemory) -> MemoryId {
         let memory = memory.into();
@@ -296,11 +307,13 @@ impl Store for UringStore {
 
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
         let id = self.files.open(path, how)?;
-        if self.files_refused.is_none() && id.0 < FILES {
-            let descriptor = self.files.file(id).as_raw_fd();
-            let put = self.ring.submitter().register_files_update(id.0, &[descriptor]);
-            self.files_refused = put.err().map(|error| format!("{}: {error}", path.display()));
-        }
+        self.register(id, path);
+        Ok(id)
+    }
+
+    fn create_like(&mut self, path: &Path, other: &Path, how: Open) -> Result<FileId, StoreError> {
+        let id = self.files.create_like(path, other, how)?;
+        self.register(id, path);
         Ok(id)
     }
 

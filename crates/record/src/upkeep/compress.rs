@@ -24,7 +24,9 @@ use hairspring_ring::units::Bytes;
 
 use super::verify::{ReadProgress, VerifyOptions, verify};
 use crate::recording::blocking::{BlockingStore, MOST_META, PIECE};
-use crate::recording::{Files, Recording, RecordingError};
+use crate::recording::{Files, Member, Recording, RecordingError};
+use crate::recover::cut::free_name;
+use crate::recover::{RecoverOptions, recover};
 use crate::sigmf::restated;
 use crate::store::compressed::compressed_path;
 use crate::store::frames::{FRAME_BYTES, FrameWriter};
@@ -48,6 +50,8 @@ pub struct Compressed {
     pub plain: Bytes,
     /// Bytes of the compressed files.
     pub packed: Bytes,
+    /// Compressed files that did not decompress as a whole, where they are kept. The gaps of the recording declare what is missing.
+    pub damaged: Vec<PathBuf>,
 }
 
 impl Compressed {
@@ -56,6 +60,7 @@ impl Compressed {
         self.files.extend(other.files);
         self.plain.0 += other.plain.0;
         self.packed.0 += other.packed.0;
+        self.damaged.extend(other.damaged);
     }
 }
 
@@ -109,7 +114,6 @@ pub fn restore(
     let mut steps = Steps::new(store, recording, progress)?;
     for member in recording.members() {
         let data = Files::of(&member.base).data;
-        let part = part_of(&data);
         steps.clear(&data)?;
         let packed = compressed_path(&data);
         if let Ok(size) = steps.size(&packed) {
@@ -120,17 +124,51 @@ pub fn restore(
                 steps.disk.store.close(plain);
                 steps.gone(&packed)?;
             } else {
-                let unpacking = steps.unpack(&data, &packed, &part).and_then(|()| {
-                    steps.compare(&data, &part, member.data_bytes)?;
-                    steps.replace(&part, &data, &packed)
-                });
-                steps.settled(unpacking, &data)?;
+                steps.restored(member, false)?;
             }
         }
         steps.restate(&member.base, false)?;
         steps.done.files.push(data);
     }
-    Ok(steps.done)
+    let done = steps.done;
+    if !done.damaged.is_empty() {
+        let bases: Vec<PathBuf> = recording.members().iter().map(|member| member.base.clone()).collect();
+        let options = RecoverOptions { all: true, ..RecoverOptions::default() };
+        recover(store, &bases, options, &mut |_| {})?;
+    }
+    Ok(done)
+}
+
+/// Restores the compressed members of a recording that is to be mended, as far as they decompress. Returns where those are kept that do not
+/// decompress as a whole.
+pub(crate) fn restore_to_mend(
+    store: &mut dyn Store,
+    recording: &Recording,
+    discard: bool,
+) -> Result<Vec<PathBuf>, RecordingError> {
+    let mut show = |_| {};
+    let mut steps = Steps::new(store, recording, &mut show)?;
+    for member in recording.members() {
+        if is_compressed(steps.disk.store, member)? {
+            steps.clear(&Files::of(&member.base).data)?;
+            steps.restored(member, discard)?;
+            steps.restate(&member.base, false)?;
+        }
+    }
+    Ok(steps.done.damaged)
+}
+
+/// Whether the data of a member are compressed, and only so.
+fn is_compressed(store: &mut dyn Store, member: &Member) -> Result<bool, RecordingError> {
+    match store.open(&Files::of(&member.base).data, Open::Mend) {
+        Ok(file) => {
+            store.close(file);
+            Ok(false)
+        }
+        Err(error) if error.errno.0 == libc::ENOENT => Ok(false),
+        Err(error) if error.errno.0 == libc::EOPNOTSUPP => Ok(true),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The files in which the samples of a base path can be, and what interrupted calls may have left of them.
@@ -140,7 +178,8 @@ pub(crate) fn data_files(base: &Path) -> [PathBuf; 4] {
     [compressed_path(&part), part, compressed_path(&data), data]
 }
 
-fn part_of(data: &Path) -> PathBuf {
+/// The name of a data file that is not whole yet.
+pub(crate) fn part_of(data: &Path) -> PathBuf {
     let mut path = data.as_os_str().to_owned();
     path.push(PART_ENDING);
     path.into()
@@ -148,8 +187,11 @@ fn part_of(data: &Path) -> PathBuf {
 
 /// Refuses recordings that are not closed and in order. Where a file exists both compressed and not, reads the one that is not.
 fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingError> {
-    recording.require_members()?;
+    recording.require_changeable()?;
     let refused = |why: &str| Err(RecordingError::Limit(why.to_owned()));
+    if let Some(doubt) = recording.doubts().first() {
+        return refused(&format!("nothing was changed: {doubt}"));
+    }
     match (recording.is_foreign(), recording.ended(), recording.faults().first()) {
         (true, ..) => return refused("another program wrote this recording, and may not read it compressed"),
         (_, None, _) => return refused(OPEN),
@@ -239,7 +281,7 @@ impl<'a> Steps<'a> {
     fn pack(&mut self, data: &Path, packed: &Path, level: i32) -> Result<(), RecordingError> {
         let failed =
             |why: std::io::Error| RecordingError::Limit(format!("failed to compress {}: {why}", data.display()));
-        let mut output = Output::create(&mut self.disk, packed)?;
+        let mut output = Output::create(&mut self.disk, packed, data)?;
         let mut writer = FrameWriter::new(level).map_err(failed)?;
         let source = self.disk.store.open(data, Open::ReadData)?;
         let mut at = 0;
@@ -259,13 +301,43 @@ impl<'a> Steps<'a> {
         output.finish(&mut self.disk)
     }
 
-    /// Writes what a compressed file holds, and makes it durable.
-    fn unpack(&mut self, data: &Path, packed: &Path, to: &Path) -> Result<(), RecordingError> {
+    /// Puts the data of a member in place of its compressed file. One that does not decompress as a whole is kept under another name.
+    fn restored(&mut self, member: &Member, discard: bool) -> Result<(), RecordingError> {
+        let data = Files::of(&member.base).data;
+        let (part, packed) = (part_of(&data), compressed_path(&data));
+        let unpacking = self.unpack(&data, &packed, &part).and_then(|is_whole| {
+            if is_whole {
+                self.compare(&data, &part, member.data_bytes)?;
+                return self.replace(&part, &data, &packed);
+            }
+            let kept = free_name(self.disk.store, &member.base, &[])?;
+            self.disk.store.rename(&part, &data)?;
+            self.disk.store.sync_folder(hairspring_file::folder_of(&data))?;
+            if discard {
+                return self.gone(&packed);
+            }
+            self.disk.store.rename(&packed, &kept)?;
+            self.done.damaged.push(kept);
+            Ok(self.disk.store.sync_folder(hairspring_file::folder_of(&data))?)
+        });
+        self.settled(unpacking, &data)
+    }
+
+    /// Writes what a compressed file holds, and makes it durable. Zeros stand for what does not decompress. Returns whether all did.
+    fn unpack(&mut self, data: &Path, packed: &Path, to: &Path) -> Result<bool, RecordingError> {
         let source = self.disk.store.open(data, Open::ReadData)?;
-        let mut output = Output::create(&mut self.disk, to)?;
-        let mut at = 0;
-        loop {
-            let bytes = self.disk.read_at(packed, source, at, PIECE.0)?.to_vec();
+        let size = self.disk.store.facts(source).size;
+        let mut output = Output::create(&mut self.disk, to, packed)?;
+        let (mut at, mut is_whole) = (0, true);
+        while at < size {
+            let length = PIECE.0.min(size - at);
+            let bytes = match self.disk.read_at(packed, source, at, length) {
+                Err(RecordingError::Store(error)) if error.errno.0 == libc::EBADMSG => {
+                    is_whole = false;
+                    vec![0; length as usize]
+                }
+                other => other?.to_vec(),
+            };
             if bytes.is_empty() {
                 break;
             }
@@ -274,7 +346,8 @@ impl<'a> Steps<'a> {
             self.went_on(bytes.len() as u64);
         }
         self.disk.store.close(source);
-        output.finish(&mut self.disk)
+        output.finish(&mut self.disk)?;
+        Ok(is_whole)
     }
 
     /// Passes a result on. After a failure what was made is removed.
@@ -359,8 +432,8 @@ struct Output {
 }
 
 impl Output {
-    fn create(disk: &mut BlockingStore<'_>, path: &Path) -> Result<Self, StoreError> {
-        let file = disk.store.open(path, Open::CreateData)?;
+    fn create(disk: &mut BlockingStore<'_>, path: &Path, like: &Path) -> Result<Self, StoreError> {
+        let file = disk.store.create_like(path, like, Open::CreateData)?;
         Ok(Self { path: path.to_owned(), file, at: 0, pending: Vec::new() })
     }
 

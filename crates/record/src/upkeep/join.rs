@@ -121,6 +121,7 @@ fn copy(
     let plan = Plan::new(recording, &bad);
     let recovered = !plan.lost_nothing() || recording.ended().is_none_or(|ended| ended.recovered);
     let base = Files::base_of(&files.data);
+    let base = std::path::absolute(&base).unwrap_or(base);
     let of = recording.about();
     // What was joined of segments is a recording by its own. Data of a source that was started again cannot be computed from its frames.
     let is_later = of.series.as_ref().is_some_and(|of| of.epoch_first.0 > 0);

@@ -17,11 +17,15 @@
 //! ```
 //!
 //! **Why nothing good is destroyed.** A byte of a data file is overwritten or cut off only if no good block lies there: the block
-//! was proven bad, or a copy of it is durable, proven and entered. If the disk fails to read a block, nothing is mended, because
-//! it may succeed tomorrow. The same holds if a journal is damaged where it had been synced and good records follow the damage.
+//! was proven bad, or a copy of it is durable, proven and entered. Before that everything that is not zero is copied to a file beside the
+//! recording ([`cut`]). If the disk fails to read a block, nothing is mended, because it may succeed tomorrow. The same holds if a journal is
+//! damaged where it had been synced and good records follow the damage, and if files are missing or do not belong together
+//! ([`Doubt`]): that is no crash. A data file that has other names, or that a symbolic link leads to, is copied first, because
+//! what is under those names is not this recording.
 //!
 //! A second run finds nothing to do.
 
+pub(crate) mod cut;
 pub(crate) mod mend;
 pub(crate) mod plan;
 #[cfg(test)]
@@ -30,13 +34,16 @@ mod tests;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use crate::compress::restore_to_mend;
 use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recording::{Block, BlockReader, Recording, RecordingError, Unproven, frames_agree};
-use crate::store::Store;
+use crate::recording::{Block, BlockReader, Doubt, Files, Recording, RecordingError, Unproven, frames_agree};
+use crate::store::compressed::compressed_path;
+use crate::store::{Errno, Open, Store};
 use crate::verify::ReadProgress;
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::{Bytes, Frames};
 
+use cut::Cut;
 use plan::Plan;
 
 /// Blocks of each member that a sync covers and that are read nevertheless.
@@ -52,6 +59,8 @@ pub struct RecoverOptions {
     pub dry_run: bool,
     /// Gives up the records after damage in the middle of a journal, if they cannot be trusted.
     pub cut_journal: bool,
+    /// Gives up what is cut off and is not all zeros. Without it that goes to a file beside the recording.
+    pub discard: bool,
 }
 
 /// The loss by the crash or the damage, beyond the declared gaps.
@@ -84,6 +93,8 @@ pub struct Recovered {
     pub verdict: RecordingVerdict,
     /// The changes made, or to be made; empty if all was in order.
     pub changed: Vec<String>,
+    /// The files to which went, or would go, what was cut off.
+    pub cut_files: Vec<PathBuf>,
 }
 
 /// Recovers a recording of which all members are there.
@@ -108,10 +119,11 @@ pub(crate) fn recover_opened(
     options: RecoverOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Recovered, RecordingError> {
-    recording.require_members()?;
+    recording.require_changeable()?;
     if recording.is_foreign() {
         return Err(RecordingError::Limit("another program wrote this recording: it has no journal".to_owned()));
     }
+    doubtless(recording, options.cut_journal)?;
     let unbelieved = recording.members().iter().any(|member| !member.journal.beyond.is_empty() && !member.salvaged);
     if unbelieved && !options.cut_journal {
         let faults = recording.faults().join("; ");
@@ -124,12 +136,42 @@ pub(crate) fn recover_opened(
         progress(read);
         ControlFlow::Continue(())
     };
-    let plan = planned(store, recording, options.all, &mut progress)?;
-    if plan.changes.is_empty() || options.dry_run {
+    let mut plan = planned(store, recording, options.all, &mut progress)?;
+    if plan.changes.is_empty() {
         return Ok(plan.outcome(recording));
     }
-    mend::mend(store, recording, &plan)?;
+    // Compressed data are not mended. What does not decompress is a reason to read all that does.
+    let mut damaged = Vec::new();
+    if !options.dry_run {
+        damaged = restore_to_mend(store, recording, options.discard)?;
+        if !damaged.is_empty() {
+            plan = planned(store, recording, true, &mut progress)?;
+            plan.changes
+                .extend(damaged.iter().map(|kept| format!("what did not decompress is kept in {}", kept.display())));
+        }
+    }
+    let mut given = damaged.clone();
+    for member in recording.members() {
+        let cut = Cut::find(store, member, &plan.blocks_of(member.number), options.discard, &given)?;
+        given.extend(cut.keep.clone());
+        plan.cut(cut, &Files::of(&member.base).data);
+    }
+    if !options.dry_run {
+        mend::mend(store, recording, &plan)?;
+    }
+    plan.cut_files.splice(0..0, damaged);
     Ok(plan.outcome(recording))
+}
+
+/// Refuses a recording whose files do not prove what may be cut off. Records of a journal that is short may be given up on request.
+fn doubtless(recording: &Recording, cut_journal: bool) -> Result<(), RecordingError> {
+    let is_given_up = |doubt: &&Doubt| cut_journal && matches!(doubt, Doubt::Short(_));
+    let Some(doubt) = recording.doubts().iter().find(|doubt| !is_given_up(doubt)) else { return Ok(()) };
+    let instead = match doubt {
+        Doubt::Short(_) => "; to give up what the journal does not name, recover with --cut-journal",
+        _ => "",
+    };
+    Err(RecordingError::Limit(format!("nothing was changed: {doubt}{instead}")))
 }
 
 /// The good parts of a recording, as [`prove`] found them.
@@ -202,7 +244,8 @@ pub fn prove(
     }
     let plan = planned(store, recording, all, progress)?;
     let gaps = plan.gaps.iter().map(|(_, gap)| *gap).collect();
-    Ok(Proven { blocks: plan.blocks, gaps, verdict: plan.verdict, faults: plan.changes })
+    let faults = recording.told_elsewhere().chain(plan.changes).collect();
+    Ok(Proven { blocks: plan.blocks, gaps, verdict: plan.verdict, faults })
 }
 
 /// The recording as it should be.
@@ -242,7 +285,7 @@ fn newest_durable(recording: &Recording) -> Vec<u64> {
     newest
 }
 
-/// Reads these blocks. Returns the indices of the bad ones, ascending.
+/// Reads these blocks. Returns the indices of the bad ones, ascending. Of compressed members a block is bad, too, that does not decompress.
 fn bad_blocks(
     store: &mut dyn Store,
     recording: &Recording,
@@ -250,19 +293,16 @@ fn bad_blocks(
     progress: &mut dyn FnMut(ReadProgress) -> ControlFlow<()>,
 ) -> Result<Vec<u64>, RecordingError> {
     let total = Bytes(blocks.iter().map(|block| u64::from(block.length)).sum());
-    let (mut done, mut bad) = (0, Vec::new());
+    let (mut done, mut bad, mut undecoded) = (0, Vec::new(), Vec::new());
     let mut reader = BlockReader::of(store, recording, blocks)?;
     while let Some((block, bytes)) = reader.next_block() {
         match bytes {
             Ok(_) => {}
             Err(Unproven::Short | Unproven::Checksum) => bad.push(block.index),
+            // Of compressed data that is no error of the disk.
+            Err(Unproven::Read(Errno(libc::EBADMSG))) => undecoded.push(block),
             Err(Unproven::Read(errno)) => {
-                let member = block.member + 1;
-                return Err(RecordingError::Limit(format!(
-                    "block {} of member {member} cannot be read ({errno}): nothing was changed; copy the file to another \
-                     disk as far as it can be read, and recover the copy",
-                    block.index
-                )));
+                return Err(unreadable(&block, errno));
             }
         }
         done += u64::from(block.length);
@@ -270,5 +310,24 @@ fn bad_blocks(
             return Err(RecordingError::Cancelled);
         }
     }
+    drop(reader);
+    let first_of = |number: usize| undecoded.iter().find(|block| block.member == number);
+    for (member, block) in recording.members().iter().filter_map(|member| Some((member, first_of(member.number)?))) {
+        match store.open(&compressed_path(&Files::of(&member.base).data), Open::ReadData) {
+            Ok(file) => store.close(file),
+            Err(_) => return Err(unreadable(block, Errno(libc::EBADMSG))),
+        }
+    }
+    bad.extend(undecoded.iter().map(|block| block.index));
+    bad.sort_unstable();
     Ok(bad)
+}
+
+fn unreadable(block: &Block, errno: Errno) -> RecordingError {
+    RecordingError::Limit(format!(
+        "block {} of member {} cannot be read ({errno}): nothing was changed; copy the file to another disk as far as it can be read, and \
+         recover the copy",
+        block.index,
+        block.member + 1
+    ))
 }

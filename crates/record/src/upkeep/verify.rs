@@ -97,6 +97,7 @@ pub fn verify(
     }
     let mut faults = recording.faults().to_vec();
     faults.extend(disagreements(recording));
+    faults.extend(recording.told_elsewhere());
     let layout = recording.about().layout;
     let pattern = match &recording.about().pattern {
         Some(text) if options.counters => text.parse::<Pattern>().map_or_else(
@@ -172,7 +173,7 @@ pub fn verify(
         None if recording.is_foreign() => RecordingVerdict::Complete,
         None => RecordingVerdict::Incomplete,
     };
-    if recording.ended().is_none() && !recording.is_foreign() {
+    if recording.ended().is_none() && !recording.is_foreign() && recording.doubts().is_empty() {
         faults.push("the recording was cut off; `recover` mends it".to_owned());
     }
     let is_sound = faults.is_empty() && damaged == 0 && missing == 0 && mismatch.is_none();

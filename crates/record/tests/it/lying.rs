@@ -44,7 +44,7 @@ fn verified(image: &Image, paths: &[PathBuf]) -> Option<Verified> {
 }
 
 fn recovered(disk: &ScriptedDisk, paths: &[PathBuf], all: bool) -> Option<Recovered> {
-    let options = RecoverOptions { all, cut_journal: true, dry_run: false };
+    let options = RecoverOptions { all, cut_journal: true, ..RecoverOptions::default() };
     recover(&mut disk.store(8), paths, options, &mut |_| {}).ok()
 }
 

@@ -1,5 +1,6 @@
 //! The promises of the crate, in one binary of tests.
 
+mod copies;
 mod crashes;
 mod gaps;
 mod hardship;

@@ -1,7 +1,6 @@
 //! The JSON of a recording's metadata, written and read back.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use hairspring_machine::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
@@ -10,6 +9,7 @@ use super::datetime::taken;
 use super::version::{self, NAME};
 use super::{
     About, Closing, EXTENSION_VERSION, SegmentOf, SigmfError, State, StoredFallback, StoredSegment, clock, datatype,
+    paths,
 };
 use crate::channels::ChannelDescription;
 use crate::clock::ClockRecord;
@@ -101,6 +101,9 @@ struct Recording {
     id: String,
     member: usize,
     members: Vec<String>,
+    /// The same as bytes in hexadecimal digits, if one is not UTF-8.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    members_bytes: Vec<String>,
     block_bytes: u64,
     rate: Option<Rate>,
     pattern: Option<String>,
@@ -325,10 +328,12 @@ fn annotations(closing: &Closing, segments: &[StoredSegment], frames_per_sample:
 }
 
 fn recording_of(about: &About) -> Recording {
+    let (members, members_bytes) = paths::written(&about.members);
     Recording {
         id: about.id.to_string(),
         member: about.member,
-        members: about.members.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        members,
+        members_bytes,
         block_bytes: about.block.0,
         rate: about.rate.map(SampleRate::as_fraction).map(|(frames, seconds)| Rate { frames, seconds }),
         pattern: about.pattern.clone(),
@@ -437,7 +442,7 @@ fn about_of(
         started_monotonic: Instant::from_monotonic(Nanos::new(recording.started_monotonic_ns)),
         started_within: recording.started_within_ns.map(Nanos::new),
         block: Bytes(recording.block_bytes),
-        members: recording.members.into_iter().map(PathBuf::from).collect(),
+        members: paths::read(recording.members, &recording.members_bytes),
         member: recording.member,
         on_overrun: on_overrun.ok_or_else(|| value(format!("unknown policy '{}'", recording.on_overrun)))?,
         clocked: recording.clocked,

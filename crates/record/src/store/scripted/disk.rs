@@ -523,7 +523,15 @@ impl State {
     pub(super) fn facts(&self, id: FileId) -> FileFacts {
         let OpenFile { inode, alignment, .. } = *self.file(id);
         let direct = if alignment > 1 { Direct::Claimed } else { Direct::No };
-        FileFacts { size: self.inodes[inode].volatile.length, alignment, memory_alignment: alignment, direct }
+        let shared = self.names.values().filter(|other| **other == inode).count() > 1;
+        FileFacts { size: self.inodes[inode].volatile.length, alignment, memory_alignment: alignment, direct, shared }
+    }
+
+    pub(super) fn link(&mut self, path: &Path, further: &Path) {
+        if let Some(inode) = self.names.get(path).copied() {
+            self.names.insert(further.to_owned(), inode);
+            self.durable_names.insert(further.to_owned(), inode);
+        }
     }
 
     /// What a path leads to. It is no operation, so that no fault meets it.

@@ -1,5 +1,7 @@
 //! The steps of mending, in the order that makes each of them safe.
 
+use std::path::Path;
+
 use hairspring_machine::{Instant, Nanos};
 
 use crate::journal::{InSeries, RECORD_BYTES, Record};
@@ -8,10 +10,12 @@ use crate::recording::blocking::{BlockingStore, PIECE};
 use crate::recording::{Block, Files, Member, Recording, RecordingError};
 use crate::sigmf;
 use crate::sigmf::{About, Closing, State};
-use crate::store::{FileId, Open, Store};
+use crate::store::{FileId, Open, Store, remove_if_there};
 use hairspring_ring::units::Bytes;
 
+use super::cut;
 use super::plan::Plan;
+use crate::compress::part_of;
 
 /// Moves that are made durable together. More moves save syncs, but a crash repeats the work of all of them.
 const BATCH: usize = 64;
@@ -21,11 +25,14 @@ pub(super) fn mend(store: &mut dyn Store, recording: &Recording, plan: &Plan) ->
     let mut works = Vec::new();
     for member in recording.members() {
         let files = Files::of(&member.base);
-        let data = open_data(&mut disk, &files)?;
-        let mut blocks: Vec<Block> =
-            plan.blocks.iter().filter(|block| block.member == member.number).copied().collect();
-        blocks.sort_by_key(|block| block.file_offset);
-        works.push(Work { member, files, data, blocks });
+        let mut data = open_data(&mut disk, &files)?;
+        if let Some(cut) = plan.cuts.iter().find(|cut| cut.member == member.number && !cut.pieces.is_empty()) {
+            cut.keep(&mut disk, &files.data, data)?;
+            if disk.store.facts(data).shared {
+                data = own_copy(&mut disk, &files.data, data)?;
+            }
+        }
+        works.push(Work { member, files, data, blocks: plan.blocks_of(member.number) });
     }
     // 0: makes the proven data durable, and enters only those.
     for work in &works {
@@ -36,7 +43,9 @@ pub(super) fn mend(store: &mut dyn Store, recording: &Recording, plan: &Plan) ->
     for work in &mut works {
         let moved = pack(&mut disk, recording, plan, work)?;
         let length = work.blocks.last().map_or(0, |block| block.file_offset + u64::from(block.length));
-        disk.store.truncate(work.data, length)?;
+        if disk.store.facts(work.data).size != length {
+            disk.store.truncate(work.data, length)?;
+        }
         disk.sync(&work.files.data, work.data)?;
         if moved {
             put_journal(&mut disk, recording, plan, work)?;
@@ -65,6 +74,25 @@ fn open_data(disk: &mut BlockingStore<'_>, files: &Files) -> Result<FileId, Reco
         Err(error) if error.errno.0 == libc::ENOENT => Ok(disk.store.open(&files.data, Open::CreateJournal)?),
         other => Ok(other?),
     }
+}
+
+/// Puts a copy in place of a data file that has other names, or that a symbolic link leads to, so that those keep what they have.
+fn own_copy(disk: &mut BlockingStore<'_>, data: &Path, shared: FileId) -> Result<FileId, RecordingError> {
+    let part = part_of(data);
+    // Left by an interrupted call.
+    remove_if_there(disk.store, &part)?;
+    let length = disk.store.facts(shared).size;
+    let own = disk.store.create_like(&part, data, Open::CreateJournal)?;
+    let copied = cut::copy(disk, (data, shared), (&part, own), &[(0, length)]);
+    let copied = copied.and_then(|()| Ok(disk.store.rename(&part, data)?));
+    if let Err(error) = copied {
+        // Nothing was changed yet. The first error is the one to report.
+        drop(disk.store.remove(&part));
+        return Err(error);
+    }
+    disk.store.sync_folder(hairspring_file::folder_of(data))?;
+    disk.store.close(shared);
+    Ok(own)
 }
 
 /// The records of a whole journal. Failures of other members are in their journals.

@@ -1,5 +1,7 @@
 //! Decides what to mend, from the proven blocks. Changes nothing.
 
+use std::path::{Path, PathBuf};
+
 use hairspring_machine::Instant;
 
 use crate::ledger::{Ledger, RecordingVerdict};
@@ -8,6 +10,7 @@ use crate::verify::disagreements;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 
+use super::cut::Cut;
 use super::{Lost, Recovered};
 
 /// The recording as it will be.
@@ -26,6 +29,10 @@ pub(crate) struct Plan {
     durable: u64,
     proven: u64,
     damaged_blocks: u64,
+    /// What is cut off, for each member.
+    pub(super) cuts: Vec<Cut>,
+    /// The files that keep it.
+    pub(super) cut_files: Vec<PathBuf>,
 }
 
 impl Plan {
@@ -76,7 +83,33 @@ impl Plan {
         };
         let (durable, proven) = (sum(true), sum(false));
         let changes = changes(recording, damaged_blocks, newly_lost);
-        Self { blocks: good, gaps, ledger, verdict, changes, lost, durable, proven, damaged_blocks }
+        Self {
+            blocks: good,
+            gaps,
+            ledger,
+            verdict,
+            changes,
+            lost,
+            durable,
+            proven,
+            damaged_blocks,
+            cuts: Vec::new(),
+            cut_files: Vec::new(),
+        }
+    }
+
+    /// The blocks of a member that stay, by place.
+    pub(super) fn blocks_of(&self, member: usize) -> Vec<Block> {
+        let mut blocks: Vec<Block> = self.blocks.iter().filter(|block| block.member == member).copied().collect();
+        blocks.sort_by_key(|block| block.file_offset);
+        blocks
+    }
+
+    /// Notes what is cut off a data file.
+    pub(super) fn cut(&mut self, cut: Cut, data: &Path) {
+        self.changes.extend(cut.told(data));
+        self.cut_files.extend(cut.keep.clone());
+        self.cuts.push(cut);
     }
 
     /// Whether nothing is lost beyond the declared gaps.
@@ -95,6 +128,7 @@ impl Plan {
             ledger: if sound { recording.ledger() } else { self.ledger },
             verdict: self.verdict,
             changed: self.changes,
+            cut_files: self.cut_files,
         }
     }
 }
@@ -137,7 +171,7 @@ fn declare(recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)>
 
 fn changes(recording: &Recording, damaged_blocks: u64, newly_lost: u64) -> Vec<String> {
     let mut changes = Vec::new();
-    if recording.ended().is_none() {
+    if recording.ended().is_none() && recording.doubts().is_empty() {
         changes.push("the recording was cut off: it gets an end".to_owned());
     }
     if damaged_blocks > 0 {

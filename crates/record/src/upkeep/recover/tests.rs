@@ -2,6 +2,7 @@
 //! one that was written, wherever the recovery itself was interrupted.
 
 mod declared;
+mod evidence;
 mod moves;
 mod told;
 
@@ -27,7 +28,7 @@ fn run(disk: &ScriptedDisk, options: RecoverOptions) -> Result<Recovered, Record
     recover(&mut disk.store(8), &[Spec::base(0)], options, &mut |_| {})
 }
 
-const ALL: RecoverOptions = RecoverOptions { all: true, dry_run: false, cut_journal: false };
+const ALL: RecoverOptions = RecoverOptions { all: true, dry_run: false, cut_journal: false, discard: false };
 
 /// Recovers, and holds the outcome against the specification.
 #[track_caller]
