@@ -351,6 +351,23 @@ impl ClockRecord {
         Some((pair.realtime_at(moment)?, pair.within))
     }
 
+    /// The time of day at a moment, not before and not after: by the pairs around it, between which the clock may have been set.
+    pub fn realtime_within(&self, moment: Instant) -> Option<(Nanos, Nanos)> {
+        let before = self.pairs.iter().filter(|pair| pair.monotonic <= moment).max_by_key(|pair| pair.monotonic);
+        let after = self.pairs.iter().filter(|pair| pair.monotonic >= moment).min_by_key(|pair| pair.monotonic);
+        let around = || before.into_iter().chain(after);
+        let least = around().filter_map(|pair| Some(pair.realtime_at(moment)? - pair.within)).min()?;
+        let most = around().filter_map(|pair| Some(pair.realtime_at(moment)? + pair.within)).max()?;
+        Some((least, most))
+    }
+
+    /// How long the computer had been suspended at a moment of this boot: at least, and at most if a later pair tells.
+    pub fn suspended_at(&self, moment: Instant) -> (Nanos, Option<Nanos>) {
+        let before = self.pairs.iter().filter(|pair| pair.monotonic <= moment).map(|pair| pair.suspended).max();
+        let after = self.pairs.iter().filter(|pair| pair.monotonic >= moment).map(|pair| pair.suspended).min();
+        (before.unwrap_or(Nanos::ZERO), after)
+    }
+
     /// What the clocks did, as far as the pairs show it, in order.
     pub fn changes(&self) -> Vec<ClockChange> {
         let mut changes = Vec::new();

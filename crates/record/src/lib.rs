@@ -29,7 +29,7 @@ pub mod session;
 pub mod store;
 mod upkeep;
 
-pub use account::{beginning, ledger, timeline};
+pub use account::{beginning, ledger, moment, timeline};
 pub use format::{journal, sigmf};
 pub use ledger::{Ledger, RecordingVerdict};
 pub use store::Store;

@@ -449,6 +449,7 @@ impl Recorder {
         }
         self.advance_phase(now, counters);
         self.write_journals();
+        self.give_up_full_journals(now);
         self.sync_when_due(now);
         self.store.flush();
         if self.phase == Phase::Done {
@@ -503,7 +504,10 @@ impl Recorder {
                 }
             }
         }
-        if self.phase == Phase::Syncing && (0..self.members.len()).all(|number| self.is_synced(number)) {
+        if self.phase == Phase::Syncing
+            && (0..self.members.len()).all(|number| self.is_synced(number))
+            && !self.is_reserving()
+        {
             self.cut_files();
             self.phase = Phase::Cutting;
         }
@@ -572,6 +576,11 @@ impl Recorder {
         for member in &mut self.members {
             member.append(record);
         }
+    }
+
+    /// Whether space is being reserved, which would make a file longer again after it was cut.
+    fn is_reserving(&self) -> bool {
+        self.members.iter().any(Member::is_reserving)
     }
 
     /// Whether every journal has room for what one block may bring.

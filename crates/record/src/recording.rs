@@ -24,6 +24,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hairspring_machine::Instant;
 
@@ -39,7 +40,7 @@ use hairspring_ring::units::{Bytes, Frames};
 pub(crate) use chain::Chain;
 pub use evidence::Doubt;
 pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, ExcerptRun};
-pub(crate) use members::frames_agree;
+pub(crate) use members::{frames_agree, open_one};
 pub use missing::{Missing, MissingCause, MissingFrames};
 pub use reader::BlockReader;
 pub use reads::{BlockRead, BlockReads, Unproven, proven};
@@ -115,13 +116,13 @@ pub struct Member {
     pub has_data: bool,
     /// Whether there is a journal.
     pub has_journal: bool,
-    /// The description in its metadata.
-    pub about: About,
+    /// The description in its metadata; in a series that of the whole.
+    pub about: Arc<About>,
     /// How it ended, by its metadata.
     pub closing: Option<Closing>,
     /// The segments in its metadata.
     pub segments: Vec<StoredSegment>,
-    /// The readable part of its journal.
+    /// The readable part of its journal; in a series nothing.
     pub journal: JournalContents,
     /// Whether records after damage in the journal are trusted as well.
     pub salvaged: bool,

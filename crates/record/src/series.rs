@@ -18,6 +18,7 @@
 //! **What is not promised.** What retention deletes is gone. It never touches a file that the index does not list or whose journal has
 //! another id.
 
+mod ages;
 pub mod collection;
 mod deletion;
 pub mod hands;
@@ -25,6 +26,7 @@ pub mod index;
 pub mod keeper;
 pub mod open;
 mod pins;
+mod present;
 pub mod recorder;
 pub mod recover;
 pub mod retention;
@@ -36,6 +38,7 @@ use std::path::{Path, PathBuf};
 use crate::recording::without_ending;
 
 pub use keeper::KeepWish;
+pub use pins::{Pinned, keep};
 pub use recorder::{SegmentLength, SeriesRecorder, SeriesSummary};
 pub use retention::{Retention, RoomLeft};
 

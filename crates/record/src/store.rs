@@ -7,6 +7,7 @@
 //! memory alive until the operation has completed.
 
 pub mod compressed;
+mod discard;
 mod files;
 mod folder;
 pub(crate) mod frames;
@@ -21,6 +22,7 @@ mod system;
 mod tests;
 pub mod uring;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
@@ -360,6 +362,19 @@ pub trait Store: Send {
     /// # Errors
     /// What the system said.
     fn remove(&mut self, path: &Path) -> Result<(), StoreError>;
+
+    /// Removes a file that may be large, and frees its space in pieces where no other name and no other process has it. Of a symbolic link
+    /// only the link is removed. Blocks, for long where the file is large.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn discard(&mut self, path: &Path) -> Result<(), StoreError>;
+
+    /// Calls a function with the name of each file in a folder, in any order. Blocks.
+    ///
+    /// # Errors
+    /// What the system said.
+    fn names(&mut self, folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError>;
 
     /// Gives a file another name in the same folder, and replaces a file that has it. The names are durable after a sync of the folder.
     /// Blocks.

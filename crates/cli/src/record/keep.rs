@@ -1,12 +1,13 @@
 //! `hairspring keep`: pins segments of a series, so that nothing deletes them, or releases them.
 
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hairspring_record::recording::Files;
-use hairspring_record::series::{pin_of, segment_of};
+use hairspring_record::series::{self, Pinned, pin_of, segment_of};
+use hairspring_record::store::{self, Ways};
 use serde_json::json;
 
 use crate::arguments::Plain;
@@ -24,6 +25,10 @@ pub(crate) const PAGE: Page = Page {
     files: &[("NAME-NUMBER.keep", "pins the segment; any program may make and remove it")],
     environment: &[],
 };
+
+/// How long a deletion that has been begun is waited for, and how often it is looked at. It is over as soon as the disk has synced twice.
+const MOST_WAIT: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(10);
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -46,9 +51,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
             let shown = base.display();
             return Err(Failure::bad_request(format!("{shown} is no segment of a series: name one, like run5-000012")));
         }
-        let pin = pin_of(&base);
-        let done = if arguments.release { released(&pin) } else { kept(&pin) };
-        done.map_err(|error| Failure::failed(format!("failed to write {}: {error}", pin.display())))?;
+        if arguments.release {
+            let pin = pin_of(&base);
+            released(&pin).map_err(|error| Failure::failed(format!("failed to remove {}: {error}", pin.display())))?;
+        } else {
+            keep(&base)?;
+        }
         pinned.push(base);
     }
     let names: Vec<String> = pinned.iter().map(|base| base.display().to_string()).collect();
@@ -63,10 +71,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-fn kept(pin: &Path) -> std::io::Result<()> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(pin)?;
-    file.sync_all()?;
-    hairspring_record::store::sync_folder(pin)
+/// Pins a segment, and refuses if that came too late.
+fn keep(segment: &Path) -> Result<(), Failure> {
+    let (shown, deadline) = (segment.display(), Instant::now() + MOST_WAIT);
+    let mut pause = || {
+        std::thread::sleep(PAUSE);
+        Instant::now() < deadline
+    };
+    let pinned = series::keep(&mut *store::best(1, Ways::ALL), segment, &mut pause);
+    match pinned.map_err(|error| Failure::failed(format!("failed to keep {shown}: {error}")))? {
+        Pinned::Kept => Ok(()),
+        Pinned::Gone => Err(Failure::failed(format!(
+            "failed to keep {shown}: retention has deleted it or is deleting it: copy what is left of other segments before they are due"
+        ))),
+        // A deletion that was cut off; whoever puts the series in order looks at the pin.
+        Pinned::Undecided => Err(Failure::failed(format!(
+            "failed to keep {shown} for sure: its deletion was begun and has not gone on; it is pinned, and `hairspring recover` keeps it"
+        ))),
+    }
 }
 
 fn released(pin: &Path) -> std::io::Result<()> {

@@ -2,4 +2,5 @@
 
 pub mod beginning;
 pub mod ledger;
+pub mod moment;
 pub mod timeline;

@@ -33,7 +33,7 @@ use hairspring_source::external::{ExternalFacts, ExternalKind};
 
 pub use encoding::DecodeError;
 pub use hairspring_ring::gap::GapBounds;
-pub use reader::{Journal, JournalContents, Stopped};
+pub use reader::{Journal, JournalContents, JournalPieces, Stopped};
 
 /// Length of a record in bytes.
 pub const RECORD_BYTES: usize = 64;

@@ -53,7 +53,14 @@ impl Recorder {
             self.store.reap(&mut completions);
             for completion in completions.drain(..) {
                 waiting -= 1;
-                let Some(Purpose::AllocateData(number)) = Purpose::of(completion.token) else { continue };
+                let number = match Purpose::of(completion.token) {
+                    Some(Purpose::AllocateData(number)) => number,
+                    Some(Purpose::AllocateJournal(number)) => {
+                        self.members[number].journal_reserved(completion.result);
+                        continue;
+                    }
+                    _ => continue,
+                };
                 self.members[number].allocated(completion.result.is_ok());
                 if let (Err(Errno(libc::ENOSPC)), Some(needed)) = (completion.result, share) {
                     let folder = self.members[number].folder().to_owned();

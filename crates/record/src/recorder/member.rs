@@ -26,6 +26,14 @@ const AHEAD_BYTES: u64 = 1 << 30;
 /// last metadata on a full disk.
 const JOURNAL_SPARE_BYTES: u64 = 4 << 20;
 
+/// The most bytes of the journal that are reserved at the beginning: a million records.
+const JOURNAL_FIRST_BYTES: u64 = 64 << 20;
+/// Bytes that are reserved at once later, before the spare bytes are used, and the least where there is no room for more.
+const JOURNAL_AHEAD_BYTES: u64 = 2 * JOURNAL_SPARE_BYTES;
+const LEAST_JOURNAL_BYTES: u64 = 256 << 10;
+/// Records after which a reservation that was refused is tried again.
+const JOURNAL_AGAIN: u64 = RECORDS as u64;
+
 /// The purpose of an operation; part of its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
@@ -100,6 +108,12 @@ pub(super) struct Member {
     most_allocated: u64,
     allocating: bool,
     allocation_refused: bool,
+    /// Bytes of the journal for which space is reserved; `None` where the system reserves none.
+    journal_reserved: Option<u64>,
+    /// Bytes that are being reserved behind them.
+    journal_reserving: Option<u64>,
+    /// Why no more can be reserved, and from which record on that is tried again.
+    journal_refused: Option<(Errno, u64)>,
     /// Whether blocks may be given to it.
     pub(super) is_alive: bool,
     scratch: Scratch,
@@ -121,6 +135,8 @@ pub(super) struct Member {
     sync: Sync,
     last_sync: Instant,
     sync_failed: bool,
+    /// Whether the files were cut to their lengths.
+    cut: bool,
     closing: bool,
     closed: bool,
 }
@@ -165,6 +181,9 @@ impl Member {
             most_allocated: 0,
             allocating: false,
             allocation_refused: false,
+            journal_reserved: None,
+            journal_reserving: None,
+            journal_refused: None,
             is_alive: true,
             scratch,
             memory,
@@ -179,6 +198,7 @@ impl Member {
             sync: Sync::Idle,
             last_sync: Instant::BOOT,
             sync_failed: false,
+            cut: false,
             closing: false,
             closed: false,
         })
@@ -208,7 +228,9 @@ impl Member {
         self.most_allocated = free.map_or(u64::MAX, |free| free - AHEAD_BYTES.min(free / 2));
         let ahead = (AHEAD_BYTES.min(self.most_allocated) / block).max(1) * block;
         let data = volume.map_or(ahead, |volume| volume.div_ceil(block) * block);
-        let journal = (data / block + 1) * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES;
+        let journal = (data / block + 1).saturating_mul(RECORD_BYTES as u64).saturating_add(JOURNAL_SPARE_BYTES);
+        let journal = journal.min(JOURNAL_FIRST_BYTES);
+        self.journal_reserving = Some(journal);
         self.allocated = data;
         // Nothing is reserved beyond a volume that is known.
         self.allocation_refused = volume.is_some();
@@ -239,9 +261,57 @@ impl Member {
         self.allocation_refused |= !succeeded;
     }
 
+    /// Reserves more of the journal before it is needed.
+    fn reserve_journal(&mut self, number: usize, store: &mut dyn Store) {
+        let may = self.is_alive && !self.closing && !self.cut && self.journal_reserving.is_none();
+        let Some(reserved) = self.journal_reserved.filter(|_| may) else { return };
+        let is_low = self.sequence * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES > reserved;
+        if is_low && self.journal_refused.is_none_or(|(_, again)| self.sequence >= again) {
+            let piece = if self.journal_refused.is_some() { LEAST_JOURNAL_BYTES } else { JOURNAL_AHEAD_BYTES };
+            self.journal_reserving = Some(piece);
+            store.submit(Purpose::AllocateJournal(number).token(), Op::Allocate(self.journal, reserved, piece));
+        }
+    }
+
+    pub(super) fn is_reserving(&self) -> bool {
+        self.allocating || self.journal_reserving.is_some()
+    }
+
+    /// Takes the completion of a reservation of the journal.
+    pub(super) fn journal_reserved(&mut self, result: Result<u64, Errno>) {
+        let Some(piece) = self.journal_reserving.take() else { return };
+        match (result, self.journal_reserved) {
+            (Ok(_), reserved) => {
+                self.journal_reserved = Some(reserved.unwrap_or(0) + piece);
+                self.journal_refused = None;
+            }
+            // Nothing is reserved from the beginning: as for the data, the disk takes what it can.
+            (Err(_), None) => {}
+            (Err(errno), Some(_)) => {
+                // A smaller piece at once, and then later again.
+                let wait = if piece > LEAST_JOURNAL_BYTES { 0 } else { JOURNAL_AGAIN };
+                self.journal_refused = Some((errno, self.sequence + wait));
+            }
+        }
+    }
+
+    /// Why no further block may be taken, if there is no room for its records.
+    pub(super) fn journal_is_full(&self) -> Option<Errno> {
+        let (errno, again) = self.journal_refused?;
+        let is_waiting = self.journal_reserving.is_some() || self.sequence >= again;
+        (self.is_alive && !self.journal_is_dead && !is_waiting && !self.fits_journal()).then_some(errno)
+    }
+
+    /// Whether what one block may bring fits into the reserved part of the journal.
+    fn fits_journal(&self) -> bool {
+        let needed = self.sequence + (RECORDS + RESERVE) as u64;
+        self.journal_reserved.is_none_or(|reserved| needed * RECORD_BYTES as u64 <= reserved)
+    }
+
     /// Whether there is room for the records that a block may bring.
     pub(super) fn has_room(&self) -> bool {
-        self.waiting.is_empty() && self.filled + RESERVE <= RECORDS || self.journal_is_dead
+        let is_written = self.waiting.is_empty() && self.filled + RESERVE <= RECORDS;
+        is_written && (self.fits_journal() || !self.is_alive) || self.journal_is_dead
     }
 
     /// Enters a record, and returns its sequence number. The record is in the file when [`Member::written`] is larger. No record
@@ -272,6 +342,7 @@ impl Member {
 
     /// Writes the entered records, unless a write is under way.
     pub(super) fn write_journal(&mut self, number: usize, store: &mut dyn Store) {
+        self.reserve_journal(number, store);
         if self.journal_is_dead || self.flying.is_some() || self.filled == 0 {
             return;
         }
@@ -412,6 +483,7 @@ impl Member {
             true => self.journal_offset,
             false => (self.sequence + 1) * RECORD_BYTES as u64,
         };
+        self.cut = true;
         let cut = store.truncate(self.data, data).and_then(|()| store.truncate(self.journal, journal));
         if self.may_sync() {
             self.sync = Sync::Cut { left: 2 };

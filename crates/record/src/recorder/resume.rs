@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The source counted from 0 again, so nobody counted the frames between. The two clocks bound them: on one boot of the computer the
-//! monotonic clock, otherwise the time of day, each reading as far off as the kernel says. The rate of the source is taken as the nominal
+//! monotonic clock and the time for which the computer was suspended, otherwise the time of day, each reading as far off as the kernel says. The rate of the source is taken as the nominal
 //! one, give or take [`RATE_PPM`]. The gap is the fewest frames that can be missing; the interval says how far that may be off.
 //!
 //! If the sender of the stream numbers its frames and went on counting, the gap is exact. A sender that began anew can show a number that looks as
@@ -86,22 +86,20 @@ impl ResumeFrom {
         let before =
             self.clock.count.filter(|before| (before.bits, before.frames_each) == (now.bits, now.frames_each))?;
         let mark = self.clock.marks().last()?;
-        let same_boot = self.clock.boot_id.is_some() && self.clock.boot_id == clock.boot_id;
-        let since = if same_boot {
-            beginning.monotonic - mark.latest
-        } else {
-            beginning.realtime - self.clock.realtime_at(mark.latest)?.0
+        let since = match self.suspended((mark.latest, mark.latest), beginning, clock) {
+            Some((least, most)) => [least, most].map(|suspended| beginning.monotonic - mark.latest + suspended),
+            None => [beginning.realtime - self.clock.realtime_at(mark.latest)?.0; 2],
         };
         let rate_hz = self.rate.map(SampleRate::as_hz).or(self.average_hz)?;
-        let expected = (since.max(Nanos::ZERO).as_secs_f64() * rate_hz) as i128;
+        let expected = since.map(|since| (since.max(Nanos::ZERO).as_secs_f64() * rate_hz) as i128);
         let each = i128::from(now.frames_each);
         let turn = each << now.bits;
         // The frame of the series that the source counts as 0 now, but for whole turns of the numbers.
         let numbers = (i128::from(now.number) - i128::from(before.number)).rem_euclid(1 << now.bits);
         let origin = i128::from(before.frame.0) + numbers * each - i128::from(now.frame.0);
         let (from, end) = (i128::from(mark.frame.0), i128::from(self.end.0));
-        let least = (from + expected / 2 - NEAR * each).max(end);
-        let most = from + expected * 2 + NEAR * each;
+        let least = (from + expected[0] / 2 - NEAR * each).max(end);
+        let most = from + expected[1] * 2 + NEAR * each;
         let turns = (least - origin).max(0).div_euclid(turn) + i128::from((least - origin).max(0).rem_euclid(turn) > 0);
         let origin = origin + turns * turn;
         let is_only_one = origin >= least && origin <= most && origin + turn > most;
@@ -111,16 +109,30 @@ impl ResumeFrom {
     /// The time between, at least and at most.
     fn between(&self, beginning: Beginning, clock: &ClockRecord) -> Option<(Nanos, Nanos)> {
         let (earliest, latest) = self.taken?;
-        if self.clock.boot_id.is_some() && self.clock.boot_id == clock.boot_id {
+        if let Some((least_suspended, most_suspended)) = self.suspended((earliest, latest), beginning, clock) {
             let begins = beginning.monotonic;
-            return Some((begins - beginning.within - latest, begins - earliest));
+            return Some((begins - beginning.within - latest + least_suspended, begins - earliest + most_suspended));
         }
-        let (before, before_within) = self.clock.realtime_at(earliest)?;
-        let (until, until_within) = self.clock.realtime_at(latest)?;
+        let (before, _) = self.clock.realtime_within(earliest)?;
+        let (_, until) = self.clock.realtime_within(latest)?;
         let unsure = unsure(&self.clock) + unsure(clock);
-        let least = beginning.realtime - beginning.within - until - until_within - unsure;
-        let most = beginning.realtime - before + before_within + unsure;
-        Some((least, most))
+        Some((beginning.realtime - beginning.within - until - unsure, beginning.realtime - before + unsure))
+    }
+
+    /// How long the computer was suspended between a moment of the recording and the beginning, at least and at most; `None` on another boot. A
+    /// recording that was cut off may have been suspended after its last pair, before or after that moment.
+    fn suspended(
+        &self,
+        (earliest, latest): (Instant, Instant),
+        beginning: Beginning,
+        clock: &ClockRecord,
+    ) -> Option<(Nanos, Nanos)> {
+        (self.clock.boot_id.is_some() && self.clock.boot_id == clock.boot_id).then_some(())?;
+        let before = (self.clock.suspended_at(earliest).0, self.clock.suspended_at(latest).1);
+        let now = clock.suspended_at(beginning.monotonic - beginning.within).0;
+        let now = (now, clock.suspended_at(beginning.monotonic).1.unwrap_or(now));
+        let least = before.1.map_or(Nanos::ZERO, |before| now.0 - before);
+        Some((least.max(Nanos::ZERO), (now.1 - before.0).max(Nanos::ZERO)))
     }
 }
 
@@ -175,6 +187,36 @@ mod tests {
         let bounds = from().bounds(beginning, &clock(1, Nanos::from_secs(999)), None);
         // 9.997 to 10 s at 1000 frames per second, give or take 200 ppm.
         assert_eq!(bounds, GapBounds { first: Frames(5000), least: Frames(9995), most: Frames(10_003) });
+    }
+
+    /// A computer that was suspended for an hour between two runs: the gap of the monotonic clock was an hour too short.
+    #[test]
+    fn a_suspend_between_two_runs_is_in_the_gap_and_one_at_an_unknown_time_widens_it() {
+        let pair = |seconds: i64, suspended: i64| ClockPair {
+            monotonic: at(seconds * 1_000_000_000),
+            realtime: Nanos::ZERO,
+            raw: Nanos::ZERO,
+            suspended: Nanos::from_secs(suspended),
+            within: Nanos::ZERO,
+        };
+        let record = |pairs: &[ClockPair]| {
+            let mut record = ClockRecord::default();
+            record.boot_id = Some(BootId([1; 16]));
+            pairs.iter().for_each(|one| record.pair(*one));
+            record
+        };
+        let beginning = Beginning { monotonic: at(11_000_000_000), realtime: Nanos::ZERO, within: Nanos::ZERO };
+        let bounds = |before: &[ClockPair], after: &[ClockPair]| {
+            let from = ResumeFrom { clock: record(before), ..from() };
+            let bounds = from.bounds(beginning, &record(after), None);
+            (bounds.least.0 / 1000, bounds.most.0.div_ceil(1000))
+        };
+        // Both ends of the recording are known: 10 s, and an hour of suspend.
+        assert_eq!(bounds(&[pair(0, 5), pair(2, 5)], &[pair(11, 3605)]), (3609, 3611));
+        // It was cut off after its last pair, so the hour may be in the recording or behind it.
+        assert_eq!(bounds(&[pair(0, 5)], &[pair(11, 3605)]), (9, 3611));
+        // The new run was suspended before its first frame came, or after that.
+        assert_eq!(bounds(&[pair(0, 5), pair(2, 5)], &[pair(10, 5), pair(12, 3605)]), (9, 3611));
     }
 
     #[test]

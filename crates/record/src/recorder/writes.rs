@@ -172,7 +172,10 @@ impl Recorder {
                 Err(errno) => self.sync_failed(number, errno, now),
             },
             Some(Purpose::AllocateData(number)) => self.members[number].allocated(completion.result.is_ok()),
-            Some(Purpose::AllocateJournal(_)) | None => {}
+            Some(Purpose::AllocateJournal(number)) => {
+                self.members[number].journal_reserved(completion.result);
+            }
+            None => {}
         }
     }
 
@@ -285,6 +288,24 @@ impl Recorder {
         for index in self.settled.journal_died(number) {
             self.lose_block(index, now);
         }
+        if self.choose_member(0).is_none() {
+            self.fail_from(self.settled.len());
+        }
+    }
+
+    /// Gives up the targets that have no room for what a block brings.
+    pub(super) fn give_up_full_journals(&mut self, now: Instant) {
+        for number in 0..self.members.len() {
+            if let Some(errno) = self.members[number].journal_is_full() {
+                self.journal_is_full(number, errno, now);
+            }
+        }
+    }
+
+    /// A target has no room for more of its journal. What it has stays, and further blocks go to the others, if there are any.
+    fn journal_is_full(&mut self, number: usize, errno: Errno, now: Instant) {
+        self.members[number].is_alive = false;
+        self.trouble(number, FailedOperation::Allocate, errno, u64::MAX, now);
         if self.choose_member(0).is_none() {
             self.fail_from(self.settled.len());
         }

@@ -68,6 +68,27 @@ impl<'a> BlockingStore<'a> {
         Ok(content)
     }
 
+    /// Reads a whole file of any size, piece by piece. A function takes the pieces and returns whether it needs more.
+    pub(crate) fn read_pieces(
+        &mut self,
+        path: &Path,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), RecordingError> {
+        let file = self.store.open(path, Open::ReadData)?;
+        let (size, mut at) = (self.store.facts(file).size, 0);
+        while at < size {
+            let piece = self.read_at(path, file, at, self.size.0)?;
+            let (length, goes_on) = (piece.len() as u64, take(piece));
+            // Whole pieces, because of the alignment; only the last one is shorter.
+            if length < self.size.0 || !goes_on {
+                break;
+            }
+            at += length;
+        }
+        self.store.close(file);
+        Ok(())
+    }
+
     /// Reads a piece of a file, at most the buffer; fewer bytes at its end. `at` is a multiple of the file's alignment.
     pub(crate) fn read_at(
         &mut self,

@@ -1,9 +1,12 @@
-//! [`Chain`]: several segments as one recording.
+//! [`Chain`]: several segments as one recording. Of each segment it keeps where its blocks lie and what is missing, not its journals and not
+//! its description, so that a series of 100,000 segments fits into memory.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Ended, Hole, Member, MissingCause, Recording, RecordingError};
 use crate::clock::ClockRecord;
+use crate::journal::{JournalContents, RecordingId};
 use crate::ledger::RecordingVerdict;
 use crate::sigmf::About;
 use crate::timeline::Timeline;
@@ -14,22 +17,124 @@ use hairspring_ring::units::Frames;
 /// Puts segments together.
 pub(crate) struct Chain<'a> {
     /// The base path of the series.
-    pub(crate) base: &'a Path,
-    /// What is known to be wrong already.
-    pub(crate) faults: Vec<String>,
+    base: &'a Path,
     /// The numbers of segments that are missing though retention did not delete them, ascending.
-    pub(crate) missing: &'a [u32],
+    missing: &'a [u32],
+    /// What is known to be wrong.
+    faults: Vec<String>,
+    /// How many segments are expected.
+    expected: usize,
+    whole: Option<Recording>,
+    /// The end of all segments so far, unless one was cut off.
+    ended: Option<Ended>,
+    /// The description of every member.
+    shared: Option<Arc<About>>,
+    /// The first segment, for messages.
+    first: PathBuf,
+    one_epoch: bool,
+    /// The number behind that of the last segment.
+    next: Option<u32>,
+    /// The recording that the last segment is.
+    previous: Option<RecordingId>,
+    /// The position behind the last segment.
+    position: u64,
 }
 
-impl Chain<'_> {
-    /// Makes one recording of segments, which ascend.
-    pub(crate) fn join(self, segments: Vec<Recording>) -> Result<Recording, RecordingError> {
-        let Self { base, mut faults, missing } = self;
-        let Some(first) = segments.first() else { return Err(RecordingError::NotFound(base.to_owned())) };
-        let about = about_all(&segments)?;
-        let mut whole = Recording {
+impl<'a> Chain<'a> {
+    /// Without a segment yet. These faults are known already.
+    pub(crate) fn new(base: &'a Path, missing: &'a [u32], faults: Vec<String>, expected: usize) -> Self {
+        let ended = Ended {
+            verdict: RecordingVerdict::Complete,
+            recovered: false,
+            produced_bytes: 0,
+            stored_bytes: 0,
+            lost_bytes: 0,
+            left_out_bytes: 0,
+        };
+        Self {
+            base,
+            missing,
+            faults,
+            expected,
+            whole: None,
+            ended: Some(ended),
+            shared: None,
+            first: PathBuf::new(),
+            one_epoch: true,
+            next: None,
+            previous: None,
+            position: 0,
+        }
+    }
+
+    /// Appends a segment. Segments ascend.
+    pub(crate) fn append(&mut self, segment: Recording) -> Result<(), RecordingError> {
+        if self.whole.is_none() {
+            self.begin(&segment);
+        }
+        let (Some(whole), Some(shared)) = (&mut self.whole, &self.shared) else { return Ok(()) };
+        let of = &segment.about;
+        if (of.layout, of.rate, of.block) != (shared.layout, shared.rate, shared.block) {
+            return Err(RecordingError::Limit(format!(
+                "segments of the series differ in their layout, rate or size of blocks ({} and {}): open them one by one",
+                self.first.display(),
+                of.members[0].display()
+            )));
+        }
+        self.faults.extend(segment.faults.iter().cloned());
+        self.faults.extend(disagreements(&segment));
+        if let Some(place) = &of.series
+            && place.previous != self.previous
+            && whole.blocks.is_empty() == whole.members.is_empty()
+            && !whole.members.is_empty()
+            && whole.end_frame() == place.first.unwrap_or_default()
+        {
+            let (name, number) = (&place.name, place.number);
+            self.faults.push(format!("{name}-{number:06} follows another recording than the one before it"));
+        }
+        self.previous = Some(of.id);
+        self.one_epoch &= of.series.as_ref().map(|of| of.epoch) == shared.series.as_ref().map(|of| of.epoch);
+        whole.about.members.extend(of.members.iter().cloned());
+        let clock = &mut whole.about.clock;
+        of.clock.pairs().iter().for_each(|pair| clock.pair(*pair));
+        of.clock.marks().iter().for_each(|mark| clock.mark(*mark));
+        of.clock.external_readings().iter().for_each(|reading| clock.external_reading(*reading));
+        of.clock.external_silences().iter().for_each(|silence| clock.external_silence(*silence));
+        self.ended = self.ended.zip(segment.ended).map(|(whole, one)| Ended {
+            verdict: whole.verdict.max(one.verdict),
+            recovered: whole.recovered | one.recovered,
+            produced_bytes: whole.produced_bytes.max(one.produced_bytes),
+            stored_bytes: whole.stored_bytes + one.stored_bytes,
+            lost_bytes: whole.lost_bytes + one.lost_bytes,
+            left_out_bytes: 0,
+        });
+        whole.last_members = segment.members.len();
+        let lost_before = |number: u32| self.missing.partition_point(|lost| *lost < number);
+        let own = of.series.as_ref().map(|of| of.number).or(self.next).unwrap_or(0);
+        let next = self.next.unwrap_or(own);
+        let cause = match lost_before(next) < lost_before(own) {
+            false if own > next => MissingCause::Deleted,
+            _ => MissingCause::Undeclared,
+        };
+        self.next = Some(own.saturating_add(1));
+        self.position = whole.append(segment, self.position, cause, shared, &mut self.faults);
+        Ok(())
+    }
+
+    /// Takes over what the first segment says of all.
+    fn begin(&mut self, segment: &Recording) {
+        let about = &segment.about;
+        self.first = about.members[0].clone();
+        self.previous = about.series.as_ref().and_then(|of| of.previous);
+        let mut clock = ClockRecord::default();
+        (clock.boot_id, clock.reference) = (about.clock.boot_id, about.clock.reference);
+        clock.external.clone_from(&about.clock.external);
+        let id = about.series.as_ref().map_or(about.id, |of| of.id);
+        let about = About { id, members: Vec::new(), member: 0, clock, ..about.clone() };
+        self.shared = Some(Arc::new(about.clone()));
+        self.whole = Some(Recording {
             timeline: Timeline::new(about.layout),
-            members: Vec::new(),
+            members: Vec::with_capacity(self.expected * segment.members.len()),
             missing_members: Vec::new(),
             blocks: Vec::new(),
             gaps: Vec::new(),
@@ -41,45 +146,31 @@ impl Chain<'_> {
             failures: Vec::new(),
             holes: Vec::new(),
             produced: 0,
-            ended: ended_all(&segments),
+            ended: None,
             faults: Vec::new(),
             doubts: Vec::new(),
             foreign: false,
             sha512: None,
-            last_members: segments.last().map_or(0, |last| last.members.len()),
+            last_members: 0,
             between: Vec::new(),
-            lacks_last_segment: missing.last() > segments.last().and_then(number).as_ref(),
+            lacks_last_segment: false,
             about,
-        };
-        let mut previous = first.about.series.as_ref().and_then(|of| of.previous);
-        let mut position = 0;
-        let mut next = number(first).unwrap_or(0);
-        for segment in segments {
-            faults.extend(segment.faults.iter().cloned());
-            faults.extend(disagreements(&segment));
-            let of = segment.about.series.clone();
-            if let Some(of) = &of
-                && of.previous != previous
-                && whole.blocks.is_empty() == whole.members.is_empty()
-                && !whole.members.is_empty()
-                && whole.end_frame() == of.first.unwrap_or_default()
-            {
-                faults.push(format!("{}-{:06} follows another recording than the one before it", of.name, of.number));
-            }
-            previous = Some(segment.about.id);
-            let own = number(&segment).unwrap_or(next);
-            let cause = match missing.partition_point(|lost| *lost < next) < missing.partition_point(|lost| *lost < own)
-            {
-                false if own > next => MissingCause::Deleted,
-                _ => MissingCause::Undeclared,
-            };
-            next = own.saturating_add(1);
-            position = whole.append(segment, position, cause, &mut faults);
-        }
+        });
+    }
+
+    /// The whole.
+    pub(crate) fn end(self) -> Result<Recording, RecordingError> {
+        let Some(mut whole) = self.whole else { return Err(RecordingError::NotFound(self.base.to_owned())) };
+        whole.ended = self.ended;
+        whole.lacks_last_segment = self.missing.last().is_some_and(|lost| self.next.is_none_or(|next| *lost >= next));
         if let Some(ended) = &mut whole.ended {
             ended.left_out_bytes = whole.skips.iter().map(|(_, skip)| whole.about.layout.bytes_of(skip.frames).0).sum();
         }
-        whole.faults = faults;
+        if !self.one_epoch {
+            // The frames of several starts of a source are on no common straight line.
+            (whole.about.pattern, whole.about.clock) = (None, ClockRecord::default());
+        }
+        whole.faults = self.faults;
         Ok(whole)
     }
 }
@@ -96,7 +187,14 @@ impl Recording {
     }
 
     /// Appends a segment behind a position of the stored stream. Returns the position behind it. `cause` is why frames before it are missing.
-    fn append(&mut self, segment: Recording, base: u64, cause: MissingCause, faults: &mut Vec<String>) -> u64 {
+    fn append(
+        &mut self,
+        segment: Recording,
+        base: u64,
+        cause: MissingCause,
+        shared: &Arc<About>,
+        faults: &mut Vec<String>,
+    ) -> u64 {
         let shift = self.members.len();
         let running = self.blocks.last().map_or(0, |block| block.index + 1);
         // A resumed series has a shorter block in its middle.
@@ -149,67 +247,13 @@ impl Recording {
         self.doubts.extend(segment.doubts);
         self.members.extend(segment.members.into_iter().map(|member| Member {
             number: shift + member.number,
-            about: About { members: Vec::new(), ..member.about },
+            about: Arc::clone(shared),
+            closing: member.closing.filter(|_| shift + member.number == 0),
+            segments: Vec::new(),
+            journal: JournalContents::default(),
             ..member
         }));
         debug_assert!(self.members.len() <= shift + of, "each member once");
         base + end
     }
-}
-
-/// The number of a segment.
-fn number(segment: &Recording) -> Option<u32> {
-    segment.about.series.as_ref().map(|of| of.number)
-}
-
-/// The description of the whole.
-fn about_all(segments: &[Recording]) -> Result<About, RecordingError> {
-    let first = &segments[0].about;
-    let mut members = Vec::new();
-    let mut clock = ClockRecord::default();
-    (clock.boot_id, clock.reference) = (first.clock.boot_id, first.clock.reference);
-    clock.external.clone_from(&first.clock.external);
-    let mut one_epoch = true;
-    for Recording { about, .. } in segments {
-        if (about.layout, about.rate, about.block) != (first.layout, first.rate, first.block) {
-            return Err(RecordingError::Limit(format!(
-                "segments of the series differ in their layout, rate or size of blocks ({} and {}): open them one by one",
-                first.members[0].display(),
-                about.members[0].display()
-            )));
-        }
-        members.extend(about.members.iter().cloned());
-        one_epoch &= about.series.as_ref().map(|of| of.epoch) == first.series.as_ref().map(|of| of.epoch);
-        about.clock.pairs().iter().for_each(|pair| clock.pair(*pair));
-        about.clock.marks().iter().for_each(|mark| clock.mark(*mark));
-        about.clock.external_readings().iter().for_each(|reading| clock.external_reading(*reading));
-        about.clock.external_silences().iter().for_each(|silence| clock.external_silence(*silence));
-    }
-    let id = first.series.as_ref().map_or(first.id, |of| of.id);
-    let pattern = first.pattern.clone().filter(|_| one_epoch);
-    // The frames of several starts of a source are on no common straight line.
-    let clock = if one_epoch { clock } else { ClockRecord::default() };
-    let series = first.series.clone();
-    Ok(About { id, members, member: 0, pattern, clock, series, ..first.clone() })
-}
-
-/// The end of the whole; `None` if a segment was cut off.
-fn ended_all(segments: &[Recording]) -> Option<Ended> {
-    let mut whole = Ended {
-        verdict: RecordingVerdict::Complete,
-        recovered: false,
-        produced_bytes: 0,
-        stored_bytes: 0,
-        lost_bytes: 0,
-        left_out_bytes: 0,
-    };
-    for segment in segments {
-        let ended = segment.ended?;
-        whole.verdict = whole.verdict.max(ended.verdict);
-        whole.recovered |= ended.recovered;
-        whole.produced_bytes = whole.produced_bytes.max(ended.produced_bytes);
-        whole.stored_bytes += ended.stored_bytes;
-        whole.lost_bytes += ended.lost_bytes;
-    }
-    Some(whole)
 }

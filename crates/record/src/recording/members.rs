@@ -1,21 +1,19 @@
 //! Finds the files of all members, and opens them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::account::{Account, account};
 use super::blocking::{BlockingStore, MOST_META};
 use super::{Block, Files, Hole, MOST_BLOCK, Member, Recording, RecordingError, evidence, places};
 use crate::clock::ClockRecord;
-use crate::journal::{Journal, Record, RecordingId};
+use crate::journal::{Journal, JournalPieces, Record, RecordingId};
 use crate::sigmf;
 use crate::sigmf::{About, SigmfError};
 use crate::store::{Open, Store};
 use crate::timeline::Timeline;
 use hairspring_ring::OnOverrun;
 use hairspring_ring::units::{Bytes, Frames};
-
-/// Largest journal that is read: 64 million records, half a petabyte in blocks of 8 MiB.
-const MOST_JOURNAL: Bytes = Bytes::gib(4);
 
 /// The approximate size of the blocks in which recordings of other programs are read.
 const FOREIGN_BLOCK: Bytes = Bytes::mib(4);
@@ -26,14 +24,17 @@ pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording
     {
         return series.open(store);
     }
-    // Opened for each segment of a series, so with a buffer that costs little.
-    let mut disk = BlockingStore::small(store)?;
+    open_one(&mut BlockingStore::small(store)?, paths)
+}
+
+/// Opens a recording that is no series.
+pub(crate) fn open_one(disk: &mut BlockingStore<'_>, paths: &[PathBuf]) -> Result<Recording, RecordingError> {
     let mut bases: Vec<PathBuf> = paths.iter().map(|path| Files::base_of(path)).collect();
     bases.dedup();
     let mut members: Vec<Member> = Vec::new();
     for base in &bases {
-        let member = match open_member(&mut disk, base) {
-            Err(RecordingError::Meta(_, SigmfError::Foreign)) if bases.len() == 1 => return foreign(&mut disk, base),
+        let member = match open_member(disk, base) {
+            Err(RecordingError::Meta(_, SigmfError::Foreign)) if bases.len() == 1 => return foreign(disk, base),
             other => other?,
         };
         if let Some(first) = members.first()
@@ -56,7 +57,7 @@ pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording
         }
         let places = places::candidates(&known.members, &named, number);
         let found = places.into_iter().find_map(|place| {
-            let mut member = open_member(&mut disk, &place.base).ok()?;
+            let mut member = open_member(disk, &place.base).ok()?;
             member.elsewhere = !place.is_ours;
             let is_it = (member.about.id, member.about.members.len()) == (known.id, known.members.len());
             (is_it && member.number == number).then_some(member)
@@ -173,7 +174,7 @@ fn believed(members: &[Member]) -> Option<About> {
     let borne_out = |member: &&Member| block_by_journal(&member.about, member) == Some(member.about.block);
     let first = members.iter().find(borne_out).or(members.first())?;
     let block = block_by_journal(&first.about, first).unwrap_or(first.about.block);
-    Some(About { block, ..first.about.clone() })
+    Some(About { block, ..About::clone(&first.about) })
 }
 
 /// The block size in the first record of a member's journal, if the journal belongs to this recording and these frames.
@@ -228,8 +229,12 @@ fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, Reco
     let (about, closing, segments) =
         sigmf::parse(&meta).map_err(|error| RecordingError::Meta(files.meta.clone(), error))?;
     // A missing journal or data file is damage, not an error, because the other files are still valid.
-    let journal = match disk.read_whole(&files.journal, MOST_JOURNAL) {
-        Ok(bytes) => Some(Journal::read(&bytes)),
+    let mut pieces = JournalPieces::default();
+    let journal = match disk.read_pieces(&files.journal, &mut |piece| {
+        pieces.read(piece);
+        true
+    }) {
+        Ok(_) => Some(pieces.end()),
         Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => None,
         Err(error) => return Err(error),
     };
@@ -242,6 +247,11 @@ fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, Reco
         Err(error) if error.errno.0 == libc::ENOENT => None,
         Err(error) => return Err(error.into()),
     };
+    // What is being deleted loses its metadata first. It is gone, not damaged.
+    let is_whole = journal.is_some() && data_bytes.is_some();
+    if !is_whole && disk.store.look(&files.meta).is_err_and(|error| error.errno.0 == libc::ENOENT) {
+        return Err(RecordingError::NotFound(base.to_owned()));
+    }
     Ok(Member {
         number: about.member,
         base: base.to_owned(),
@@ -249,7 +259,7 @@ fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, Reco
         data_bytes: data_bytes.unwrap_or(0),
         has_data: data_bytes.is_some(),
         has_journal: journal.is_some(),
-        about,
+        about: Arc::new(about),
         closing,
         segments,
         journal: journal.unwrap_or_default(),
@@ -316,7 +326,7 @@ fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, Recor
         data_bytes,
         has_data: true,
         has_journal: false,
-        about: about.clone(),
+        about: Arc::new(about.clone()),
         closing: None,
         segments: Vec::new(),
         journal: Journal::read(&[]),

@@ -3,28 +3,25 @@
 //! ```text
 //! 1  the index says that the segment is dropped, durably       (keeper)
 //! 2  the collection names it no more                           (keeper)
-//! 3  the data file, compressed or not, is cut, piece by piece, and removed
+//! 3  the metadata are removed, so that nobody opens the segment any more, and the data, compressed or not
 //! 4  the journal is removed
-//! 5  the metadata are removed
 //! ```
 //!
-//! Removing a large file at once can hold up the journal of a file system, and with it the segment that is being recorded.
+//! Names are removed, never contents: another name of the same file, the target of a symbolic link, and a process that has a file open or
+//! mapped keep all of it ([`Store::discard`]).
 //!
-//! **Only own files.** The first record of the journal must have the id that the index states; where a crash removed the journal already, the
-//! metadata must. Everything else is left as it is, and reported.
+//! **Only own files.** The first record of the journal must have the id that the index states, which is why the journal goes last; where it is
+//! not there, the metadata must. Everything else is left as it is, and reported.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::compress::data_files;
-use crate::journal::{Journal, RECORD_BYTES, Record, RecordingId};
+use crate::journal::{RECORD_BYTES, Record, RecordingId};
 use crate::recording::blocking::{BlockingStore, MOST_META};
 use crate::recording::{Files, RecordingError};
 use crate::recover::cut;
 use crate::sigmf;
-use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
-
-/// Bytes that are cut off a data file at once.
-const PIECE: u64 = 1 << 30;
+use crate::store::{Open, Store, StoreError, remove_if_there};
 
 /// Whose files lie at a base path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,13 +77,15 @@ pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, Reco
     }
     match (size_of(&files.journal)?, size_of(&files.data)?) {
         (Some(_), size) => {
-            let bytes = BlockingStore::small(store)?.read_whole(&files.journal, MOST_META)?;
-            let journal = Journal::read(&bytes);
-            let mut records = journal.records.iter().chain(journal.beyond.iter().map(|(_, record)| record));
-            if records.any(|record| matches!(record, Record::Block { .. })) {
-                return Ok(false);
-            }
-            Ok(!cut::has_content(store, &files.data, &[(0, size.unwrap_or(0))])?)
+            let mut has_block = false;
+            BlockingStore::small(store)?.read_pieces(&files.journal, &mut |piece| {
+                let records = piece.as_chunks::<RECORD_BYTES>().0.iter();
+                has_block |= records
+                    .filter_map(|slot| Record::decode(slot).ok())
+                    .any(|(_, record)| matches!(record, Some(Record::Block { .. })));
+                !has_block
+            })?;
+            Ok(!has_block && !cut::has_content(store, &files.data, &[(0, size.unwrap_or(0))])?)
         }
         (None, size) => Ok(size == Some(0)),
     }
@@ -97,44 +96,62 @@ pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, Reco
 /// # Errors
 /// The system's refusal. The deletion can be repeated.
 pub(super) fn delete(store: &mut dyn Store, base: &Path, id: RecordingId) -> Result<Owner, RecordingError> {
-    let mut disk = BlockingStore::small(store)?;
-    let owner = owner(&mut disk, base, id)?;
-    if owner == Owner::Ours {
-        remove(disk.store, base)?;
-    }
-    Ok(owner)
+    delete_all(store, &[base.to_owned()], id).pop().unwrap_or(Ok(Owner::Nobody))
 }
 
-/// Removes the files of a base path, the metadata last.
+/// The same in several directories. Nothing is synced before the data are removed in all of them, so that a segment is either whole or gone for
+/// others.
+pub(super) fn delete_all(
+    store: &mut dyn Store,
+    bases: &[PathBuf],
+    id: RecordingId,
+) -> Vec<Result<Owner, RecordingError>> {
+    let owners: Vec<_> = bases.iter().map(|base| owner(&mut BlockingStore::small(store)?, base, id)).collect();
+    let mut each = |found: Vec<Result<Owner, RecordingError>>,
+                    act: fn(&mut dyn Store, &Path) -> Result<(), StoreError>| {
+        let one = |(owner, base): (Result<Owner, RecordingError>, &PathBuf)| match owner? {
+            Owner::Ours => act(store, base).map(|()| Owner::Ours).map_err(RecordingError::from),
+            other => Ok(other),
+        };
+        found.into_iter().zip(bases).map(one).collect::<Vec<_>>()
+    };
+    let found = each(owners, remove_data);
+    let found = each(found, sync_names);
+    let found = each(found, |store, base| remove_if_there(store, &Files::of(base).journal));
+    each(found, sync_names)
+}
+
+fn sync_names(store: &mut dyn Store, base: &Path) -> Result<(), StoreError> {
+    store.sync_folder(hairspring_file::folder_of(base))
+}
+
+/// All files that a deletion removes, whether they are there or not.
+pub(super) fn files(base: &Path) -> impl Iterator<Item = PathBuf> {
+    let Files { meta, journal, .. } = Files::of(base);
+    [meta, journal].into_iter().chain(data_files(base))
+}
+
+/// Removes the files of a base path, the journal last.
 pub(super) fn remove(store: &mut dyn Store, base: &Path) -> Result<(), StoreError> {
-    let files = Files::of(base);
+    remove_data(store, base)?;
+    sync_names(store, base)?;
+    remove_if_there(store, &Files::of(base).journal)?;
+    sync_names(store, base)
+}
+
+/// Removes the metadata and the data of a base path.
+fn remove_data(store: &mut dyn Store, base: &Path) -> Result<(), StoreError> {
+    remove_if_there(store, &Files::of(base).meta)?;
     // Again until nothing is there: `hairspring compress` may give a file another name meanwhile.
     let mut found = true;
     while std::mem::take(&mut found) {
         for path in data_files(base) {
-            match store.open(&path, Open::Mend) {
-                Ok(data) => {
-                    found = true;
-                    let cut = cut(store, data);
-                    store.close(data);
-                    cut.and_then(|()| remove_if_there(store, &path))?;
-                }
+            match store.discard(&path) {
+                Ok(()) => found = true,
                 Err(error) if error.errno.0 == libc::ENOENT => {}
                 Err(error) => return Err(error),
             }
         }
-    }
-    remove_if_there(store, &files.journal)?;
-    remove_if_there(store, &files.meta)?;
-    store.sync_folder(hairspring_file::folder_of(base))
-}
-
-/// Cuts a file to nothing, piece by piece.
-fn cut(store: &mut dyn Store, data: FileId) -> Result<(), StoreError> {
-    let mut length = store.facts(data).size;
-    while length > 0 {
-        length = length.saturating_sub(PIECE);
-        store.truncate(data, length)?;
     }
     Ok(())
 }

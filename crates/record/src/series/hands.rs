@@ -13,6 +13,7 @@ use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
 use crate::clock::ClockRecord;
 use crate::journal::{GapBounds, RecordingId};
+use crate::moment::ClockMoment;
 use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step};
 use crate::sigmf::SegmentOf;
 use hairspring_ring::units::{Bytes, Frames};
@@ -102,6 +103,8 @@ pub struct Template {
     pub stopwatch: fn() -> Instant,
     /// Both clocks now.
     pub beginning: fn() -> Beginning,
+    /// The present moment.
+    pub moment: fn() -> ClockMoment,
     /// Makes an id.
     pub id: fn() -> RecordingId,
 }
@@ -186,29 +189,34 @@ impl Workshop {
         let (id, first, end) = (done.id(), done.first_frame(), done.end_frame());
         let resumed = done.resumed();
         let outcome = done.finish(now, counters);
-        let at = (self.template.beginning)().realtime;
+        let at = (self.template.moment)();
         if let Some((epoch, GapBounds { first, least, most })) = resumed {
             let first = Frames(first.0 + least.0);
-            self.keeper.resumed(IndexRecord::Resumed { epoch, first, least, most, at });
+            self.keeper.resumed(IndexRecord::Resumed { epoch, first, least, most, at: at.realtime });
         }
         if let Some(NextSegment { number, id, first }) = next {
-            self.keeper.opened(number, id, first, at);
+            self.keeper.opened(number, id, first, at.realtime);
         }
         let (stored_bytes, lost_bytes) = (outcome.ledger.stored_bytes, outcome.ledger.lost_bytes);
         let verdict = outcome.verdict;
         self.keeper.closed(&SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at });
         // As of then: however slow the disk is, the newest segment is there when the recording ends.
-        let room = self.sweep_as_of(at);
+        let room = self.sweep_as_of(&at);
+        if next.is_none() {
+            self.keeper.describe_now();
+        }
         let (dropped, kept, pinned) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.pinned());
         ClosedSegment { number, outcome, dropped, kept, pinned, room, troubles: self.keeper.troubles() }
     }
 
     /// Applies the retention. Returns how much room there is. Blocks.
     pub fn sweep(&mut self) -> RoomLeft {
-        self.sweep_as_of((self.template.beginning)().realtime)
+        let room = self.sweep_as_of(&(self.template.moment)());
+        self.keeper.describe_if_quiet();
+        room
     }
 
-    fn sweep_as_of(&mut self, now: Nanos) -> RoomLeft {
+    fn sweep_as_of(&mut self, now: &ClockMoment) -> RoomLeft {
         self.pin();
         self.keeper.sweep(now)
     }

@@ -13,20 +13,24 @@
 //! 4 dropped    number:u32 stored:u64 at:i64
 //! 5 resumed    epoch:u16 first:u64 least:u64 most:u64 at:i64
 //! 6 before     segments:u32 bytes:u64 next:u32 epoch:u16
+//! 7 ended      number:u32 boot id[16] realtime:i64 boottime:i64 synchronized:u8
 //! ```
 //!
-//! The first record is a *series*. A reader stops at the first record that is not whole, as with a journal. Where retention deletes, the
-//! index would grow without end; so now and then it is replaced by a shorter one, in which a record *before* sums up what was deleted.
+//! The first record is a *series*. A reader passes over records that are not whole: a power cut leaves some at the end, and damage leaves one
+//! in the middle. Where retention deletes, the index would grow without end; so now and then it is replaced by a shorter one, in which a
+//! record *before* sums up what was deleted. It is also replaced when a record could not be appended.
 //!
-//! The index is a help, not the evidence: what a segment is stands in its own journal.
+//! The index is a help, not the evidence: what a segment is stands in its own journal, and which segments there are the folder tells.
 
 use std::collections::BTreeMap;
 
 use hairspring_machine::Nanos;
 use hairspring_ring::units::Frames;
 
+use crate::clock::BootId;
 use crate::journal::RecordingId;
 use crate::ledger::RecordingVerdict;
+use crate::moment::ClockMoment;
 
 /// Length of a record in bytes.
 pub const INDEX_RECORD_BYTES: usize = 64;
@@ -93,6 +97,13 @@ pub enum IndexRecord {
         /// When (`CLOCK_REALTIME`).
         at: Nanos,
     },
+    /// When a segment ended. Follows the record that says that it is closed; indexes of earlier versions have none.
+    Ended {
+        /// Its number.
+        number: u32,
+        /// When, by clocks that do not step within a boot.
+        at: ClockMoment,
+    },
     /// Sums up what stood in an index that this one replaces.
     Before {
         /// How many segments were deleted,
@@ -150,6 +161,14 @@ impl IndexRecord {
                 put(&next.to_le_bytes());
                 put(&epoch.to_le_bytes());
             }
+            Self::Ended { number, at: ClockMoment { realtime, boottime, boot, synchronized } } => {
+                put(&[7]);
+                put(&number.to_le_bytes());
+                put(&boot.map_or([0; 16], |boot| boot.0));
+                put(&realtime.count().to_le_bytes());
+                put(&boottime.count().to_le_bytes());
+                put(&[synchronized.into()]);
+            }
         }
         let mut record = [0; INDEX_RECORD_BYTES];
         record[..4].copy_from_slice(&MAGIC);
@@ -197,6 +216,15 @@ impl IndexRecord {
                 most: Frames(long(18)),
                 at: span(26),
             }),
+            7 => {
+                let boot: [u8; 16] = field(bytes, at(4));
+                let boot = (boot != [0; 16]).then_some(BootId(boot));
+                let synchronized = bytes[at(36)] == 1;
+                Some(Self::Ended {
+                    number: int(0),
+                    at: ClockMoment { realtime: span(20), boottime: span(28), boot, synchronized },
+                })
+            }
             6 => Some(Self::Before { segments: int(0), bytes: long(4), next: int(12), epoch: short(16) }),
             _ => None,
         })
@@ -226,6 +254,8 @@ pub struct Listed {
     pub verdict: Option<RecordingVerdict>,
     /// When it was opened (`CLOCK_REALTIME`).
     pub opened: Nanos,
+    /// When it ended; `None` if it is not closed, or was closed by an earlier version.
+    pub ended: Option<ClockMoment>,
 }
 
 /// The contents of an index.
@@ -249,20 +279,25 @@ pub struct SeriesIndex {
     pub next: u32,
     /// How often the series was resumed.
     pub epoch: u16,
-    /// How many records the file has; what follows them is not trusted.
+    /// The number of the record after the last whole one.
     pub records: u64,
+    /// The number of the first record that is not whole though a later one is.
+    pub damaged: Option<u64>,
 }
 
 impl SeriesIndex {
-    /// Reads an index up to the first record that cannot be trusted. Never panics.
+    /// Reads all whole records of an index. Never panics.
     pub fn read(bytes: &[u8]) -> Self {
         let mut index = Self::default();
         for (sequence, slot) in (0_u64..).zip(bytes.as_chunks::<INDEX_RECORD_BYTES>().0) {
-            let Some(record) = IndexRecord::decode(slot, sequence) else { break };
+            let Some(record) = IndexRecord::decode(slot, sequence) else { continue };
             if (sequence == 0) != matches!(record, Some(IndexRecord::Series { .. })) {
-                break;
+                continue;
             }
-            index.records += 1;
+            if index.records < sequence {
+                index.damaged.get_or_insert(index.records);
+            }
+            index.records = sequence + 1;
             if let Some(record) = record {
                 index.enter(record);
             }
@@ -277,7 +312,16 @@ impl SeriesIndex {
                 (self.id, self.members, self.started) = (Some(id), members, started);
             }
             IndexRecord::Opened { number, id, first, at } => {
-                let listed = Listed { id, first, end: None, stored_bytes: 0, lost_bytes: 0, verdict: None, opened: at };
+                let listed = Listed {
+                    id,
+                    first,
+                    end: None,
+                    stored_bytes: 0,
+                    lost_bytes: 0,
+                    verdict: None,
+                    opened: at,
+                    ended: None,
+                };
                 self.segments.insert(number, listed);
                 self.next = self.next.max(number.saturating_add(1));
             }
@@ -296,6 +340,11 @@ impl SeriesIndex {
                 }
             }
             IndexRecord::Resumed { epoch, .. } => self.epoch = epoch,
+            IndexRecord::Ended { number, at } => {
+                if let Some(listed) = self.segments.get_mut(&number) {
+                    listed.ended = Some(at);
+                }
+            }
             IndexRecord::Before { segments, bytes, next, epoch } => {
                 (self.dropped_segments, self.dropped_bytes) = (segments, bytes);
                 (self.next, self.epoch) = (self.next.max(next), epoch);
@@ -303,18 +352,42 @@ impl SeriesIndex {
         }
     }
 
-    /// The records of an index that tells the same and forgets the single segments that were deleted.
+    /// Withdraws the deletion of a segment.
+    pub(super) fn restore(&mut self, number: u32, listed: Listed) {
+        self.withdraw(number);
+        self.segments.insert(number, listed);
+    }
+
+    /// Forgets the deletion of a segment, which is not listed by that.
+    pub(super) fn withdraw(&mut self, number: u32) {
+        if let Some((_, stored_bytes)) = self.dropped.remove(&number) {
+            self.dropped_segments = self.dropped_segments.saturating_sub(1);
+            self.dropped_bytes = self.dropped_bytes.saturating_sub(stored_bytes);
+        }
+    }
+
+    /// The records of an index that tells the same and forgets the single segments that were deleted, but for those in
+    /// [`dropped`](Self::dropped).
     pub fn shortened(&self) -> Vec<IndexRecord> {
         let mut records =
             vec![IndexRecord::Series { id: self.id.unwrap_or_default(), members: self.members, started: self.started }];
+        for (number, (id, stored_bytes)) in &self.dropped {
+            let (number, id, stored_bytes, at) = (*number, *id, *stored_bytes, self.started);
+            if id != RecordingId::default() {
+                records.push(IndexRecord::Opened { number, id, first: Frames(0), at });
+            }
+            records.push(IndexRecord::Dropped { number, stored_bytes, at });
+        }
+        // Behind those, because it states all that were deleted.
         let (segments, bytes) = (self.dropped_segments, self.dropped_bytes);
         records.push(IndexRecord::Before { segments, bytes, next: self.next, epoch: self.epoch });
         for (number, listed) in &self.segments {
-            let Listed { id, first, end, stored_bytes, lost_bytes, verdict, opened } = *listed;
+            let Listed { id, first, end, stored_bytes, lost_bytes, verdict, opened, ended } = *listed;
             records.push(IndexRecord::Opened { number: *number, id, first, at: opened });
             if let (Some(end), Some(verdict)) = (end, verdict) {
                 records.push(IndexRecord::Closed { number: *number, first, end, stored_bytes, lost_bytes, verdict });
             }
+            records.extend(ended.map(|at| IndexRecord::Ended { number: *number, at }));
         }
         records
     }
@@ -342,12 +415,15 @@ mod tests {
             lost_bytes: 0,
             verdict: RecordingVerdict::Complete,
         };
+        let (realtime, boottime) = (Nanos::from_secs(6), Nanos::from_secs(2));
+        let ended = ClockMoment { realtime, boottime, boot: Some(BootId([5; 16])), synchronized: true };
         vec![
             IndexRecord::Series { id: id(1), members: 2, started: Nanos::from_secs(3) },
             IndexRecord::Opened { number: 0, id: id(2), first: Frames(0), at },
             closed(0, 0, 50),
             IndexRecord::Opened { number: 1, id: id(3), first: Frames(50), at },
             closed(1, 50, 99),
+            IndexRecord::Ended { number: 1, at: ended },
             IndexRecord::Dropped { number: 0, stored_bytes: 100, at },
             IndexRecord::Resumed { epoch: 1, first: Frames(120), least: Frames(21), most: Frames(30), at },
             IndexRecord::Opened { number: 2, id: id(4), first: Frames(99), at },
@@ -360,20 +436,37 @@ mod tests {
         assert_eq!(index.segments.keys().copied().collect::<Vec<_>>(), [1, 2]);
         assert_eq!((index.dropped_segments, index.dropped_bytes, index.next, index.epoch), (1, 100, 3, 1));
         assert_eq!(index.dropped.get(&0), Some(&(RecordingId([2; 16]), 100)));
-        let short = SeriesIndex::read(&SeriesIndex::encoded(&index.shortened()));
+        let mut short = SeriesIndex::read(&SeriesIndex::encoded(&index.shortened()));
+        assert_eq!(SeriesIndex { records: index.records, ..short.clone() }, index);
+        short.dropped.clear();
+        let short = SeriesIndex::read(&SeriesIndex::encoded(&short.shortened()));
         assert_eq!((&short.segments, short.next, short.epoch), (&index.segments, 3, 1));
         assert_eq!((short.dropped_segments, short.dropped_bytes, short.dropped.len()), (1, 100, 0));
     }
 
     proptest! {
         #[test]
-        fn a_cut_or_damaged_index_tells_what_is_whole_before(cut in 0..520_usize, bit in 0..4096_usize) {
-            let (all, bytes) = (some(), SeriesIndex::encoded(&some()));
-            prop_assert_eq!(SeriesIndex::read(&bytes[..cut.min(bytes.len())]).records as usize, cut.min(bytes.len()) / 64);
-            let mut damaged = bytes;
+        fn a_cut_index_tells_what_is_whole(cut in 0..600_usize) {
+            let bytes = SeriesIndex::encoded(&some());
+            let read = SeriesIndex::read(&bytes[..cut.min(bytes.len())]);
+            prop_assert_eq!((read.records as usize, read.damaged), (cut.min(bytes.len()) / 64, None));
+        }
+
+        /// One flipped bit lost all that was entered after it.
+        #[test]
+        fn a_flipped_bit_costs_an_index_one_record(bit in 0..4608_usize) {
+            let (all, mut damaged) = (some(), SeriesIndex::encoded(&some()));
             damaged[bit / 8] ^= 1 << (bit % 8);
-            prop_assert_eq!(SeriesIndex::read(&damaged).records as usize, bit / 512);
-            prop_assert_eq!(all.len(), 8);
+            let bad = bit / 512;
+            let mut expected = SeriesIndex::default();
+            for (number, record) in all.iter().enumerate().filter(|(number, _)| *number != bad) {
+                if number > bad {
+                    expected.damaged = Some(bad as u64);
+                }
+                expected.records = number as u64 + 1;
+                expected.enter(*record);
+            }
+            prop_assert_eq!(SeriesIndex::read(&damaged), expected);
         }
 
         #[test]

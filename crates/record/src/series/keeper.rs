@@ -4,7 +4,13 @@
 //! short entry for each segment that is there. It works on a thread of its own, never on the recorder's.
 //!
 //! A change that fails is a trouble for the report, never the end of the recording: the segments are complete without index and collection,
-//! and `recover` writes both anew.
+//! and `recover` writes both anew. After a record that could not be appended, the index is replaced by a whole new one as soon as that is
+//! possible; until then nothing is deleted.
+//!
+//! **What a deletion costs** does not depend on how many segments there are. Looking for all pins, and writing the collection, do depend on it.
+//! So both happen after as many changes as are a [`PART`] of the segments; the pin of a segment that is to be deleted is always looked at.
+
+mod collections;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -12,25 +18,30 @@ use std::path::PathBuf;
 use hairspring_machine::Nanos;
 use hairspring_ring::units::{Bytes, Frames};
 
-use super::collection::{self, CollectionEntry, MOST_STREAMS};
+use super::ages::{Ages, End};
+use super::collection::{CollectionEntry, MOST_STREAMS};
 use super::deletion::{self, Owner};
-use super::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
-use super::retention::{Candidate, Due, Retention, RoomLeft};
+use super::index::{INDEX_RECORD_BYTES, IndexRecord, Listed, SeriesIndex};
+use super::present::files_of;
+use super::retention::{Due, HeldSegments, Retention, RoomLeft};
 use super::{collection_of, index_of, pins, segment_base};
 use crate::journal::{KeptFrames, RecordingId};
 use crate::ledger::RecordingVerdict;
-use crate::recording::blocking::{BlockingStore, MOST_META};
-use crate::recording::{Files, RecordingError};
-use crate::store::{Open, Store};
-use crate::verify::sha512;
+use crate::moment::ClockMoment;
+use crate::recording::RecordingError;
+use crate::recording::blocking::BlockingStore;
+use crate::store::owner::{OwnError, Work};
+use crate::store::{Errno, Open, Store, StoreError};
 
 /// Makes a store for one change.
 pub type StoreMaker = Box<dyn FnMut() -> Box<dyn Store> + Send>;
 
 /// Most troubles that are kept in words.
 const MOST_TROUBLES: usize = 16;
-/// The index is shortened when it has this many more records than it needs.
+/// The index is shortened when it has this many more records than it needs, or a quarter more.
 const MOST_SPARE: u64 = 1024;
+/// What depends on the number of segments is done after as many changes as this part of them.
+const PART: usize = 256;
 
 /// A closed segment.
 #[derive(Clone, Debug)]
@@ -38,7 +49,10 @@ struct Kept {
     number: u32,
     id: RecordingId,
     stored_bytes: u64,
-    ended: Nanos,
+    /// When it ended; `None` if nobody knows.
+    ended: Option<End>,
+    /// Whether it is pinned, as far as was seen.
+    pinned: bool,
     /// Whether this run of the recorder stored it.
     ours: bool,
 }
@@ -60,8 +74,8 @@ pub struct SegmentEnd {
     pub lost_bytes: u64,
     /// Its verdict.
     pub verdict: RecordingVerdict,
-    /// When it was closed (`CLOCK_REALTIME`).
-    pub at: Nanos,
+    /// When it was closed.
+    pub at: ClockMoment,
 }
 
 /// Frames that a trigger asks to keep, and the segment that was recorded then.
@@ -94,8 +108,21 @@ pub struct Keeper {
     stores: StoreMaker,
     /// The closed segments, the oldest first.
     kept: VecDeque<Kept>,
+    /// How many of them are not pinned, and their bytes.
+    held: HeldSegments,
+    /// The time between their ends; of those whose end the index does not state only from the first sweep on.
+    ages: Ages,
+    ends_known: bool,
+    /// Deletions since all pins were looked for.
+    since_pins: usize,
     /// The newest closed segments in each directory, for its collection.
     streams: Vec<VecDeque<CollectionEntry>>,
+    /// Changes that the collections do not have yet.
+    unwritten: usize,
+    /// How many they were when it was last looked whether all is quiet.
+    unwritten_before: usize,
+    /// Whether the index on some disk lacks a record.
+    lacks_records: bool,
     /// Whether segments are being deleted to make room.
     making_room: bool,
     dropped: Dropped,
@@ -113,7 +140,7 @@ impl Keeper {
     /// Begins the index of a new series. Blocks.
     ///
     /// # Errors
-    /// An index of this name exists, or it cannot be written.
+    /// An index or a segment of this name exists, or the index cannot be written.
     pub fn begin(
         bases: Vec<PathBuf>,
         id: RecordingId,
@@ -121,6 +148,14 @@ impl Keeper {
         started: Nanos,
         mut stores: StoreMaker,
     ) -> Result<Self, RecordingError> {
+        for base in &bases {
+            let present = files_of(&mut *stores(), base)?;
+            if let Some((number, _)) = present.iter().find(|(_, files)| files.meta || files.journal) {
+                let (attempted, path) =
+                    ("begin a series, because there are files of".to_owned(), segment_base(base, *number));
+                return Err(StoreError { attempted, path, errno: Errno(libc::EEXIST) }.into());
+            }
+        }
         let members = u16::try_from(bases.len()).unwrap_or(u16::MAX);
         let record = IndexRecord::Series { id, members, started };
         for base in &bases {
@@ -147,19 +182,20 @@ impl Keeper {
         stores: StoreMaker,
     ) -> Result<Self, RecordingError> {
         let mut keeper = Self::with(bases, index, retention, stores);
-        for (number, listed) in keeper.index.segments.clone() {
-            if let Some(end) = listed.end {
-                let kept = Kept {
-                    number,
-                    id: listed.id,
-                    stored_bytes: listed.stored_bytes,
-                    ended: listed.opened,
-                    ours: false,
-                };
-                keeper.kept.push_back(kept);
-                keeper.stream(number, listed.first, end)?;
+        keeper.ends_known = false;
+        let closed: Vec<(u32, Listed)> =
+            keeper.index.segments.iter().map(|(number, listed)| (*number, *listed)).collect();
+        let mut store = (keeper.stores)();
+        let mut disk = BlockingStore::small(&mut *store)?;
+        for (place, (number, listed)) in closed.iter().enumerate() {
+            let Some(end) = listed.end else { continue };
+            let (number, stored_bytes) = (*number, listed.stored_bytes);
+            keeper.hold(Kept { number, id: listed.id, stored_bytes, ended: None, pinned: false, ours: false });
+            if closed.len() - place <= MOST_STREAMS {
+                keeper.stream_by(&mut disk, number, listed.first, end)?;
             }
         }
+        drop(disk);
         keeper.replace_index()?;
         keeper.put_collections()?;
         Ok(keeper)
@@ -175,7 +211,14 @@ impl Keeper {
             retention,
             stores,
             kept: VecDeque::new(),
+            held: HeldSegments::default(),
+            ages: Ages::default(),
+            ends_known: true,
+            since_pins: usize::MAX,
             streams,
+            unwritten: 0,
+            unwritten_before: 0,
+            lacks_records: false,
             making_room: false,
             dropped: Dropped::default(),
             wanted: Vec::new(),
@@ -188,7 +231,7 @@ impl Keeper {
 
     /// A segment begins. Blocks.
     pub fn opened(&mut self, number: u32, id: RecordingId, first: Frames, at: Nanos) {
-        self.enter(IndexRecord::Opened { number, id, first, at });
+        self.enter(&[IndexRecord::Opened { number, id, first, at }]);
         self.present = self.present.max(Some((number, first)));
         self.pin_wanted();
     }
@@ -219,6 +262,7 @@ impl Keeper {
             end = first;
         }
         for (number, why) in due {
+            self.note_pin(number, true);
             match pins::pin(&mut *(self.stores)(), &self.bases, number, why) {
                 Ok(()) => {
                     self.pinned.insert(number);
@@ -242,28 +286,101 @@ impl Keeper {
 
     /// The series begins a new epoch. Blocks.
     pub fn resumed(&mut self, record: IndexRecord) {
-        self.enter(record);
+        self.enter(&[record]);
     }
 
     /// A segment is closed, its files are in order and durable. Blocks.
     pub fn closed(&mut self, segment: &SegmentEnd) {
         let SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at } = *segment;
-        self.enter(IndexRecord::Closed { number, first, end, stored_bytes, lost_bytes, verdict });
-        self.kept.push_back(Kept { number, id, stored_bytes, ended: at, ours: true });
-        self.adopt_sums();
-        let described = self.stream(number, first, end).and_then(|()| self.put_collections());
+        self.know_ends(at);
+        let closed = IndexRecord::Closed { number, first, end, stored_bytes, lost_bytes, verdict };
+        self.enter(&[closed, IndexRecord::Ended { number, at }]);
+        let pinned = self.pinned.contains(&number) || self.unpinned.contains(&number);
+        let ended = Some(self.ages.enter(at));
+        self.hold(Kept { number, id, stored_bytes, ended, pinned, ours: true });
+        let described = self.stream(number, first, end);
         self.note("describe the series", described);
+        self.describe_when_due();
+    }
+
+    /// Holds a closed segment, which is newer than all others.
+    fn hold(&mut self, kept: Kept) {
+        if !kept.pinned {
+            self.held.segments += 1;
+            self.held.bytes = self.held.bytes.saturating_add(kept.stored_bytes);
+        }
+        self.kept.push_back(kept);
+    }
+
+    /// Notes whether a segment is pinned.
+    fn note_pin(&mut self, number: u32, pinned: bool) {
+        let Ok(place) = self.kept.binary_search_by_key(&number, |kept| kept.number) else { return };
+        let (kept, held) = (&mut self.kept[place], &mut self.held);
+        let stored = kept.stored_bytes;
+        match (std::mem::replace(&mut kept.pinned, pinned), pinned) {
+            (false, true) => (held.segments, held.bytes) = (held.segments - 1, held.bytes.saturating_sub(stored)),
+            (true, false) => (held.segments, held.bytes) = (held.segments + 1, held.bytes.saturating_add(stored)),
+            _ => {}
+        }
+    }
+
+    /// Looks for the pins of all segments.
+    fn look_for_pins(&mut self) {
+        let found = pins::all(&mut *(self.stores)(), &self.bases);
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return self.trouble(format!("failed to look for pins: {error}")),
+        };
+        let changed: Vec<(u32, bool)> = self
+            .kept
+            .iter()
+            .map(|kept| {
+                (kept.number, found.contains(&kept.number) || self.unpinned.contains(&kept.number), kept.pinned)
+            })
+            .filter(|(_, is, was)| is != was)
+            .map(|(number, is, _)| (number, is))
+            .collect();
+        changed.into_iter().for_each(|(number, is)| self.note_pin(number, is));
+        self.since_pins = 0;
+    }
+
+    /// Takes over when the segments ended that earlier runs recorded. One of which the index does not say it counts as of the next one, or as of
+    /// now, which the index says from now on.
+    fn know_ends(&mut self, now: ClockMoment) {
+        if std::mem::replace(&mut self.ends_known, true) {
+            return;
+        }
+        let (mut next, mut all_known) = (now, true);
+        for kept in self.kept.iter().rev() {
+            let Some(listed) = self.index.segments.get_mut(&kept.number) else { continue };
+            all_known &= listed.ended.is_some();
+            next = *listed.ended.get_or_insert(next);
+        }
+        for kept in &mut self.kept {
+            let ended = self.index.segments.get(&kept.number).and_then(|listed| listed.ended);
+            kept.ended = ended.map(|at| self.ages.enter(at));
+        }
+        if !all_known {
+            self.lacks_records = true;
+        }
     }
 
     /// Deletes what need not be kept any more. Returns how much room there is. Blocks, for long where much is deleted.
-    pub fn sweep(&mut self, now: Nanos) -> RoomLeft {
+    pub fn sweep(&mut self, now: &ClockMoment) -> RoomLeft {
         if !self.retention.is_set() {
             return RoomLeft::Enough;
         }
+        self.know_ends(*now);
+        let mut skipped = BTreeSet::new();
         loop {
             let free = self.retention.free.and_then(|_| self.free_bytes());
-            let candidates = self.candidates();
-            match self.retention.due(&candidates, now, free, self.making_room) {
+            let mut due = self.due(now, free, &skipped);
+            // Pins can only make less due, or another segment.
+            if matches!(due, Due::Delete(_)) && self.since_pins >= self.kept.len() / PART {
+                self.look_for_pins();
+                due = self.due(now, free, &skipped);
+            }
+            match due {
                 Due::Nothing => {
                     self.making_room = false;
                     let low = free.filter(|free| self.retention.is_low(*free));
@@ -272,10 +389,23 @@ impl Keeper {
                 Due::Stop(free) => return RoomLeft::Short(free),
                 Due::Delete(number) => {
                     self.making_room = free.is_some();
-                    self.drop_segment(number, now);
+                    let is_counted = |kept: &Kept| kept.number == number && !kept.pinned;
+                    if !self.drop_segment(number, now) && self.kept.iter().any(is_counted) {
+                        skipped.insert(number);
+                    }
                 }
             }
         }
+    }
+
+    /// What is due, without these segments.
+    fn due(&self, now: &ClockMoment, free: Option<Bytes>, skipped: &BTreeSet<u32>) -> Due {
+        let mut oldest = self.kept.iter().filter(|kept| !kept.pinned && !skipped.contains(&kept.number));
+        let oldest = oldest.next();
+        let age = |kept: &Kept| kept.ended.map_or(Nanos::ZERO, |end| self.ages.age(end, now));
+        let mut held = HeldSegments { oldest: oldest.map(|kept| (kept.number, age(kept))), ..self.held };
+        held.segments = held.segments.saturating_sub(skipped.len());
+        self.retention.due(held, free, self.making_room)
     }
 
     /// The least free space in the file systems of the targets; `None` if one does not state it.
@@ -285,31 +415,56 @@ impl Keeper {
         free.collect::<Option<Vec<u64>>>()?.into_iter().min().map(Bytes)
     }
 
-    /// The closed segments that nobody has pinned. It looks for pins only as far as a bound could reach.
-    fn candidates(&mut self) -> Vec<Candidate> {
-        let mut store = (self.stores)();
-        let bases = &self.bases;
-        let unpinned = &self.unpinned;
-        let mut is_pinned = |number: u32| unpinned.contains(&number) || pins::is_pinned(&mut *store, bases, number);
-        let one = |kept: &Kept| Candidate { number: kept.number, stored_bytes: kept.stored_bytes, ended: kept.ended };
-        self.kept.iter().filter(|kept| !is_pinned(kept.number)).map(one).collect()
+    /// Whether somebody has pinned a segment, which is noted.
+    fn is_pinned(&mut self, number: u32) -> bool {
+        let is_pinned = self.unpinned.contains(&number) || pins::is_pinned(&mut *(self.stores)(), &self.bases, number);
+        if is_pinned {
+            self.note_pin(number, true);
+        }
+        is_pinned
     }
 
-    /// Deletes a segment, step by step.
-    fn drop_segment(&mut self, number: u32, at: Nanos) {
-        let Some(place) = self.kept.iter().position(|kept| kept.number == number) else { return };
-        let Some(kept) = self.kept.remove(place) else { return };
-        self.enter(IndexRecord::Dropped { number, stored_bytes: kept.stored_bytes, at });
-        for streams in &mut self.streams {
-            streams.retain(|stream| stream.number != number);
+    /// Deletes a segment, step by step. Returns whether that was done or at least begun; otherwise the segment is as it was.
+    ///
+    /// A pin that is made before the index calls the segment dropped is seen here, because it is looked for afterwards. One who pins a segment
+    /// looks at the index after that, and so knows whether the pin holds ([`pins::keep`]).
+    fn drop_segment(&mut self, number: u32, now: &ClockMoment) -> bool {
+        let Ok(place) = self.kept.binary_search_by_key(&number, |kept| kept.number) else { return false };
+        if self.is_pinned(number) {
+            return false;
         }
-        self.adopt_sums();
-        let put = self.put_collections();
-        self.note("describe the series", put);
-        for base in self.bases.clone() {
-            let segment = segment_base(&base, number);
-            let mut store = (self.stores)();
-            match deletion::delete(&mut *store, &segment, kept.id) {
+        let segments: Vec<PathBuf> = self.bases.iter().map(|base| segment_base(base, number)).collect();
+        let mut store = (self.stores)();
+        // Whoever changes the segment meanwhile is let finish; the next sweep asks again.
+        let owned =
+            store.own(&segments.iter().flat_map(|base| deletion::files(base)).collect::<Vec<_>>(), Work::Deletes);
+        let _owned = match owned {
+            Ok(owned) => Some(owned),
+            Err(OwnError::Owned(_)) => return false,
+            // Without locks nobody else changes a recording.
+            Err(OwnError::NoLocks(..)) => None,
+            Err(OwnError::Store(error)) => {
+                self.trouble(format!("failed to delete segment {number}: {error}"));
+                return false;
+            }
+        };
+        let (id, stored_bytes, ours) = (self.kept[place].id, self.kept[place].stored_bytes, self.kept[place].ours);
+        let Some(listed) = self.index.segments.get(&number).copied() else { return false };
+        let is_entered = self.enter(&[IndexRecord::Dropped { number, stored_bytes, at: now.realtime }]);
+        let streams = self.take_streams(number);
+        self.describe_when_due();
+        // The last look before the first name is removed.
+        if !is_entered || self.is_pinned(number) {
+            self.index.restore(number, listed);
+            self.lacks_records = true;
+            self.write_index();
+            self.bring_back_streams(streams);
+            return false;
+        }
+        let mut is_gone = true;
+        for (segment, done) in segments.iter().zip(deletion::delete_all(&mut *store, &segments, id)) {
+            is_gone &= done.is_ok();
+            match done {
                 Ok(Owner::Ours | Owner::Nobody) => {}
                 Ok(Owner::Another) => self.trouble(format!(
                     "{} belongs to another recording than the index says: it was not deleted",
@@ -318,78 +473,58 @@ impl Keeper {
                 Err(error) => self.trouble(format!("failed to delete {}: {error}", segment.display())),
             }
         }
-        if kept.ours {
+        if is_gone {
+            self.index.dropped.remove(&number);
+        }
+        self.note_pin(number, true);
+        self.kept.remove(place);
+        self.since_pins = self.since_pins.saturating_add(1);
+        if ours {
             self.dropped.segments += 1;
-            self.dropped.bytes += kept.stored_bytes;
+            self.dropped.bytes += stored_bytes;
         }
-        let needed = 2 + 2 * self.index.segments.len() as u64;
-        if self.index.records > needed + MOST_SPARE {
-            let shortened = self.replace_index();
-            self.note("shorten the index of the series", shortened);
+        let needed = 2 + 3 * self.index.segments.len() as u64;
+        if self.index.records > needed + MOST_SPARE.max(needed / 4) {
+            self.lacks_records = true;
+            self.write_index();
         }
+        true
     }
 
-    /// Appends a record to the index in every directory, durably.
-    fn enter(&mut self, record: IndexRecord) {
+    /// Appends records to the index in every directory, durably. Returns whether every index has them.
+    fn enter(&mut self, records: &[IndexRecord]) -> bool {
         let sequence = self.index.records;
-        self.index.enter(record);
-        self.index.records += 1;
-        for base in self.bases.clone() {
-            let written = append(&mut *(self.stores)(), &index_of(&base), sequence, &record);
+        records.iter().for_each(|record| self.index.enter(*record));
+        self.index.records += records.len() as u64;
+        if !self.lacks_records {
+            let encoded: Vec<u8> = (sequence..).zip(records).flat_map(|(number, one)| one.encode(number)).collect();
+            for base in self.bases.clone() {
+                let written = append(&mut *(self.stores)(), &index_of(&base), sequence, &encoded);
+                self.lacks_records |= written.is_err();
+            }
+        }
+        self.write_index()
+    }
+
+    /// Replaces the index if it lacks a record. Returns whether every index has all records now.
+    fn write_index(&mut self) -> bool {
+        if self.lacks_records {
+            let written = self.replace_index();
             self.note("write the index of the series", written);
         }
+        !self.lacks_records
     }
 
     /// Replaces the index by a shorter one.
     fn replace_index(&mut self) -> Result<(), RecordingError> {
         let records = self.index.shortened();
         let bytes = SeriesIndex::encoded(&records);
+        self.lacks_records = true;
         for base in &self.bases {
             (self.stores)().put(&index_of(base), &bytes)?;
         }
         self.index.records = records.len() as u64;
-        self.index.dropped.clear();
-        Ok(())
-    }
-
-    /// Notes what the collections say of a closed segment.
-    fn stream(&mut self, number: u32, first: Frames, end: Frames) -> Result<(), RecordingError> {
-        for (base, streams) in self.bases.iter().zip(&mut self.streams) {
-            let segment = segment_base(base, number);
-            let mut store = (self.stores)();
-            let meta = BlockingStore::small(&mut *store)?.read_whole(&Files::of(&segment).meta, MOST_META)?;
-            let name = segment.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let frames = end.0.saturating_sub(first.0);
-            streams.push_back(CollectionEntry { name, number, first_frame: first.0, frames, hash: sha512(&meta) });
-            if streams.len() > MOST_STREAMS {
-                streams.pop_front();
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes over the sums of segments that were compressed meanwhile: their metadata were changed, and the collection with them.
-    fn adopt_sums(&mut self) {
-        for (base, streams) in self.bases.iter().zip(&mut self.streams) {
-            let mut store = (self.stores)();
-            let Ok(mut disk) = BlockingStore::small(&mut *store) else { continue };
-            let mut stated = collection::stated_sums(&mut disk, base);
-            for stream in streams {
-                if let Some(sum) = stated.remove(&stream.name) {
-                    stream.hash = sum;
-                }
-            }
-        }
-    }
-
-    /// Puts the collections in place.
-    fn put_collections(&mut self) -> Result<(), RecordingError> {
-        let dropped = (self.index.dropped_segments, self.index.dropped_bytes);
-        let id = self.index.id.unwrap_or_default();
-        for (base, streams) in self.bases.iter().zip(&self.streams) {
-            let bytes = collection::render(id, &self.name, streams.iter(), dropped);
-            (self.stores)().put(&collection_of(base), &bytes)?;
-        }
+        self.lacks_records = false;
         Ok(())
     }
 
@@ -436,14 +571,9 @@ impl Keeper {
     }
 }
 
-fn append(
-    store: &mut dyn Store,
-    path: &std::path::Path,
-    sequence: u64,
-    record: &IndexRecord,
-) -> Result<(), RecordingError> {
+fn append(store: &mut dyn Store, path: &std::path::Path, sequence: u64, encoded: &[u8]) -> Result<(), RecordingError> {
     let file = store.open(path, Open::Mend)?;
     let mut disk = BlockingStore::small(store)?;
-    disk.write(path, file, sequence * INDEX_RECORD_BYTES as u64, &record.encode(sequence))?;
+    disk.write(path, file, sequence * INDEX_RECORD_BYTES as u64, encoded)?;
     disk.sync(path, file)
 }

@@ -2,21 +2,25 @@
 //!
 //! Readers see one stream of blocks. Frames are counted through the segments anyway; positions and numbers of blocks are counted on. What is
 //! between two segments because retention deleted it is a skip; a segment that is missing without that is a fault.
+//!
+//! **Which segments there are** the names in the folder tell. The index tells which of them were deleted, and which are missing. So a series
+//! is whole without its index, or with one that lacks records. A file that only bears the name is not taken for a segment: its metadata must
+//! state the series.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::index::{INDEX_RECORD_BYTES, SeriesIndex};
+use super::present::{Present, files_of};
 use super::{base_of, collection_of, index_of, segment_base};
 use crate::recording::blocking::BlockingStore;
-use crate::recording::{Chain, Files, Recording, RecordingError};
-use crate::store::{Open, Store};
+use crate::recording::{Chain, Files, Recording, RecordingError, open_one};
+use crate::store::{Open, Store, StoreError};
 use hairspring_ring::units::{Bytes, Frames};
 
 /// Largest index that is read: some four million records.
 const MOST_INDEX: Bytes = Bytes::mib(256);
-/// Numbers without a segment after which no further ones are looked for behind the end of the index.
-const MOST_MISSING: u32 = 2;
 
 /// A segment that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub struct FoundSeries {
     pub segments: Vec<FoundSegment>,
     /// Segments that the index lists and that are not there.
     pub missing: Vec<u32>,
+    /// The numbers behind those of the index of which there is any file.
+    pub in_use: BTreeSet<u32>,
 }
 
 /// Looks for a series under a name; `None` if there is none. A name is the base path of a series, its index, its collection, or one of
@@ -49,42 +55,45 @@ pub fn find(store: &mut dyn Store, path: &Path) -> Result<Option<FoundSeries>, R
     let base = base_of(path);
     let named_by_ending = base != path;
     let has_index = exists(store, &index_of(&base))?;
-    if !has_index && !exists(store, &collection_of(&base))? {
+    if !has_index && !exists(store, &collection_of(&base))? && !is_without_index(store, &base)? {
         return if named_by_ending { Err(RecordingError::NotFound(base)) } else { Ok(None) };
     }
-    let index = match has_index {
-        true => read_index(&mut BlockingStore::small(store)?, &index_of(&base))?.unwrap_or_default(),
-        false => SeriesIndex::default(),
+    let read = |store: &mut dyn Store| {
+        let index = read_index(&mut BlockingStore::small(store)?, &index_of(&base));
+        index.map(Option::unwrap_or_default)
     };
-    let mut numbers: BTreeMap<u32, bool> = index.segments.keys().map(|number| (*number, true)).collect();
-    // What was begun after the last record of the index.
-    let (mut next, mut missing) = (index.next, 0);
-    while missing < MOST_MISSING {
-        if exists(store, &Files::of(&segment_base(&base, next)).meta)? {
-            numbers.insert(next, false);
-            missing = 0;
-        } else {
-            missing += 1;
-        }
-        next += 1;
+    let mut index = read(store)?;
+    let present = files_of(store, &base)?;
+    let is_absent = |number: &u32| !present.get(number).is_some_and(|files| files.meta);
+    if index.segments.keys().any(is_absent) {
+        // Retention may have deleted some since the index was read.
+        index = read(store)?;
     }
-    if numbers.is_empty() {
-        // Without a readable index the directory tells.
-        numbers = listed(&base).into_iter().map(|number| (number, false)).collect();
+    let missing = index.segments.keys().copied().filter(is_absent).collect();
+    // What was pinned before its first file was removed is not deleted, even if a crash came between.
+    let is_there = |number: u32, files: &Present| files.meta && (files.pin || !index.dropped.contains_key(&number));
+    let there = present.iter().filter(|(number, files)| is_there(**number, files));
+    let segments = there.map(|(number, _)| FoundSegment { number: *number, bases: vec![segment_base(&base, *number)] });
+    let segments = segments.collect();
+    let is_in_use = |files: &Present| files.meta || files.journal || files.other;
+    let in_use = present.range(index.next..).filter(|(_, files)| is_in_use(files)).map(|(number, _)| *number).collect();
+    Ok(Some(FoundSeries { base, index, segments, missing, in_use }))
+}
+
+/// Whether there are segments under a name though index and collection are gone, and no recording of that name.
+fn is_without_index(store: &mut dyn Store, base: &Path) -> Result<bool, RecordingError> {
+    let Some(series) = base.file_name() else { return Ok(false) };
+    if exists(store, &Files::of(base).meta)? {
+        return Ok(false);
     }
-    let (mut segments, mut absent) = (Vec::new(), Vec::new());
-    for number in numbers.into_keys() {
-        if index.dropped.contains_key(&number) {
-            continue;
-        }
-        let segment = segment_base(&base, number);
-        if exists(store, &Files::of(&segment).meta)? {
-            segments.push(FoundSegment { number, bases: vec![segment] });
-        } else {
-            absent.push(number);
-        }
-    }
-    Ok(Some(FoundSeries { base, index, segments, missing: absent }))
+    let Ok(present) = files_of(store, base) else { return Ok(false) };
+    let mut metas = present.iter().filter(|(_, files)| files.meta).map(|(number, _)| *number);
+    let is_one = |number| {
+        let segment = Recording::open_in(store, &[segment_base(base, number)]).ok()?;
+        let of = segment.about().series.as_ref()?;
+        (of.number == number && OsStr::new(&of.name) == series).then_some(())
+    };
+    Ok(metas.find_map(is_one).is_some())
 }
 
 /// Reads an index; `None` if there is none.
@@ -109,20 +118,6 @@ pub(super) fn exists(store: &mut dyn Store, path: &Path) -> Result<bool, Recordi
         Err(error) if matches!(error.errno.0, libc::EACCES | libc::EROFS | libc::EPERM) => Ok(path.exists()),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The numbers of the segments in a directory of this machine.
-fn listed(base: &Path) -> Vec<u32> {
-    let Ok(entries) = std::fs::read_dir(hairspring_file::folder_of(base)) else { return Vec::new() };
-    let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let metas = names.filter(|path| path.to_str().is_some_and(|text| text.ends_with(".sigmf-meta")));
-    let mut numbers: Vec<u32> = metas
-        .filter_map(|path| super::segment_of(&Files::base_of(&path)))
-        .filter(|(series, _)| series.file_name() == base.file_name())
-        .map(|(_, number)| number)
-        .collect();
-    numbers.sort_unstable();
-    numbers
 }
 
 impl Recording {
@@ -152,30 +147,60 @@ impl FoundSeries {
         self.missing.retain(|number| *number >= from);
     }
 
-    /// Opens each segment. One that was made in advance and never used is left out.
-    ///
-    /// # Errors
-    /// A segment cannot be opened.
-    pub fn open_all(&self, store: &mut dyn Store) -> Result<Vec<Recording>, RecordingError> {
-        let each = self.open_each(store)?;
-        let used = each.into_iter().filter(|(_, recording)| first_of(recording).is_some());
-        Ok(used.map(|(_, recording)| recording).collect())
-    }
-
-    /// Opens each segment, also one that was made in advance and never used: that one has no first frame.
-    pub(super) fn open_each(&self, store: &mut dyn Store) -> Result<Vec<(u32, Recording)>, RecordingError> {
-        let mut all = Vec::with_capacity(self.segments.len());
-        for segment in &self.segments {
-            let recording = Recording::open_in(store, &segment.bases)?;
-            let of = recording.about().series.as_ref();
-            let ours = of.is_some_and(|of| self.index.id.is_none_or(|id| id == of.id) && of.number == segment.number);
-            if !ours {
-                return Err(RecordingError::NotTogether(self.base.clone(), segment.bases[0].clone()));
-            }
-            all.push((segment.number, recording));
-        }
+    /// Opens the segments with these numbers, also one that was made in advance and never used: that one has no first frame. One that the index does not list and
+    /// that belongs to another series is left out, and one that retention has deleted meanwhile.
+    pub(super) fn open_each(
+        &self,
+        store: &mut dyn Store,
+        which: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<Vec<(u32, Recording)>, RecordingError> {
+        let mut all: Vec<(u32, Recording)> = Vec::new();
+        self.open_with(store, which, &mut |number, recording| {
+            all.push((number, recording));
+            Ok(())
+        })?;
         self.tell_neighbours(&mut all);
         Ok(all)
+    }
+
+    /// Opens segments one after the other, and hands them on.
+    fn open_with(
+        &self,
+        store: &mut dyn Store,
+        which: &mut dyn FnMut(u32) -> bool,
+        hand_on: &mut dyn FnMut(u32, Recording) -> Result<(), RecordingError>,
+    ) -> Result<(), RecordingError> {
+        // One buffer for all, because a store keeps it.
+        let mut disk = BlockingStore::small(store)?;
+        let mut series = self.index.id;
+        for segment in self.segments.iter().filter(|segment| which(segment.number)) {
+            let recording = match open_one(&mut disk, &segment.bases) {
+                Ok(recording) => recording,
+                Err(_) if self.was_deleted(&mut disk, segment)? => continue,
+                Err(error) => return Err(error),
+            };
+            let of = recording.about().series.as_ref().filter(|of| of.number == segment.number).map(|of| of.id);
+            let is_ours = of.is_some() && series.is_none_or(|id| Some(id) == of);
+            if !is_ours && self.index.id.is_some() && !self.index.segments.contains_key(&segment.number) {
+                continue;
+            }
+            if !is_ours {
+                return Err(RecordingError::NotTogether(self.base.clone(), segment.bases[0].clone()));
+            }
+            series = of;
+            hand_on(segment.number, recording)?;
+        }
+        Ok(())
+    }
+
+    /// Whether retention has deleted a segment since it was found.
+    fn was_deleted(&self, disk: &mut BlockingStore<'_>, segment: &FoundSegment) -> Result<bool, RecordingError> {
+        let is_gone = |error: StoreError| error.errno.0 == libc::ENOENT;
+        if !disk.store.look(&Files::of(&segment.bases[0]).meta).is_err_and(is_gone) {
+            return Ok(false);
+        }
+        let index = read_index(disk, &index_of(&self.base))?;
+        Ok(index.is_some_and(|index| !index.segments.contains_key(&segment.number)))
     }
 
     /// Tells each segment what its neighbours and the index know of it. One that was cut off ends where the next one begins. One was used if a
@@ -202,12 +227,31 @@ impl FoundSeries {
     /// # Errors
     /// There is no segment, one cannot be opened, or they do not fit together.
     pub fn open(&self, store: &mut dyn Store) -> Result<Recording, RecordingError> {
-        let segments = self.open_all(store)?;
+        let damaged = self.index.damaged.map(|number| {
+            let index = index_of(&self.base);
+            format!("{}: damaged at record {number}; `hairspring recover` writes it anew", index.display())
+        });
         let missing = self.missing.iter().map(|number| {
             let base = segment_base(&self.base, *number);
-            format!("{} is missing: the index lists it, and retention did not delete it", base.display())
+            format!("{} is missing: the index lists it, and does not say that retention deleted it", base.display())
         });
-        Chain { base: &self.base, faults: missing.collect(), missing: &self.missing }.join(segments)
+        let mut chain =
+            Chain::new(&self.base, &self.missing, damaged.into_iter().chain(missing).collect(), self.segments.len());
+        // Segments of which a later one may tell something: the last that was used, and those behind it.
+        let mut pending: Vec<(u32, Recording)> = Vec::new();
+        self.open_with(store, &mut |_| true, &mut |number, recording| {
+            let is_used = first_of(&recording).is_some();
+            pending.push((number, recording));
+            if is_used {
+                self.tell_neighbours(&mut pending);
+                let before = pending.len() - 1;
+                pending.drain(..before).try_for_each(|(_, segment)| chain.append(segment))?;
+            }
+            Ok(())
+        })?;
+        let used = pending.into_iter().filter(|(_, recording)| first_of(recording).is_some());
+        used.map(|(_, recording)| recording).try_for_each(|segment| chain.append(segment))?;
+        chain.end()
     }
 }
 

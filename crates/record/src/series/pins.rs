@@ -1,10 +1,90 @@
-//! Pins: files beside a segment that keep retention from deleting it. Anybody may make one; here a trigger does.
+//! Pins: files beside a segment that keep retention from deleting it. Any program may make one; here a trigger or `hairspring keep` does.
+//!
+//! **A pin that was accepted holds.** Retention enters into the index that it deletes a segment, and looks for pins after that; if there is
+//! one, it withdraws the entry. [`keep`] makes the pin, and looks at the index after that. So one of the two sees what the other did.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
-use super::{pin_of, segment_base};
+use super::present::numbered;
+use super::{PIN_ENDING, pin_of, segment_base, segment_of};
 use crate::journal::KeptFrames;
+use crate::recording::blocking::BlockingStore;
+use crate::recording::{Files, RecordingError};
 use crate::store::{Open, Store, StoreError};
+
+/// The segments of a series that are pinned, in any directory.
+pub(super) fn all(store: &mut dyn Store, bases: &[PathBuf]) -> Result<BTreeSet<u32>, StoreError> {
+    let mut found = BTreeSet::new();
+    for base in bases {
+        let series = base.file_name().unwrap_or_default();
+        store.names(hairspring_file::folder_of(base), &mut |name: &OsStr| {
+            found.extend(numbered(series, name).filter(|(_, ending)| *ending == PIN_ENDING).map(|(number, _)| number));
+        })?;
+    }
+    Ok(found)
+}
+
+/// What became of a pin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinned {
+    /// The segment is kept.
+    Kept,
+    /// Retention is deleting the segment or has deleted it; there is no pin.
+    Gone,
+    /// Retention was deleting it when this stopped waiting. The pin is there, and the segment is whole so far.
+    Undecided,
+}
+
+/// Pins a segment durably, and finds out whether that was in time. `pause` waits a moment, and returns `false` to wait no longer. Blocks.
+///
+/// # Errors
+/// The pin cannot be made, or the index cannot be read.
+pub fn keep(store: &mut dyn Store, segment: &Path, pause: &mut dyn FnMut() -> bool) -> Result<Pinned, RecordingError> {
+    let pin = pin_of(segment);
+    let is_new = match store.open(&pin, Open::CreateJournal) {
+        Ok(made) => {
+            BlockingStore::small(store)?.sync(&pin, made)?;
+            store.close(made);
+            true
+        }
+        Err(error) if error.errno.0 == libc::EEXIST => false,
+        Err(error) => return Err(error.into()),
+    };
+    store.sync_folder(hairspring_file::folder_of(segment))?;
+    let series = segment_of(segment);
+    loop {
+        // The index first: one that has forgotten the deletion was written after the files were gone.
+        let is_dropped = match &series {
+            Some((series, number)) => {
+                let index = super::open::read_index(&mut BlockingStore::small(store)?, &super::index_of(series))?;
+                index.is_some_and(|index| index.dropped.contains_key(number))
+            }
+            None => false,
+        };
+        // Of the files of a segment the metadata are removed first.
+        let is_there = match store.open(&Files::of(segment).meta, Open::ReadData) {
+            Ok(meta) => {
+                store.close(meta);
+                true
+            }
+            Err(error) if error.errno.0 == libc::ENOENT => false,
+            Err(error) => return Err(error.into()),
+        };
+        match (is_there, is_dropped) {
+            (true, false) => return Ok(Pinned::Kept),
+            (false, _) => {
+                if is_new {
+                    crate::store::remove_if_there(store, &pin)?;
+                }
+                return Ok(Pinned::Gone);
+            }
+            (true, true) if !pause() => return Ok(Pinned::Undecided),
+            (true, true) => {}
+        }
+    }
+}
 
 /// Whether somebody has pinned a segment, in any directory. A file that exists but cannot be opened pins, too.
 pub(super) fn is_pinned(store: &mut dyn Store, bases: &[PathBuf], number: u32) -> bool {

@@ -46,7 +46,7 @@ const MOST_TROUBLES: usize = 16;
 pub enum SegmentLength {
     /// So many blocks.
     Blocks(u64),
-    /// At least so long, by this computer's clock; for a source without a rate, and where a trigger chooses the data.
+    /// At least so long, by this computer's clock, suspends included; for a source without a rate, and where a trigger chooses the data.
     Time(Nanos),
 }
 
@@ -210,8 +210,10 @@ pub struct SeriesRecorder {
     asked: bool,
     /// Why it could not be made, whether space was missing, and when it is tried again.
     refused: Option<(String, bool, Instant)>,
-    /// When the present segment began.
+    /// When the present segment began, with the time for which the computer had been suspended by then.
     since: Option<Instant>,
+    /// For how long the computer has been suspended since it was started.
+    suspended: fn() -> Nanos,
     /// Since when a cut is possible and nothing follows.
     silent_since: Option<Instant>,
     /// Whether the present cut is overdue.
@@ -242,11 +244,18 @@ impl SeriesRecorder {
             asked: false,
             refused: None,
             since: None,
+            suspended: || Nanos::ZERO,
             silent_since: None,
             overdue: false,
             asked_space: Instant::BOOT,
             sums,
         }
+    }
+
+    /// Counts suspends of the computer into the length of segments that are as long as a time.
+    #[must_use]
+    pub fn with_suspends(self, suspended: fn() -> Nanos) -> Self {
+        Self { suspended, ..self }
     }
 
     /// Like [`Recorder::begins`].
@@ -280,14 +289,15 @@ impl SeriesRecorder {
     /// Like [`Recorder::step`].
     pub fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
         self.ask(now);
-        let since = *self.since.get_or_insert(now);
+        let awake = now + (self.suspended)();
+        let since = *self.since.get_or_insert(awake);
         let is_stopped = self.sums.summary.stopped.is_some();
         let may_ask = self.refused.as_ref().is_none_or(|(.., again)| now >= *again);
         if !self.asked && may_ask && self.next.is_none() && self.sums.closing_bytes.is_none() && !is_stopped {
             self.asked = true;
             self.hands.prepare(self.number + 1);
         }
-        self.arm(now - since);
+        self.arm(awake - since);
         let mut step = self.step_current(now, counters);
         if self.current.ends_at_cut() {
             self.current.do_not_cut();
@@ -392,7 +402,7 @@ impl SeriesRecorder {
         self.hands.close(self.number, old, Some(following), counters);
         self.number += 1;
         self.sums.summary.last_number = self.number;
-        (self.since, self.silent_since, self.overdue) = (Some(now), None, false);
+        (self.since, self.silent_since, self.overdue) = (Some(now + (self.suspended)()), None, false);
         true
     }
 

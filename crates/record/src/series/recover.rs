@@ -10,8 +10,10 @@
 //!
 //! Each step can be repeated. A second run finds nothing to do.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use super::ages::end_of;
 use super::collection::MOST_COLLECTION;
 use super::deletion::{self, Owner};
 use super::index::{Listed, SeriesIndex};
@@ -77,7 +79,16 @@ pub fn recover_series_in(
     options: RecoverOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Option<SeriesRecovered>, RecordingError> {
-    Ok(put_in_order(stores, paths, options, progress)?.map(|found| found.recovered))
+    Ok(put_in_order(stores, paths, options, Look::Everywhere, progress)?.map(|found| found.recovered))
+}
+
+/// Which segments are opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// All.
+    Everywhere,
+    /// Those that the index does not call closed, with their neighbours, and the last: all that a crash of the recorder can leave behind.
+    AtTheEnd,
 }
 
 /// The same, for those who go on with the series.
@@ -85,6 +96,7 @@ pub(crate) fn put_in_order(
     mut stores: StoreMaker,
     paths: &[PathBuf],
     options: RecoverOptions,
+    look: Look,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Option<InOrder>, RecordingError> {
     let [path, further @ ..] = paths else { return Err(RecordingError::Nothing) };
@@ -97,7 +109,8 @@ pub(crate) fn put_in_order(
             }
         }
     }
-    let mut all = found.open_each(&mut *stores())?;
+    let opened = opened_numbers(&found, look);
+    let mut all = found.open_each(&mut *stores(), &mut |number| opened.contains(&number))?;
     // Nothing is changed before it is clear that all may be changed.
     for (_, segment) in &all {
         segment.require_changeable()?;
@@ -120,7 +133,11 @@ pub(crate) fn put_in_order(
     mending.pin_what_was_asked_for(&all)?;
     let mut recovered = Vec::new();
     let mut verdict = RecordingVerdict::Complete;
-    let mut entries = Vec::new();
+    let mut entries: BTreeMap<u32, Listed> = BTreeMap::new();
+    for segment in found_closed(&mending.found, &opened) {
+        verdict = segment.1.verdict.map_or(verdict, |its| verdict.max(its));
+        entries.insert(segment.0, segment.1);
+    }
     let mut last = None;
     let firsts: Vec<Option<Frames>> = all.iter().map(|(_, recording)| first_of(recording)).collect();
     let count = all.len();
@@ -138,7 +155,7 @@ pub(crate) fn put_in_order(
             verdict = recording.ended().map_or(verdict, |ended| verdict.max(ended.verdict));
             recording
         };
-        entries.push((number, listed(&now, next, mending.found.index.segments.get(&number))));
+        entries.insert(number, listed(&now, next, mending.found.index.segments.get(&number)));
         last = Some(now);
     }
     let Mending { mut stores, found, bases, mut changed, .. } = mending;
@@ -146,7 +163,7 @@ pub(crate) fn put_in_order(
         changed.push(format!("segment {number} is missing: the index forgets it"));
     }
     let mut index = rebuilt(&found, &bases, entries, last.as_ref());
-    if index.segments != found.index.segments || index.id != found.index.id {
+    if index.segments != found.index.segments || index.id != found.index.id || found.index.damaged.is_some() {
         changed.push("the index is written anew".to_owned());
     }
     if !options.dry_run {
@@ -183,6 +200,11 @@ impl Mending {
 
     /// Finishes what retention began to delete.
     fn finish_deletions(&mut self) -> Result<(), RecordingError> {
+        let stays = |number: &u32| self.found.segments.iter().any(|segment| segment.number == *number);
+        for number in self.found.index.dropped.keys().copied().filter(stays).collect::<Vec<_>>() {
+            self.changed.push(format!("segment {number} was to be deleted, and is pinned: it stays"));
+            self.found.index.withdraw(number);
+        }
         for (number, segment) in self.segments(self.found.index.dropped.keys().copied()) {
             let (id, _) = self.found.index.dropped[&number];
             let owner = deletion::owner(&mut BlockingStore::small(&mut *(self.stores)())?, &segment, id)?;
@@ -200,6 +222,7 @@ impl Mending {
     fn remove_unused(&mut self, all: &mut Vec<(u32, Recording)>) -> Result<(), RecordingError> {
         for (number, segment) in all.extract_if(.., |(_, one)| first_of(one).is_none()) {
             self.changed.push(format!("segment {number} was made in advance and never used: it is removed"));
+            self.found.in_use.remove(&number);
             for member in segment.members() {
                 let cut = Cut::find(&mut *(self.stores)(), member, &[], self.options.discard, &[])?;
                 self.changed.extend(cut.told(&Files::of(&member.base).data));
@@ -217,9 +240,12 @@ impl Mending {
     /// could never be resumed, because files are not overwritten.
     fn remove_unmade(&mut self, all: &[(u32, Recording)]) -> Result<(), RecordingError> {
         let next = all.last().map_or(0, |(number, _)| number + 1).max(self.found.index.next);
-        for (number, segment) in self.segments(next..next.saturating_add(MOST_UNMADE)) {
+        let numbers: BTreeSet<u32> =
+            (next..next.saturating_add(MOST_UNMADE)).chain(self.found.in_use.range(next..).copied()).collect();
+        for (number, segment) in self.segments(numbers) {
             if deletion::is_unmade(&mut *(self.stores)(), &segment)? {
                 self.changed.push(format!("segment {number} was being made: what there is of it is removed"));
+                self.found.in_use.remove(&number);
                 if !self.options.dry_run {
                     deletion::remove(&mut *(self.stores)(), &segment)?;
                 }
@@ -235,10 +261,14 @@ impl Mending {
         let is_open = |number: &u32| listed.get(number).is_none_or(|listed| listed.end.is_none());
         let asked: Vec<KeptFrames> =
             all.iter().filter(|(number, _)| is_open(number)).flat_map(|(_, one)| one.kept()).copied().collect();
-        for (place, (number, recording)) in all.iter().enumerate() {
-            let next = all.get(place + 1).and_then(|(_, next)| first_of(next)).unwrap_or(Frames(u64::MAX));
-            let first = first_of(recording).unwrap_or_default();
-            let Some(why) = asked.iter().find(|kept| kept.first < next && kept.end > first) else { continue };
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let mut firsts: BTreeMap<u32, Frames> = listed.iter().map(|(number, listed)| (*number, listed.first)).collect();
+        firsts.extend(all.iter().map(|(number, one)| (*number, first_of(one).unwrap_or_default())));
+        let nexts = firsts.values().skip(1).copied().chain([Frames(u64::MAX)]).collect::<Vec<_>>();
+        for ((number, first), next) in firsts.iter().zip(nexts) {
+            let Some(why) = asked.iter().find(|kept| kept.first < next && kept.end > *first) else { continue };
             if !pins::is_pinned(&mut *(self.stores)(), &self.bases, *number) {
                 self.changed.push(format!("segment {number} is pinned, as a trigger asked before the crash"));
                 if !self.options.dry_run {
@@ -267,6 +297,24 @@ impl Mending {
     }
 }
 
+/// The numbers of the segments that are opened.
+fn opened_numbers(found: &FoundSeries, look: Look) -> BTreeSet<u32> {
+    let numbers = || found.segments.iter().map(|segment| segment.number);
+    if look == Look::Everywhere {
+        return numbers().collect();
+    }
+    let is_closed = |number| found.index.segments.get(&number).is_some_and(|listed| listed.end.is_some());
+    let all: Vec<u32> = numbers().collect();
+    let open = (0..all.len()).filter(|place| !is_closed(all[*place]) || place + 1 == all.len());
+    open.flat_map(|place| &all[place.saturating_sub(1)..all.len().min(place + 2)]).copied().collect()
+}
+
+/// What the index says of the segments that are there and are not opened.
+fn found_closed<'a>(found: &'a FoundSeries, opened: &'a BTreeSet<u32>) -> impl Iterator<Item = (u32, Listed)> + 'a {
+    let others = found.segments.iter().map(|segment| segment.number).filter(|number| !opened.contains(number));
+    others.filter_map(|number| Some((number, *found.index.segments.get(&number)?)))
+}
+
 /// The base paths of the series in all directories: those of the members that were opened, never those that metadata list only.
 fn bases_of(all: &[(u32, Recording)]) -> Option<Vec<PathBuf>> {
     let members = all.iter().map(|(_, recording)| recording.members()).max_by_key(|members| members.len());
@@ -287,6 +335,7 @@ fn listed(recording: &Recording, next: Option<Frames>, before: Option<&Listed>) 
         lost_bytes: ended.map_or(0, |ended| ended.lost_bytes),
         verdict: ended.map(|ended| ended.verdict),
         opened: before.map_or(about.started_realtime, |listed| listed.opened),
+        ended: ended.and(before.and_then(|listed| listed.ended).or_else(|| end_of(recording))),
     }
 }
 
@@ -294,21 +343,22 @@ fn listed(recording: &Recording, next: Option<Frames>, before: Option<&Listed>) 
 fn rebuilt(
     found: &FoundSeries,
     bases: &[PathBuf],
-    entries: Vec<(u32, Listed)>,
+    entries: BTreeMap<u32, Listed>,
     last: Option<&Recording>,
 ) -> SeriesIndex {
     let of = last.and_then(|last| last.about().series.clone());
     let id: Option<RecordingId> = of.as_ref().map(|of| of.id).or(found.index.id);
-    let next = entries.last().map_or(0, |(number, _)| number + 1).max(found.index.next);
+    let next = entries.last_key_value().map_or(0, |(number, _)| number + 1).max(found.index.next);
+    let next = found.in_use.last().map_or(0, |last| last.saturating_add(1)).max(next);
     SeriesIndex {
         id,
         members: u16::try_from(bases.len()).unwrap_or(u16::MAX),
-        started: if found.index.records > 0 {
+        started: if found.index.id.is_some() {
             found.index.started
         } else {
             last.map_or(found.index.started, |last| last.about().started_realtime)
         },
-        segments: entries.into_iter().collect(),
+        segments: entries,
         next,
         epoch: of.map_or(found.index.epoch, |of| of.epoch.max(found.index.epoch)),
         ..found.index.clone()

@@ -1,6 +1,6 @@
 //! [`Retention`]: how much of a series is kept. It deletes whole closed segments, the oldest first.
 //!
-//! A pinned segment is passed over, and counts in no bound. Free space is another matter: below the limit the recording stops in order,
+//! A pinned segment is passed over, and counts in no bound. A segment is as old as it is for sure (`ages.rs`). Free space is another matter: below the limit the recording stops in order,
 //! and only a user who says so lets it delete its own past instead.
 
 use hairspring_machine::Nanos;
@@ -21,15 +21,15 @@ pub struct Retention {
     pub makes_room: bool,
 }
 
-/// A closed segment that may be deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// Its number.
-    pub number: u32,
-    /// Bytes in its files.
-    pub stored_bytes: u64,
-    /// When it ended (`CLOCK_REALTIME`).
-    pub ended: Nanos,
+/// The closed segments that may be deleted: those that are not pinned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeldSegments {
+    /// How many they are.
+    pub segments: usize,
+    /// Bytes in their files.
+    pub bytes: u64,
+    /// The number of the oldest, and how long ago it ended for sure.
+    pub oldest: Option<(u32, Nanos)>,
 }
 
 /// What must be done now.
@@ -59,15 +59,12 @@ impl Retention {
     /// How much more than the limit is made free at once, as a part of the limit.
     const MORE: u64 = 10;
 
-    /// Decides. `candidates` are the closed segments that are not pinned, the oldest first; `making_room` says that segments are being deleted
-    /// for space already, which goes on until there is a tenth more than the limit.
-    pub fn due(&self, candidates: &[Candidate], now: Nanos, free: Option<Bytes>, making_room: bool) -> Due {
-        let oldest = candidates.first();
-        let delete = oldest.map(|oldest| Due::Delete(oldest.number));
-        let too_many = self.segments.is_some_and(|most| candidates.len() as u64 > u64::from(most));
-        let bytes = candidates.iter().fold(0_u64, |sum, one| sum.saturating_add(one.stored_bytes));
-        let too_much = self.bytes.is_some_and(|most| bytes > most.0);
-        let too_old = self.time.zip(oldest).is_some_and(|(keep, oldest)| now - oldest.ended > keep);
+    /// Decides. `making_room` says that segments are being deleted for space already, which goes on until there is a tenth more than the limit.
+    pub fn due(&self, held: HeldSegments, free: Option<Bytes>, making_room: bool) -> Due {
+        let delete = held.oldest.map(|(oldest, _)| Due::Delete(oldest));
+        let too_many = self.segments.is_some_and(|most| held.segments as u64 > u64::from(most));
+        let too_much = self.bytes.is_some_and(|most| held.bytes > most.0);
+        let too_old = self.time.zip(held.oldest).is_some_and(|(keep, (_, age))| age > keep);
         if let (Some(delete), true) = (delete, too_many || too_much || too_old) {
             return delete;
         }
@@ -98,20 +95,15 @@ impl Retention {
 mod tests {
     use super::*;
 
-    const NOW: Nanos = Nanos::from_secs(1000);
-
-    fn segments(ends: &[i64]) -> Vec<Candidate> {
-        let one = |(number, end): (u32, &i64)| Candidate { number, stored_bytes: 10, ended: Nanos::from_secs(*end) };
-        (0..).zip(ends).map(one).collect()
+    /// What is held of segments of 10 bytes each that ended at these seconds, at second 1000.
+    fn held(ends: &[i64]) -> HeldSegments {
+        let oldest = ends.first().map(|end| (0, Nanos::from_secs(1000 - end)));
+        HeldSegments { segments: ends.len(), bytes: 10 * ends.len() as u64, oldest }
     }
 
     #[track_caller]
     fn due(retention: Retention, ends: &[i64], free: u64, making_room: bool, expected: Due) {
-        assert_eq!(
-            retention.due(&segments(ends), NOW, Some(Bytes(free)), making_room),
-            expected,
-            "{retention:?} {free}"
-        );
+        assert_eq!(retention.due(held(ends), Some(Bytes(free)), making_room), expected, "{retention:?} {free}");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hairspring_machine::{Host, Instant};
+use hairspring_machine::{Host, Instant, Machine as _};
 use hairspring_ring::Consumer;
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::trigger::Gate;
@@ -18,12 +18,13 @@ use super::writer::Writer;
 use super::{RecordConfig, RecordError, SYNC_BYTES, clock_record, monotonic, random_id};
 use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
+use crate::moment::ClockMoment;
 use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step};
 use crate::recover::RecoverOptions;
 use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Wishes, Workshop};
 use crate::series::index::SeriesIndex;
 use crate::series::keeper::{KeepWish, Keeper};
-use crate::series::recover::{InOrder, put_in_order};
+use crate::series::recover::{InOrder, Look, put_in_order};
 use crate::series::{Retention, RoomLeft, SegmentLength, SeriesRecorder};
 use crate::sigmf::SegmentOf;
 use crate::store::best;
@@ -112,6 +113,7 @@ pub(super) fn begin(
         channels: channels.to_vec(),
         stopwatch: monotonic,
         beginning: || Beginning::now(&Host),
+        moment: || ClockMoment::now(&Host),
         id: random_id,
     };
     let opened = Beginning::now(&Host);
@@ -159,6 +161,7 @@ pub(super) fn begin(
     let workshop = Workshop::new(template, keeper, Box::new(move || best(depth, ways)));
     let hands = ThreadHands::start(workshop).map_err(RecordError::Thread)?;
     let recorder = SeriesRecorder::new(first, number, Box::new(hands), length, description.layout);
+    let recorder = recorder.with_suspends(|| Host.suspended().max(Nanos::ZERO));
     Ok(Writer::Series(Box::new(recorder), files, is_new))
 }
 
@@ -181,7 +184,7 @@ fn resumed(
     let ways = config.ways;
     let stores = Box::new(move || best(READ_DEPTH, ways));
     let base = bases.first().map_or(Path::new(""), PathBuf::as_path);
-    let found = put_in_order(stores, bases, RecoverOptions::default(), &mut |_| {})
+    let found = put_in_order(stores, bases, RecoverOptions::default(), Look::AtTheEnd, &mut |_| {})
         .map_err(|error| refused(error.to_string()))?;
     let Some(InOrder { index, bases: theirs, last, .. }) = found else { return Ok(None) };
     let names = |bases: &[PathBuf]| bases.iter().map(|base| std::path::absolute(base).ok()).collect::<BTreeSet<_>>();

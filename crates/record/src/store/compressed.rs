@@ -10,6 +10,7 @@
 //! error `EBADMSG` of the reads that need it. Compressed data can neither be mended nor created anew: that is refused with what to do first.
 //! The token 2⁶⁴−1 is this layer's own.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -345,6 +346,14 @@ impl<S: Store> Store for CompressedReads<S> {
 
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
         self.below.remove(path)
+    }
+
+    fn discard(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.below.discard(path)
+    }
+
+    fn names(&mut self, folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError> {
+        self.below.names(folder, each)
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::memories::Span;
 use super::owner::{Lent, OwnError, Ownership, PathFacts, Work};
-use super::{Direct, Fallback, FileFacts, FileId, LEFT_OUT, Open, StoreError, folder, system};
+use super::{Direct, Fallback, FileFacts, FileId, LEFT_OUT, Open, StoreError, discard, folder, system};
 
 /// Block sizes that are used as alignment if the file system states none. Other sizes mean something else (2 MiB for a tmpfs on
 /// huge pages, 1 MiB for a network), and [`ALIGNMENT`] is used instead.
@@ -194,6 +194,10 @@ impl Files {
         let synced = folder::put(path, content, |file, at| adopt(&self.lent, path, file, at))?;
         self.note_folder(hairspring_file::folder_of(path), synced);
         Ok(())
+    }
+
+    pub(super) fn discard(&self, path: &Path) -> Result<(), StoreError> {
+        discard::discard(path, || self.lent.iter().for_each(|lent| lent.is_gone(path)))
     }
 
     pub(super) fn remove(&self, path: &Path) -> Result<(), StoreError> {

@@ -1,5 +1,6 @@
 //! Creates, replaces and removes files so that the names survive a power cut.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -54,6 +55,15 @@ pub(super) fn look(path: &Path) -> Result<PathFacts, StoreError> {
 /// Removes a file.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
     std::fs::remove_file(path).map_err(|error| StoreError::new("remove", path, &error))
+}
+
+/// Calls a function with the name of each file in a folder.
+pub(super) fn names(folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError> {
+    let failed = |error: std::io::Error| StoreError::new("list", folder, &error);
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        each(&entry.map_err(failed)?.file_name());
+    }
+    Ok(())
 }
 
 /// Gives a file another name.

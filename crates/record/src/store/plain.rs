@@ -5,6 +5,7 @@
 //! anything is repeated; every other error goes to the submitter.
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
@@ -171,6 +172,14 @@ impl Store for PlainStore {
 
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
         self.files.remove(path)
+    }
+
+    fn discard(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.files.discard(path)
+    }
+
+    fn names(&mut self, folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError> {
+        folder::names(folder, each)
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {

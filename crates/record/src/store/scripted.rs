@@ -31,6 +31,7 @@ mod disk;
 mod image;
 mod script;
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -270,6 +271,16 @@ impl Store for ScriptedStore {
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
         let stall = self.disk.lock().remove(path)?;
         self.sit_out(stall);
+        Ok(())
+    }
+
+    fn discard(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.remove(path)
+    }
+
+    fn names(&mut self, folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError> {
+        let names = self.disk.lock().names_in(folder)?;
+        names.iter().for_each(|name| each(name));
         Ok(())
     }
 

@@ -25,6 +25,7 @@
 mod buffers;
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -413,6 +414,14 @@ impl Store for UringStore {
 
     fn remove(&mut self, path: &Path) -> Result<(), StoreError> {
         self.files.remove(path)
+    }
+
+    fn discard(&mut self, path: &Path) -> Result<(), StoreError> {
+        self.files.discard(path)
+    }
+
+    fn names(&mut self, folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError> {
+        folder::names(folder, each)
     }
 
     fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError> {

@@ -270,6 +270,19 @@ fn a_recording_that_cannot_begin_leaves_no_files() {
     assert_eq!((disk.names(), length(&disk, "b/x.sigmf-meta")), (1, Some(6)));
 }
 
+/// The journal was reserved for all blocks of the expected volume at once: gigabytes for a long recording of small blocks, which no reader took.
+#[test]
+fn a_journal_is_reserved_in_pieces_however_large_the_volume_is() {
+    let rig = Rig::new(at_once(), Setup { volume: Some(Bytes(1 << 40)), ..setup() });
+    assert_eq!(length(&rig.disk, "a/x.hairspring-journal"), Some(64 << 20));
+    let mut rig = Rig::new(at_once(), Setup { volume: Some(Bytes(BLOCK)), ..setup() });
+    let first = 2 * 64 + JOURNAL_SPARE;
+    assert_eq!(length(&rig.disk, "a/x.hairspring-journal"), Some(first));
+    rig.put(3 * BLOCK);
+    rig.settle();
+    assert_eq!(length(&rig.disk, "a/x.hairspring-journal"), Some(first + 2 * JOURNAL_SPARE));
+}
+
 #[test]
 fn what_is_reserved_is_the_expected_volume_in_whole_blocks_and_an_eighth_more_where_targets_share_it() {
     let two = || vec!["a/x".into(), "b/x".into()];

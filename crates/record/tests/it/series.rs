@@ -1,7 +1,9 @@
 //! Series on the scripted disk: cuts, retention, and crashes at every step of both.
 
 mod compressed;
+mod costs;
 mod kept;
+mod lasting;
 mod lost;
 mod meddled;
 mod year;
@@ -15,6 +17,7 @@ use hairspring_record::clock::ClockRecord;
 use hairspring_record::join;
 use hairspring_record::journal::{Journal, Record, RecordingId};
 use hairspring_record::ledger::RecordingVerdict;
+use hairspring_record::moment::ClockMoment;
 use hairspring_record::recorder::{BlockPlacement, KeepOn, KeepWatch, Outcome, Recorder, RingLoan, Step};
 use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::recover::RecoverOptions;
@@ -50,8 +53,9 @@ const MOST_STEPS: u64 = 400_000;
 #[derive(Clone, Debug)]
 struct Case {
     frames: u64,
-    /// Blocks of a segment.
+    /// Blocks of a segment, or how long one is.
     blocks: u64,
+    time: Option<Nanos>,
     members: usize,
     depth: usize,
     on_overrun: OnOverrun,
@@ -60,8 +64,9 @@ struct Case {
     trigger: Option<(&'static str, u64, u64)>,
     /// A trigger that pins segments, frames before it and from it on.
     keep_on: Option<(&'static str, u64, u64)>,
-    /// Both clocks now.
-    clocks: fn() -> Beginning,
+    /// The present moment, and for how long the computer was suspended.
+    clocks: fn() -> ClockMoment,
+    suspended: fn() -> Nanos,
     script: DiskScript,
 }
 
@@ -70,13 +75,15 @@ impl Default for Case {
         Self {
             frames: 40_000,
             blocks: 3,
+            time: None,
             members: 1,
             depth: 4,
             on_overrun: OnOverrun::Gap,
             retention: Retention::default(),
             trigger: None,
             keep_on: None,
-            clocks: opened,
+            clocks: moment,
+            suspended: || Nanos::ZERO,
             script: DiskScript { pace: Pace::Leaping, most_latency: Nanos::from_micros(300), ..DiskScript::default() },
         }
     }
@@ -106,6 +113,10 @@ fn next_id() -> RecordingId {
 
 fn opened() -> Beginning {
     Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Instant::BOOT, within: Nanos::ZERO }
+}
+
+fn moment() -> ClockMoment {
+    ClockMoment { realtime: opened().realtime, boottime: Nanos::from_secs(100), boot: None, synchronized: false }
 }
 
 /// What a run left.
@@ -156,7 +167,8 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
         gated: case.trigger.is_some(),
         channels: Vec::new(),
         stopwatch: || Instant::BOOT,
-        beginning: case.clocks,
+        beginning: opened,
+        moment: case.clocks,
         id: next_id,
     };
     let bases = bases(case.members);
@@ -180,8 +192,9 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
     let Ok(first) = first else { return nothing(disk) };
     keeper.opened(0, first.id(), Frames(0), Nanos::ZERO);
     let hands = Inline::new(Workshop::new(template, keeper, stores(&disk)));
-    let length = SegmentLength::Blocks(case.blocks);
-    let mut recorder = SeriesRecorder::new(Box::new(first), 0, Box::new(hands), length, layout());
+    let length = case.time.map_or(SegmentLength::Blocks(case.blocks), SegmentLength::Time);
+    let recorder = SeriesRecorder::new(Box::new(first), 0, Box::new(hands), length, layout());
+    let mut recorder = recorder.with_suspends(case.suspended);
     let mut now = disk.now();
     card.start(now);
     recorder.begins(opened());

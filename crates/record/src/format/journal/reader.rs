@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::{DecodeError, RECORD_BYTES, Record};
 
+/// What space that was reserved reads as.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
 /// The bytes of a journal file.
 #[derive(Clone, Copy, Debug)]
 pub struct Journal;
@@ -56,35 +59,75 @@ impl fmt::Display for Stopped {
 impl Journal {
     /// Reads the records up to the first invalid one, and looks for valid ones after it.
     ///
-    /// Never panics. Takes memory in proportion to the bytes.
+    /// Never panics. Takes memory in proportion to the records.
     pub fn read(bytes: &[u8]) -> JournalContents {
-        let mut contents = JournalContents::default();
-        let (slots, rest) = bytes.as_chunks::<RECORD_BYTES>();
-        for (sequence, slot) in (0_u64..).zip(slots) {
-            let read = read(slot, sequence);
-            if contents.stopped.is_some() {
-                if let Ok(Some(record)) = read {
-                    contents.beyond.push((sequence, record));
-                }
-                continue;
-            }
-            match read {
-                Ok(Some(record)) => {
-                    contents.records.push(record);
-                    contents.sequences.push(sequence);
-                }
-                Ok(None) => contents.unknown += 1,
-                Err(why) => {
-                    contents.stopped = Some(why);
-                    continue;
-                }
-            }
-            contents.valid_bytes += RECORD_BYTES as u64;
+        let mut pieces = JournalPieces::default();
+        pieces.read(bytes);
+        pieces.end()
+    }
+}
+
+/// Reads a journal piece by piece, so that a file of any size needs no more memory than its records.
+#[derive(Clone, Debug, Default)]
+pub struct JournalPieces {
+    contents: JournalContents,
+    /// The number of the next record.
+    sequence: u64,
+    /// The beginning of a record of which the rest is in the next piece.
+    begun: Vec<u8>,
+}
+
+impl JournalPieces {
+    /// Reads the next piece, of any length. Never panics.
+    pub fn read(&mut self, mut piece: &[u8]) {
+        if !self.begun.is_empty() {
+            let (rest, others) = piece.split_at(piece.len().min(RECORD_BYTES - self.begun.len()));
+            self.begun.extend_from_slice(rest);
+            piece = others;
+            let Some(slot) = self.begun.first_chunk::<RECORD_BYTES>().copied() else { return };
+            self.begun.clear();
+            self.record(&slot);
         }
-        if contents.stopped.is_none() && !rest.is_empty() {
-            contents.stopped = Some(Stopped::Torn);
+        let (slots, rest) = piece.as_chunks::<RECORD_BYTES>();
+        // Most of a large journal can be space that was reserved.
+        if self.contents.stopped.is_some() && rest.is_empty() && ZEROS.get(..piece.len()) == Some(piece) {
+            self.sequence += slots.len() as u64;
+            return;
         }
-        contents
+        slots.iter().for_each(|slot| self.record(slot));
+        self.begun.extend_from_slice(rest);
+    }
+
+    /// What was read, when there are no further pieces.
+    pub fn end(mut self) -> JournalContents {
+        if self.contents.stopped.is_none() && !self.begun.is_empty() {
+            self.contents.stopped = Some(Stopped::Torn);
+        }
+        self.contents
+    }
+
+    fn record(&mut self, slot: &[u8; RECORD_BYTES]) {
+        let (contents, sequence) = (&mut self.contents, self.sequence);
+        self.sequence += 1;
+        let read = read(slot, sequence);
+        if contents.stopped.is_some() {
+            if let Ok(Some(record)) = read {
+                contents.beyond.push((sequence, record));
+            }
+            return;
+        }
+        match read {
+            Ok(Some(record)) => {
+                contents.records.push(record);
+                contents.sequences.push(sequence);
+            }
+            Ok(None) => contents.unknown += 1,
+            Err(why) => {
+                contents.stopped = Some(why);
+                return;
+            }
+        }
+        contents.valid_bytes += RECORD_BYTES as u64;
     }
 }
 
@@ -160,6 +203,19 @@ mod tests {
             prop_assert!(contents.stopped.is_some());
             let behind: Vec<Record> = contents.beyond.iter().map(|(_, record)| *record).collect();
             prop_assert_eq!(&behind[..], &records[damaged + 1..]);
+        }
+
+        #[test]
+        fn a_journal_in_pieces_says_the_same(
+            records in any_journal(), cut in 0..1300_usize, bit: prop::sample::Index, piece in 1..200_usize,
+        ) {
+            let mut bytes = journal(&records);
+            let bit = bit.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            bytes.truncate(cut.max(1));
+            let mut pieces = JournalPieces::default();
+            bytes.chunks(piece).for_each(|piece| pieces.read(piece));
+            prop_assert_eq!(pieces.end(), Journal::read(&bytes));
         }
 
         #[test]

@@ -1,5 +1,6 @@
 //! Decides what to mend, from the proven blocks. Changes nothing.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
@@ -46,7 +47,8 @@ impl Plan {
         let mut gaps: Vec<(u64, Gap)> = between.copied().collect();
         let holes = holes_between(recording, &good);
         let newly_lost = holes.iter().filter(|hole| !hole.declared).map(|hole| hole.length).sum::<u64>();
-        let in_stream = holes.iter().flat_map(|hole| declare(recording, hole.position, hole.length));
+        let declared = Declared::of(recording);
+        let in_stream = holes.iter().flat_map(|hole| declared.declare(recording, hole.position, hole.length));
         gaps.extend(in_stream);
         gaps.sort_by_key(|(position, gap)| (*position, gap.first));
         let stored = good.iter().map(|block| u64::from(block.length)).sum::<u64>();
@@ -133,40 +135,64 @@ impl Plan {
     }
 }
 
-/// Gaps for a missing piece of the stored stream. If the recorder declared that it could not be written, that remains the cause.
-fn declare(recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)> {
-    let (timeline, layout) = (recording.timeline(), recording.about().layout);
-    // The time of the last block, so that every run of `recover` finds the same time.
-    let found = recording.blocks().iter().map(|block| block.at).max().unwrap_or(Instant::BOOT);
-    let first = timeline.frame_at(position);
-    let end = Frames(first.0.saturating_add(layout.frames_in(Bytes(length)).0));
-    let of_cause = |cause: GapCause| recording.gaps().iter().map(|(_, gap)| *gap).filter(move |gap| gap.cause == cause);
-    // Only what touches this piece: a storm leaves thousands of pieces and of gaps.
-    let touches = |gap: &Gap| gap.first < end && gap.end() > first;
-    let mut known: Vec<Gap> = of_cause(GapCause::WriteFailed).filter(touches).collect();
-    known.sort_by_key(|gap| gap.first);
-    let at = |frame: Frames| position.saturating_add(layout.bytes_of(Frames(frame.0 - first.0)).0);
-    let damaged = |from: Frames, to: Frames| {
-        let frames = Frames(to.0 - from.0);
-        let before = of_cause(GapCause::Damaged).find(|gap| gap.first == from && gap.frames == frames);
-        (at(from), before.unwrap_or(Gap { first: from, frames, cause: GapCause::Damaged, found }))
-    };
-    let (mut gaps, mut here) = (Vec::new(), first);
-    for gap in known {
-        let (from, to) = (gap.first.max(here), gap.end().min(end));
-        if from >= to {
-            continue;
-        }
-        if from > here {
-            gaps.push(damaged(here, from));
-        }
-        gaps.push((at(from), Gap { first: from, frames: Frames(to.0 - from.0), ..gap }));
-        here = to;
+/// What is declared already, in order, because a storm leaves thousands of pieces and of gaps.
+struct Declared {
+    /// Blocks that could not be written, by their first frames, each with the last end up to there.
+    failed: Vec<(Gap, Frames)>,
+    /// Damage that was declared before, by its first frame and its length.
+    damaged: BTreeMap<(Frames, Frames), Gap>,
+    /// The time of the last block, so that every run of `recover` finds the same time.
+    found: Instant,
+}
+
+impl Declared {
+    fn of(recording: &Recording) -> Self {
+        let of_cause =
+            |cause: GapCause| recording.gaps().iter().map(|(_, gap)| *gap).filter(move |gap| gap.cause == cause);
+        let mut failed: Vec<Gap> = of_cause(GapCause::WriteFailed).collect();
+        failed.sort_by_key(|gap| gap.first);
+        let last_end = |last: &mut Frames, gap: Gap| {
+            *last = gap.end().max(*last);
+            Some((gap, *last))
+        };
+        let failed = failed.into_iter().scan(Frames(0), last_end).collect();
+        let damaged = of_cause(GapCause::Damaged).map(|gap| ((gap.first, gap.frames), gap)).collect();
+        let found = recording.blocks().iter().map(|block| block.at).max().unwrap_or(Instant::BOOT);
+        Self { failed, damaged, found }
     }
-    if here < end {
-        gaps.push(damaged(here, end));
+
+    /// Gaps for a missing piece of the stored stream. If the recorder declared that it could not be written, that remains the cause.
+    fn declare(&self, recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)> {
+        let (timeline, layout) = (recording.timeline(), recording.about().layout);
+        let first = timeline.frame_at(position);
+        let end = Frames(first.0.saturating_add(layout.frames_in(Bytes(length)).0));
+        let from = self.failed.partition_point(|(_, last_end)| *last_end <= first);
+        let to = self.failed.partition_point(|(gap, _)| gap.first < end);
+        let known = self.failed.get(from..to).unwrap_or_default().iter().map(|(gap, _)| *gap);
+        let at = |frame: Frames| position.saturating_add(layout.bytes_of(Frames(frame.0 - first.0)).0);
+        let damaged = |from: Frames, to: Frames| {
+            let frames = Frames(to.0 - from.0);
+            let before = self.damaged.get(&(from, frames)).copied();
+            let new = Gap { first: from, frames, cause: GapCause::Damaged, found: self.found };
+            (at(from), before.unwrap_or(new))
+        };
+        let (mut gaps, mut here) = (Vec::new(), first);
+        for gap in known {
+            let (from, to) = (gap.first.max(here), gap.end().min(end));
+            if from >= to {
+                continue;
+            }
+            if from > here {
+                gaps.push(damaged(here, from));
+            }
+            gaps.push((at(from), Gap { first: from, frames: Frames(to.0 - from.0), ..gap }));
+            here = to;
+        }
+        if here < end {
+            gaps.push(damaged(here, end));
+        }
+        gaps
     }
-    gaps
 }
 
 fn changes(recording: &Recording, damaged_blocks: u64, newly_lost: u64) -> Vec<String> {

@@ -155,12 +155,12 @@ fn a_crash_at_every_step_deletes_nothing_that_a_trigger_asked_to_keep() {
 /// end the recording had none.
 #[test]
 fn the_newest_segment_is_there_at_the_end_however_long_its_description_takes() {
-    fn an_hour_later_each_time() -> Beginning {
+    fn an_hour_later_each_time() -> ClockMoment {
         use std::sync::atomic::{AtomicI64, Ordering};
         static HOURS: AtomicI64 = AtomicI64::new(0);
         // Relaxed: a counter.
         let hours = HOURS.fetch_add(1, Ordering::Relaxed);
-        Beginning { realtime: opened().realtime + Nanos::from_secs(3600) * hours, ..opened() }
+        ClockMoment { boottime: Nanos::from_secs(3600) * hours, ..moment() }
     }
     let retention = Retention { time: Some(Nanos::from_secs(60)), ..Retention::default() };
     let case = Case { retention, clocks: an_hour_later_each_time, ..Case::default() };

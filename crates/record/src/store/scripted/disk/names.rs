@@ -1,5 +1,6 @@
 //! The blocking calls that make, change and remove names of files. A name is durable when its folder was synced.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use hairspring_machine::Nanos;
 
 use super::super::content::{Change, Content, Inode};
 use super::super::script::OpKind;
-use super::{Done, State};
+use super::{Done, GONE, State};
 use crate::store::StoreError;
 
 impl State {
@@ -36,6 +37,15 @@ impl State {
             return Err(StoreError::new("remove", path, &io::Error::from_raw_os_error(libc::ENOENT)));
         }
         self.acted(stall, "remove", path)
+    }
+
+    /// The names of the files in a folder.
+    pub(in super::super) fn names_in(&mut self, folder: &Path) -> Result<Vec<OsString>, StoreError> {
+        if self.is_crashed {
+            return Err(StoreError { attempted: "list".to_owned(), path: folder.to_owned(), errno: GONE });
+        }
+        let within = self.names.keys().filter(|path| hairspring_file::folder_of(path) == folder);
+        Ok(within.filter_map(|path| path.file_name().map(OsStr::to_owned)).collect())
     }
 
     pub(in super::super) fn rename(&mut self, from: &Path, to: &Path) -> Result<Nanos, StoreError> {
