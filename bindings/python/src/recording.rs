@@ -228,7 +228,8 @@ fn contents(
         sections,
         missing: missing.iter().map(stretch).collect(),
         extent: (missing.extent().start, missing.extent().end),
-        faults: proven.faults.clone(),
+        // What a recorder has yet to do is no fault.
+        faults: if recording.holder().is_some() { recording.faults().to_vec() } else { proven.faults.clone() },
         state,
         container: layout.container().to_string(),
         channels: layout.channels(),
@@ -244,6 +245,11 @@ fn contents(
 
 #[pymethods]
 impl Contents {
+    /// Who owned the files when they were opened, as in "is being recorded by process 4711 (hairspring)"; None if nobody did.
+    fn owner(&self) -> Option<String> {
+        self.recording.holder().map(|holder| holder.to_string())
+    }
+
     /// Reads the existing frames from `first` to before `end`, without the GIL, and with `verify` compares their blocks with their
     /// checksums. Raises BlockError for the first bad block.
     fn read(&self, py: Python<'_>, first: u64, end: u64, verify: bool) -> PyResult<Piece> {

@@ -18,6 +18,7 @@ pub(crate) enum Exit {
     Cannot,
     NotShown,
     OutOfSpace,
+    Owned,
     NotSet,
     CannotRun,
     NotFound,
@@ -37,7 +38,7 @@ struct Row {
 }
 
 /// Every exit. The first three can end every command, the others only those that they name.
-const TABLE: [Row; 17] = [
+const TABLE: [Row; 18] = [
     Row {
         exit: Exit::Success,
         code: 0,
@@ -152,6 +153,18 @@ const TABLE: [Row; 17] = [
         code: 12,
         meaning: "ended before its time, in order and without loss, because too little space was free",
         of: &[("record", "less than --free, or not enough for the next segment")],
+    },
+    Row {
+        exit: Exit::Owned,
+        code: 13,
+        meaning: "another process owns the recording, or nobody can own it because its file system has no locks; nothing was changed",
+        of: &[
+            ("record", "with --resume, or another recorder has this name"),
+            ("recover", ""),
+            ("join", ""),
+            ("compress", ""),
+            ("keep", "the segment is being deleted"),
+        ],
     },
     Row {
         exit: Exit::NotSet,

@@ -151,7 +151,11 @@ fn read(
     let mut reader = BlockReader::of(store, recording, blocks)?;
     while let Some((block, bytes)) = reader.next_block() {
         let bytes = bytes.map_err(|why| {
-            ExportError::Unsuitable(format!("block {} of the recording: {why}; `recover` leaves it out", block.index))
+            let remedy = match recording.holder() {
+                Some(_) => recording.remedy(),
+                None => "`recover` leaves it out".to_owned(),
+            };
+            ExportError::Unsuitable(format!("block {} of the recording: {why}; {remedy}", block.index))
         })?;
         for (start, part) in pieces_of(recording, &block, cut) {
             let length = layout.bytes_of(part.frames).0 as usize;

@@ -39,6 +39,7 @@ mod feed;
 mod gaps;
 mod inlet;
 mod keep;
+mod look;
 mod member;
 mod notes;
 mod place;
@@ -58,7 +59,8 @@ use crate::journal::{GapBounds, KeptFrames, Record, RecordingId};
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::MOST_BLOCK;
 use crate::sigmf::SegmentOf;
-use crate::store::{Completion, Direct, Fallback, MemoryId, Store};
+use crate::store::owner::{Ownership, Work};
+use crate::store::{Completion, Direct, Fallback, MemoryId, Store, not_made};
 use crate::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
@@ -266,6 +268,10 @@ pub struct Recorder {
     failure_is_settled: bool,
     /// Files that could not be cut to their lengths, and why.
     uncut: Vec<String>,
+    /// Paths that lead to something else than what was written there: which, and how they differ.
+    astray: Vec<String>,
+    /// Nobody else changes the files.
+    ownership: Ownership,
     /// Gaps that began elsewhere than at the end of the frames before them: the source's account and ours differ.
     misplaced: u64,
     /// A sync failed: no more promises.
@@ -324,6 +330,9 @@ impl Recorder {
             return Err(RecorderError::Setup("the number of writes under way must be 1 to 256"));
         }
         let inlet = Inlet::new(ring, consumer).map_err(|error| ends::no_descriptor(&error))?;
+        let files: Vec<PathBuf> = setup.targets.iter().flat_map(|base| member::files_of(base)).collect();
+        // Before they are made, so that the store takes each as it is made.
+        let ownership = store.own(&files, Work::Records)?;
         let mut members = Vec::new();
         let mut alignment = ALIGNMENT;
         for base in &setup.targets {
@@ -331,7 +340,7 @@ impl Recorder {
                 Ok(member) => member,
                 Err(error) => {
                     ends::remove_files(&mut *store, &members);
-                    return Err(error.into());
+                    return Err(not_made(&*store, error).into());
                 }
             };
             alignment = alignment.max(store.facts(member.data).alignment);
@@ -354,6 +363,7 @@ impl Recorder {
         }
         let copies = setup.gated || inlet.on_overrun() == OnOverrun::Overwrite;
         let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
+        let staging = staging.inspect_err(|_| ends::remove_files(&mut *store, &members));
         let staging = staging.map_err(RecorderError::Memory)?;
         let ring = crate::store::lent_memory::attach(inlet.memory(), &mut *store);
         let mut recorder = Self {
@@ -385,6 +395,8 @@ impl Recorder {
             failed: None,
             failure_is_settled: false,
             uncut: Vec::new(),
+            astray: Vec::new(),
+            ownership,
             misplaced: 0,
             sync_failed: false,
             troubles: Vec::new(),
@@ -509,6 +521,7 @@ impl Recorder {
             && !self.is_reserving()
         {
             self.cut_files();
+            self.look();
             self.phase = Phase::Cutting;
         }
         if self.phase == Phase::Cutting && self.members.iter().all(|member| !member.is_syncing()) {

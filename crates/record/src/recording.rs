@@ -32,6 +32,7 @@ use crate::journal::{FailedOperation, GapBounds, JournalContents, KeptFrames, Re
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::sigmf::{About, Closing, SigmfError, StoredSegment};
 use crate::store::compressed::COMPRESSED_ENDING;
+use crate::store::owner::{Holder, OwnError};
 use crate::store::{Store, StoreError, Ways};
 use crate::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
@@ -232,6 +233,8 @@ pub struct Recording {
     between: Vec<(Skip, MissingCause)>,
     /// Whether the last segments of a series are missing.
     lacks_last_segment: bool,
+    /// Who owned its files before they were read.
+    holder: Option<Holder>,
 }
 
 /// Why a recording cannot be opened.
@@ -253,6 +256,8 @@ pub enum RecordingError {
     MembersMissing(Vec<(usize, PathBuf)>, usize),
     /// Members were found only in folders that were not named, so they are not changed: one that was named, and their numbers from 0 and places.
     Elsewhere(PathBuf, Vec<(usize, PathBuf)>),
+    /// Its files cannot be owned, so that it is not changed: somebody else owns them, or there are no locks.
+    Owned(OwnError),
     /// It cannot be read for the reason given.
     Limit(String),
     /// The caller cancelled the reading.
@@ -262,6 +267,15 @@ pub enum RecordingError {
 impl From<StoreError> for RecordingError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<OwnError> for RecordingError {
+    fn from(error: OwnError) -> Self {
+        match error {
+            OwnError::Store(error) => Self::Store(error),
+            error => Self::Owned(error),
+        }
     }
 }
 
@@ -300,6 +314,7 @@ impl fmt::Display for RecordingError {
                     all.join(" ")
                 )
             }
+            Self::Owned(error) => error.fmt(f),
             Self::Limit(why) => f.write_str(why),
             Self::Cancelled => f.write_str("reading was cancelled"),
         }
@@ -335,6 +350,28 @@ impl Recording {
     /// How it ended, by the metadata of its first member.
     pub fn closing(&self) -> Option<&Closing> {
         self.members.first()?.closing.as_ref()
+    }
+
+    /// Who owned its files when it was opened: it records, changes or deletes them.
+    pub fn holder(&self) -> Option<Holder> {
+        self.holder
+    }
+
+    /// Why there is no end yet, in a sentence; `None` if there is one. May look for the process that owns the files.
+    pub fn unfinished(&self) -> Option<String> {
+        let is_open = self.ended.is_none() && !self.foreign;
+        is_open.then(|| match self.holder {
+            Some(holder) => format!("the recording {holder}: this is what is in the files so far"),
+            None => "the recording was cut off; `recover` mends it".to_owned(),
+        })
+    }
+
+    /// What to do about a recording that is not in order, as a fragment. May look for the process that owns the files.
+    pub fn remedy(&self) -> String {
+        match self.holder {
+            Some(holder) => format!("it {holder}: wait until that ends"),
+            None => "recover it first".to_owned(),
+        }
     }
 
     /// The members that were found, in order.

@@ -301,7 +301,7 @@ pub fn record(
                 mut source,
                 description,
                 mut producer,
-                mut recorder,
+                recorder,
                 granted,
                 placed,
                 tap,
@@ -316,6 +316,27 @@ pub fn record(
             let (ours, theirs) = (Arc::clone(&board), board);
             let (ending, time_over, now, threads) = (&ending, &time_over, &now, &config.threads);
             let (length, wanted) = (config.length, shown.description.rate.map(|rate| (shown.description.layout, rate)));
+            // The recorder is handed over when both threads exist, so that its files can be removed if one is refused.
+            let (hand, take) = sync_channel::<Writer>(1);
+            let recording = std::thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, move || {
+                let mut recorder = take.recv().ok()?;
+                let _leaves = Leaves { board: Some(&theirs), ending };
+                let placed = threads.place_recorder();
+                let finished = drive(&mut recorder, &theirs, now, &notes);
+                // Relaxed: it was set before the source was stopped, and the ring's end came after that.
+                if let Some(length) = length.filter(|_| time_over.load(Ordering::Relaxed)) {
+                    recorder.stopped_by(time_was_over(length, wanted, theirs.counters().produced_bytes));
+                }
+                let outcome = recorder.finish(now(), theirs.counters());
+                Some((outcome, finished, thread_cpu(), placed.grants.clone()))
+            });
+            let recording = match recording {
+                Ok(recording) => recording,
+                Err(error) => {
+                    recorder.abandon();
+                    return Err(stop_all(ending, RecordError::Thread(error)));
+                }
+            };
             let serving = std::thread::Builder::new()
                 .name("source".to_owned())
                 .spawn_scoped(scope, move || {
@@ -338,26 +359,16 @@ pub fn record(
                     (cpu, placed.grants.clone())
                 })
                 .map_err(RecordError::Thread);
-            let recording = std::thread::Builder::new().name("recorder".to_owned()).spawn_scoped(scope, move || {
-                let _leaves = Leaves { board: Some(&theirs), ending };
-                let placed = threads.place_recorder();
-                let finished = drive(&mut recorder, &theirs, now, &notes);
-                // Relaxed: it was set before the source was stopped, and the ring's end came after that.
-                if let Some(length) = length.filter(|_| time_over.load(Ordering::Relaxed)) {
-                    recorder.stopped_by(time_was_over(length, wanted, theirs.counters().produced_bytes));
-                }
-                let outcome = recorder.finish(now(), theirs.counters());
-                (outcome, finished, thread_cpu(), placed.grants.clone())
-            });
-            let (serving, recording) = match (serving, recording) {
-                (Ok(serving), Ok(recording)) => (serving, recording),
-                (Err(error), _) => return Err(stop_all(ending, error)),
-                (_, Err(error)) => {
-                    // The source must not wait for it.
-                    drop(Leaves { board: Some(&shown.board), ending });
-                    return Err(stop_all(ending, RecordError::Thread(error)));
+            let serving = match serving {
+                Ok(serving) => serving,
+                Err(error) => {
+                    recorder.abandon();
+                    return Err(stop_all(ending, error));
                 }
             };
+            if hand.send(recorder).is_err() {
+                unreachable!("the thread waits for it");
+            }
             running.push((shown, granted, placed, serving, recording));
         }
         let mut panicked = None;
@@ -401,7 +412,8 @@ pub fn record(
             let (serving, recording) = (serving.join(), recording.join());
             let ((source_cpu, source_grants), ((outcome, series), finished, recorder_cpu, recorder_grants)) =
                 match (serving, recording) {
-                    (Ok(serving), Ok(recording)) => (serving, recording),
+                    (Ok(serving), Ok(Some(recording))) => (serving, recording),
+                    (Ok(_), Ok(None)) => unreachable!("it was handed over"),
                     (Err(panic), _) => {
                         panicked.get_or_insert(RecordError::Panicked("source", said(&*panic)));
                         continue;

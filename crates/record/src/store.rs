@@ -31,7 +31,7 @@ use hairspring_ring::notifier::Notifier;
 
 use compressed::CompressedReads;
 pub use lent_memory::LentMemory;
-use owner::{Holder, OwnError, Ownership, PathFacts, Work};
+use owner::{Holder, OwnError, Owned, Ownership, PathFacts, Work};
 
 /// A memory that was attached to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -204,6 +204,14 @@ pub(crate) fn remove_if_there(store: &mut (impl Store + ?Sized), path: &Path) ->
     match store.remove(path) {
         Err(error) if error.errno.0 != libc::ENOENT => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// Why a file could not be made: somebody else who owns one of that name, or what the system said. May block.
+pub(crate) fn not_made(store: &(impl Store + ?Sized), error: StoreError) -> OwnError {
+    match store.holder(&error.path).filter(|_| error.errno.0 == libc::EEXIST) {
+        Some(holder) => OwnError::Owned(Owned { file: error.path, holder }),
+        None => OwnError::Store(error),
     }
 }
 

@@ -102,7 +102,8 @@ class Recording:
         #: being written; ``foreign`` if another program made it: then its length is the size of its file, and no checksum proves
         #: its samples.
         self.state: str = contents.state
-        #: Why the recording is not in order, in words; empty if it is in order. ``hairspring recover`` mends it.
+        #: Why the recording is not in order, in words; empty if it is in order. ``hairspring recover`` mends it, unless :attr:`owner` says who
+        #: works on it.
         self.faults: list[str] = contents.faults
         self._stretches = contents.stretches
         self._axis = contents.axis
@@ -142,6 +143,11 @@ class Recording:
         places = [os.path.realpath(self._contents.data[member]) for member in sorted(members)]
         of = self.id, self._contents.container, first, end, stretches, self.missing(first, end), places
         return hashlib.sha256(repr(of).encode()).hexdigest()[:32]
+
+    @property
+    def owner(self) -> Optional[str]:
+        """Who owned the files when they were opened: ``is being recorded by process 4711 (hairspring)``; None if nobody did."""
+        return self._contents.owner()
 
     @property
     def is_in_order(self) -> bool:
@@ -525,14 +531,19 @@ def open_recording(path: _Path, *more: _Path, verify: bool = False) -> Recording
     leads to all others, unless they were moved: then name them all.
 
     It trusts journals and checksums, never the size of a file. It reads blocks that no sync covers and compares them with their checksums,
-    and with ``verify`` all blocks; a block that does not match becomes a gap. A recording that is not in order (cut off, damaged, or still
-    being written) opens with its proven samples, a ``RecordingWarning`` and its ``faults``; ``hairspring recover`` mends it.
+    and with ``verify`` all blocks; a block that does not match becomes a gap. A recording that is not in order (cut off or damaged) opens with
+    its proven samples, a ``RecordingWarning`` and its ``faults``; ``hairspring recover`` mends it. One that is still being recorded opens with
+    what is proven so far and a ``RecordingWarning`` that names the process.
 
     Raises OSError if it cannot be read, and ValueError if it is not a recording or members of it are missing.
     """
     recording = Recording(path, *more, verify=verify)
     name = os.fsdecode(path)
-    if not recording.is_in_order:
+    owner = recording.owner if recording.state == "recording" or not recording.is_in_order else None
+    if owner is not None:
+        stored = sum(section.frames for section in recording.sections)
+        warnings.warn(f"{name} {owner}: {stored} frames of it are offered so far", RecordingWarning, 2)
+    elif not recording.is_in_order:
         said = "; ".join(recording.faults[:3]) + ("; …" if len(recording.faults) > 3 else "")
         remedy = "recorded by another program" if recording.state == "foreign" else f"`hairspring recover {name}` mends it"
         stored = sum(section.frames for section in recording.sections)

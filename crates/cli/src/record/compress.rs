@@ -1,7 +1,6 @@
 //! `hairspring compress`: compresses the data of closed recordings, and restores them.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -94,6 +93,8 @@ fn all(
             Some(Ok(more)) => done.add(more),
             // It is being recorded.
             None => passed_over.push(segment.number),
+            // Another process changes it.
+            Some(Err(Failure { exit: Exit::Owned, .. })) => passed_over.push(segment.number),
             // Retention deletes it.
             Some(Err(_)) if is_dropped(store, &series.base, segment.number) => passed_over.push(segment.number),
             Some(Err(error)) => {
@@ -122,7 +123,7 @@ fn renew(store: &mut dyn Store, done: &Compressed) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Compresses or restores one recording. Nobody else does meanwhile.
+/// Compresses or restores one recording.
 fn one(
     store: &mut dyn Store,
     arguments: &Arguments,
@@ -130,28 +131,11 @@ fn one(
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Compressed, Failure> {
     let recorded = recording::open(store, paths)?;
-    let _locks = recorded.members().iter().map(|member| lock(&member.base)).collect::<Result<Vec<_>, _>>()?;
-    // Once more: another command may have ended since.
-    let recorded = recording::open(store, paths)?;
     let done = match arguments.undo {
         true => restore(store, &recorded, progress),
         false => compress(store, &recorded, arguments.level, progress),
     };
     done.map_err(|error| recording::refused(&error))
-}
-
-/// Locks the journal of a member, which no compression replaces.
-fn lock(base: &Path) -> Result<File, Failure> {
-    let path = Files::of(base).journal;
-    let failed = |error: std::io::Error| Failure::failed(format!("failed to lock {}: {error}", path.display()));
-    let file = File::open(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            Err(Failure::bad_request(format!("another command compresses or restores {}: wait for it", base.display())))
-        }
-        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
-    }
 }
 
 fn did(arguments: &Arguments) -> &'static str {
@@ -168,7 +152,9 @@ fn text(arguments: &Arguments, done: &Compressed, passed_over: &[u32]) -> String
     listing.fact("samples", &amount(done.plain.0));
     let part = done.packed.0 as f64 / done.plain.0.max(1) as f64 * 100.0;
     listing.fact("compressed", &format!("{} ({part:.0} %)", amount(done.packed.0)));
-    let passed_over = passed_over.iter().map(|number| format!("segment {number}: it is not closed, or is gone"));
+    let passed_over = passed_over
+        .iter()
+        .map(|number| format!("segment {number}: it is not closed, another process works on it, or it is gone"));
     listing.facts("passed over", passed_over);
     listing
         .facts("damaged", done.damaged.iter().map(|file| format!("the compressed file is kept in {}", file.display())));

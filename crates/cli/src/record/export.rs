@@ -121,10 +121,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let exported = Reading::during(quiet, |progress| export(arguments, form, &mut *store, &recorded, progress));
     let (told, value) = exported.map_err(|error| refused(&error))?;
     let out = arguments.out.display().to_string();
+    let owner = recorded.holder().map(|holder| holder.to_string());
     output::print(&match arguments.read.format {
-        Plain::Text => format!("{out}: {told}\n"),
+        Plain::Text => {
+            let owner = owner.map(|owner| format!("the recording {owner}: this is what was in the files\n"));
+            format!("{out}: {told}\n{}", owner.unwrap_or_default())
+        }
         Plain::Json => {
-            let mut whole = json!({ "schema": "hairspring.exported/1", "form": form.name(), "files": [out] });
+            let mut whole =
+                json!({ "schema": "hairspring.exported/1", "form": form.name(), "files": [out], "owner": owner });
             append(&mut whole, value);
             format!("{whole:#}\n")
         }

@@ -7,6 +7,7 @@ use clap::Args;
 use hairspring_machine::{Host, Instant, Machine};
 use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::store::compressed::compressed_path;
+use hairspring_record::store::owner::OwnError;
 use hairspring_record::store::{Store, Ways, best};
 use hairspring_record::verify::ReadProgress;
 use hairspring_ring::{ByteRate, Gap};
@@ -56,6 +57,7 @@ pub(crate) fn refused(error: &RecordingError) -> Failure {
         | RecordingError::NotFound(_)
         | RecordingError::NotTogether(..)
         | RecordingError::Elsewhere(..) => Failure::bad_request(error.to_string()),
+        RecordingError::Owned(error) => owned(error),
         RecordingError::Store(refused) => {
             let text = format!("failed to {refused}");
             match refused.errno.kind() {
@@ -73,6 +75,11 @@ pub(crate) fn refused(error: &RecordingError) -> Failure {
         | RecordingError::Limit(_)
         | RecordingError::Cancelled => unreadable(error.to_string()),
     }
+}
+
+/// The failure of who cannot own a recording.
+pub(crate) fn owned(error: &OwnError) -> Failure {
+    Failure { exit: Exit::Owned, text: error.to_string() }
 }
 
 fn unreadable(text: String) -> Failure {

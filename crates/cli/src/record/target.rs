@@ -5,7 +5,9 @@ use std::path::Path;
 use hairspring_record::recording::Files;
 use hairspring_record::series::{collection_of, index_of};
 
-use crate::exit::Failure;
+use hairspring_record::store::owner::holder;
+
+use crate::exit::{Exit, Failure};
 
 /// Checks that this can be the name of a recording.
 pub(crate) fn check_name(to: &Path) -> Result<(), Failure> {
@@ -65,9 +67,15 @@ pub(crate) fn check(target: &Path) -> Result<(), Failure> {
     let (index, collection) = (index_of(target), collection_of(target));
     match [data, meta, journal, index, collection].into_iter().find(|file| exists(file)) {
         None => Ok(()),
-        Some(file) => Err(Failure::bad_request(format!(
-            "{} exists already, and recordings are never overwritten: choose another name",
-            file.display()
-        ))),
+        Some(file) => Err(match holder(&file) {
+            Some(holder) => Failure {
+                exit: Exit::Owned,
+                text: format!("{} exists already, and {holder}: choose another name", file.display()),
+            },
+            None => Failure::bad_request(format!(
+                "{} exists already, and recordings are never overwritten: choose another name",
+                file.display()
+            )),
+        }),
     }
 }

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// The reason of the verdict.
 fn reason(recorded: &Recording, verified: &Verified) -> String {
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<String> = recorded.unfinished().into_iter().collect();
     if verified.damaged > 0 {
         let blocks = if verified.damaged == 1 { "block is" } else { "blocks are" };
         reasons.push(format!("{} {blocks} damaged", grouped(verified.damaged)));
@@ -70,7 +70,8 @@ fn reason(recorded: &Recording, verified: &Verified) -> String {
     if let Some(mismatch) = verified.mismatch {
         reasons.push(mismatch.to_string());
     }
-    reasons.extend(verified.faults.first().cloned());
+    let more = verified.faults.iter().find(|fault| !reasons.contains(fault));
+    reasons.extend(more.cloned());
     if !verified.ledger_holds {
         reasons.push(format!("{} bytes are unaccounted for", verified.ledger.unaccounted_bytes()));
     }

@@ -1,6 +1,7 @@
 //! Recordings on the real command: what is asked for is recorded to the frame; what is lost is said, with the code for it.
 
 mod exports;
+mod owned;
 mod senders;
 mod series;
 mod taps;

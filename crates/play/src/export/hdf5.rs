@@ -44,7 +44,8 @@ pub struct Hdf5View {
 /// See [`ExportError`]; among them recordings that are not in order, and such with more gaps or pieces than HDF5 takes.
 pub fn hdf5(recording: &Recording, path: &Path) -> Result<Hdf5View, ExportError> {
     if let Some(fault) = recording.faults().first() {
-        return Err(ExportError::Unsuitable(format!("the recording is not in order ({fault}): recover it first")));
+        let remedy = recording.remedy();
+        return Err(ExportError::Unsuitable(format!("the recording is not in order ({fault}): {remedy}")));
     }
     let about = recording.about();
     if let Some(base) = about.members.iter().find(|base| !Files::of(base).data.exists()) {

@@ -261,10 +261,14 @@ impl Recorder {
         if uncertain > 0 {
             reasons.insert(0, format!("{} are written but not certainly durable", Bytes(uncertain)));
         }
-        let in_order =
+        let is_intact =
             self.uncut.is_empty() && !self.sync_failed && self.members.iter().all(|member| !member.journal_is_dead);
-        if !in_order {
-            reasons.extend(self.uncut.iter().cloned());
+        let in_order = is_intact && self.astray.is_empty();
+        reasons.extend(self.uncut.iter().cloned());
+        if !self.astray.is_empty() {
+            // Nothing mends that: the files are elsewhere, or gone.
+            reasons.splice(0..0, self.astray.iter().cloned());
+        } else if !is_intact {
             reasons.push("`hairspring recover` puts the files in order".to_owned());
         }
         let because = reasons.join("; ");
@@ -316,10 +320,11 @@ impl Recorder {
     pub fn finish(self, now: Instant, counters: SourceCounters) -> Outcome {
         let mut this = self;
         let counters = this.sealed.unwrap_or(counters);
+        this.look();
         let (mut verdict, mut reason) = this.verdict(counters);
         if let Err(failure) = this.describe_all(verdict, &reason, now, counters) {
             verdict = verdict.max(RecordingVerdict::Incomplete);
-            reason = format!("failed to {failure}: `hairspring recover` puts the files in order; {reason}");
+            reason = format!("{failure}; {reason}");
             // Only the first failure is reported.
             drop(this.describe_all(verdict, &reason, now, counters));
         }
@@ -349,14 +354,14 @@ impl Recorder {
         }
     }
 
-    /// Writes the metadata of all members, even if some fail. Returns the first failure.
+    /// Writes the metadata of all members, even if some fail, and looks whether they are there. Returns the first failure, in words.
     fn describe_all(
         &mut self,
         verdict: RecordingVerdict,
         reason: &str,
         now: Instant,
         counters: SourceCounters,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), String> {
         let (ledger, fallbacks, direct, missed) =
             (self.ledger(counters), self.fallbacks(), self.direct(), self.missed());
         let mut described = Ok(());
@@ -381,7 +386,13 @@ impl Recorder {
             };
             let meta = sigmf::render(&self.about(number), Some(&closing), &self.segments(number));
             let path = files_of(self.members[number].base())[1].clone();
-            described = described.and(self.store.put(&path, &meta));
+            let put = self.store.put(&path, &meta);
+            let put = put.map_err(|error| match self.astray.is_empty() {
+                true => format!("failed to {error}: `hairspring recover` puts the files in order"),
+                false => format!("failed to {error}"),
+            });
+            let looked = put.and_then(|()| self.look_at_metadata(&path, meta.len() as u64).map_or(Ok(()), Err));
+            described = described.and(looked);
         }
         described
     }
@@ -395,6 +406,11 @@ impl Recorder {
             (false, None) => None,
         };
         fallbacks.push(crate::store::Fallback { name: "zero_copy", refused: copied.map(str::to_owned) });
+        // A recording on a file system with locks does not mention them.
+        fallbacks.extend(self.ownership.without().map(|(file, errno)| {
+            let why = format!("{}: {errno}: nothing keeps another program from changing the recording", file.display());
+            crate::store::Fallback { name: "locks", refused: Some(why) }
+        }));
         fallbacks
     }
 

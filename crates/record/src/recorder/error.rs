@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use crate::recording::MOST_BLOCK;
 use crate::store::StoreError;
+use crate::store::owner::OwnError;
 use hairspring_ring::memory::MemoryError;
 use hairspring_ring::units::Bytes;
 
-/// Why a recorder could not be made. Files that were begun stay as they are, in the state `recording`.
+/// Why a recorder could not be made. Files that were begun are removed.
 #[derive(Debug)]
 pub enum RecorderError {
     /// A file could not be made.
     Store(StoreError),
+    /// Somebody else owns a file of this name.
+    Owned(OwnError),
     /// The expected volume does not fit: the folder, the bytes needed, the bytes free.
     NoSpace(PathBuf, Bytes, Option<Bytes>),
     /// There is no memory for copies of blocks.
@@ -35,6 +38,7 @@ impl std::fmt::Display for RecorderError {
                 )
             }
             Self::Store(error) => error.fmt(f),
+            Self::Owned(error) => error.fmt(f),
             Self::NoSpace(folder, needed, free) => {
                 write!(f, "the recording needs {needed} in {}", folder.display())?;
                 match free {
@@ -58,6 +62,15 @@ impl std::fmt::Display for RecorderError {
 }
 
 impl std::error::Error for RecorderError {}
+
+impl From<OwnError> for RecorderError {
+    fn from(error: OwnError) -> Self {
+        match error {
+            OwnError::Store(error) => Self::Store(error),
+            error => Self::Owned(error),
+        }
+    }
+}
 
 impl From<StoreError> for RecorderError {
     fn from(error: StoreError) -> Self {

@@ -135,8 +135,12 @@ pub(super) struct Member {
     sync: Sync,
     last_sync: Instant,
     sync_failed: bool,
-    /// Whether the files were cut to their lengths.
-    cut: bool,
+    /// Whether the files are being cut, or were cut, to their lengths.
+    is_cut: bool,
+    /// The length to which the data file was cut; `None` before, and if that failed.
+    cut: Option<u64>,
+    /// Whether data and journal were shorter than what was reserved: another program has cut them.
+    shortened: [bool; 2],
     closing: bool,
     closed: bool,
 }
@@ -162,15 +166,18 @@ impl Member {
         }
         let data_path = data;
         let data = store.open(&data_path, Open::CreateData)?;
-        let journal = store.open(&journal, Open::CreateJournal).inspect_err(|_| drop(store.remove(&data_path)));
-        let journal = journal?;
+        let journal_path = journal;
+        let journal = store.open(&journal_path, Open::CreateJournal).inspect_err(|_| drop(store.remove(&data_path)))?;
         let no_memory = |_: MemoryError| StoreError {
             attempted: "get memory for the journal of".to_owned(),
             path: base.to_owned(),
             errno: Errno(libc::ENOMEM),
         };
         let size = Bytes(2 * HALF_BYTES as u64);
-        let memory = Memory::plain(size, size, Pages::Small).map_err(no_memory)?;
+        let memory = Memory::plain(size, size, Pages::Small).map_err(no_memory).inspect_err(|_| {
+            drop(store.remove(&data_path));
+            drop(store.remove(&journal_path));
+        })?;
         let (scratch, memory) = Scratch::attached(memory, store);
         Ok(Self {
             base: base.to_owned(),
@@ -198,7 +205,9 @@ impl Member {
             sync: Sync::Idle,
             last_sync: Instant::BOOT,
             sync_failed: false,
-            cut: false,
+            is_cut: false,
+            cut: None,
+            shortened: [false; 2],
             closing: false,
             closed: false,
         })
@@ -245,6 +254,8 @@ impl Member {
         let low = self.data_end + AHEAD_BYTES / 2 > self.allocated;
         let fits = self.allocated + AHEAD_BYTES <= self.most_allocated;
         if low && fits && !self.allocating && !self.allocation_refused {
+            // The reservation makes the file longer again.
+            self.look_for_cuts(store);
             self.allocating = true;
             store.submit(Purpose::AllocateData(number).token(), Op::Allocate(self.data, self.allocated, AHEAD_BYTES));
         }
@@ -263,7 +274,7 @@ impl Member {
 
     /// Reserves more of the journal before it is needed.
     fn reserve_journal(&mut self, number: usize, store: &mut dyn Store) {
-        let may = self.is_alive && !self.closing && !self.cut && self.journal_reserving.is_none();
+        let may = self.is_alive && !self.closing && !self.is_cut && self.journal_reserving.is_none();
         let Some(reserved) = self.journal_reserved.filter(|_| may) else { return };
         let is_low = self.sequence * RECORD_BYTES as u64 + JOURNAL_SPARE_BYTES > reserved;
         if is_low && self.journal_refused.is_none_or(|(_, again)| self.sequence >= again) {
@@ -308,6 +319,20 @@ impl Member {
         self.journal_reserved.is_none_or(|reserved| needed * RECORD_BYTES as u64 <= reserved)
     }
 
+    /// Looks whether another program has cut the files: they have the length of what is reserved for them, which no write makes up for. Where
+    /// nothing could be reserved, nobody knows.
+    fn look_for_cuts(&mut self, store: &mut dyn Store) {
+        let reserved = [(self.data, self.allocated), (self.journal, self.journal_reserved.unwrap_or(0))];
+        for ((file, bytes), shortened) in reserved.into_iter().zip(&mut self.shortened) {
+            *shortened |= store.facts(file).size < bytes;
+        }
+    }
+
+    /// Whether another program has cut data and journal.
+    pub(super) fn shortened(&self) -> [bool; 2] {
+        self.shortened
+    }
+
     /// Whether there is room for the records that a block may bring.
     pub(super) fn has_room(&self) -> bool {
         let is_written = self.waiting.is_empty() && self.filled + RESERVE <= RECORDS;
@@ -338,6 +363,16 @@ impl Member {
     /// The number of the first record that is not in the file.
     pub(super) fn written(&self) -> u64 {
         self.journal_offset / RECORD_BYTES as u64
+    }
+
+    /// The length to which the data file was cut; `None` before, and if that failed.
+    pub(super) fn cut_bytes(&self) -> Option<u64> {
+        self.cut
+    }
+
+    /// The bytes of its records that are in the file.
+    pub(super) fn journal_bytes(&self) -> u64 {
+        self.journal_offset
     }
 
     /// Writes the entered records, unless a write is under way.
@@ -483,8 +518,10 @@ impl Member {
             true => self.journal_offset,
             false => (self.sequence + 1) * RECORD_BYTES as u64,
         };
-        self.cut = true;
+        self.is_cut = true;
+        self.look_for_cuts(store);
         let cut = store.truncate(self.data, data).and_then(|()| store.truncate(self.journal, journal));
+        self.cut = cut.is_ok().then_some(data);
         if self.may_sync() {
             self.sync = Sync::Cut { left: 2 };
             store.submit(Purpose::SyncData(number).token(), Op::Sync(self.data));

@@ -9,6 +9,7 @@ use crate::clock::ClockRecord;
 use crate::journal::{JournalContents, RecordingId};
 use crate::ledger::RecordingVerdict;
 use crate::sigmf::About;
+use crate::store::owner::Holder;
 use crate::timeline::Timeline;
 use crate::verify::disagreements;
 use hairspring_ring::gap::Skip;
@@ -38,6 +39,8 @@ pub(crate) struct Chain<'a> {
     previous: Option<RecordingId>,
     /// The position behind the last segment.
     position: u64,
+    /// Who owns the series, or else the first of its segments that somebody owns.
+    pub(crate) holder: Option<Holder>,
 }
 
 impl<'a> Chain<'a> {
@@ -64,6 +67,7 @@ impl<'a> Chain<'a> {
             next: None,
             previous: None,
             position: 0,
+            holder: None,
         }
     }
 
@@ -81,6 +85,7 @@ impl<'a> Chain<'a> {
                 of.members[0].display()
             )));
         }
+        self.holder = self.holder.or(segment.holder);
         self.faults.extend(segment.faults.iter().cloned());
         self.faults.extend(disagreements(&segment));
         if let Some(place) = &of.series
@@ -154,6 +159,7 @@ impl<'a> Chain<'a> {
             last_members: 0,
             between: Vec::new(),
             lacks_last_segment: false,
+            holder: None,
             about,
         });
     }
@@ -162,6 +168,7 @@ impl<'a> Chain<'a> {
     pub(crate) fn end(self) -> Result<Recording, RecordingError> {
         let Some(mut whole) = self.whole else { return Err(RecordingError::NotFound(self.base.to_owned())) };
         whole.ended = self.ended;
+        whole.holder = self.holder;
         whole.lacks_last_segment = self.missing.last().is_some_and(|lost| self.next.is_none_or(|next| *lost >= next));
         if let Some(ended) = &mut whole.ended {
             ended.left_out_bytes = whole.skips.iter().map(|(_, skip)| whole.about.layout.bytes_of(skip.frames).0).sum();

@@ -10,6 +10,7 @@ use crate::clock::ClockRecord;
 use crate::journal::{Journal, JournalPieces, Record, RecordingId};
 use crate::sigmf;
 use crate::sigmf::{About, SigmfError};
+use crate::store::owner::Holder;
 use crate::store::{Open, Store};
 use crate::timeline::Timeline;
 use hairspring_ring::OnOverrun;
@@ -32,7 +33,10 @@ pub(crate) fn open_one(disk: &mut BlockingStore<'_>, paths: &[PathBuf]) -> Resul
     let mut bases: Vec<PathBuf> = paths.iter().map(|path| Files::base_of(path)).collect();
     bases.dedup();
     let mut members: Vec<Member> = Vec::new();
+    // Before anything is read: whoever ends meanwhile has written an end.
+    let mut holder = None;
     for base in &bases {
+        holder = holder.or(holder_of(&*disk.store, base));
         let member = match open_member(disk, base) {
             Err(RecordingError::Meta(_, SigmfError::Foreign)) if bases.len() == 1 => return foreign(disk, base),
             other => other?,
@@ -57,10 +61,13 @@ pub(crate) fn open_one(disk: &mut BlockingStore<'_>, paths: &[PathBuf]) -> Resul
         }
         let places = places::candidates(&known.members, &named, number);
         let found = places.into_iter().find_map(|place| {
+            let owner = holder_of(&*disk.store, &place.base);
             let mut member = open_member(disk, &place.base).ok()?;
             member.elsewhere = !place.is_ours;
             let is_it = (member.about.id, member.about.members.len()) == (known.id, known.members.len());
-            (is_it && member.number == number).then_some(member)
+            (is_it && member.number == number).then_some(())?;
+            holder = holder.or(owner);
+            Some(member)
         });
         match found {
             Some(member) => members.push(member),
@@ -68,10 +75,20 @@ pub(crate) fn open_one(disk: &mut BlockingStore<'_>, paths: &[PathBuf]) -> Resul
         }
     }
     members.sort_by_key(|member| member.number);
-    assemble(members, missing_members)
+    assemble(members, missing_members, holder)
 }
 
-fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) -> Result<Recording, RecordingError> {
+/// Who owns a member. Its journal is the same file as long as it is recorded.
+fn holder_of(store: &dyn Store, base: &Path) -> Option<Holder> {
+    let files = Files::of(base);
+    store.holder(&files.journal).or_else(|| store.holder(&files.meta))
+}
+
+fn assemble(
+    mut members: Vec<Member>,
+    missing_members: Vec<(usize, PathBuf)>,
+    holder: Option<Holder>,
+) -> Result<Recording, RecordingError> {
     let Some(mut about) = believed(&members) else { return Err(RecordingError::Nothing) };
     if about.block > MOST_BLOCK {
         return Err(RecordingError::Limit(format!(
@@ -163,6 +180,7 @@ fn assemble(mut members: Vec<Member>, missing_members: Vec<(usize, PathBuf)>) ->
         last_members: 0,
         between: Vec::new(),
         lacks_last_segment: false,
+        holder,
     };
     recording.leave_out_earlier();
     Ok(recording)
@@ -356,5 +374,6 @@ fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, Recor
         last_members: 0,
         between: Vec::new(),
         lacks_last_segment: false,
+        holder: None,
     })
 }

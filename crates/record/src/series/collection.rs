@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use hairspring_ring::units::Bytes;
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ use crate::recording::blocking::{BlockingStore, MOST_META};
 use crate::recording::{Files, RecordingError};
 use crate::sigmf::EXTENSION_VERSION;
 use crate::store::Store;
+use crate::store::owner::{OwnError, Ownership, Work};
 use crate::verify::sha512;
 
 /// The most segments in a collection.
@@ -23,6 +25,10 @@ pub const MOST_STREAMS: usize = 10_000;
 
 /// Largest collection that is read.
 pub(super) const MOST_COLLECTION: Bytes = Bytes::mib(64);
+
+/// How long to wait for somebody else who writes the collection: so often so long, two seconds in all.
+const MOST_TRIES: u32 = 200;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A closed segment in one directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,13 +101,32 @@ pub(super) fn stated_sums(disk: &mut BlockingStore<'_>, series: &Path) -> BTreeM
     streams(&mut collection).filter_map(one).collect()
 }
 
+/// Becomes the owner of the collection of a series in one directory, to read and replace it. Waits while somebody else does, who needs some
+/// milliseconds. On a file system without locks there is none.
+///
+/// # Errors
+/// Somebody else holds it for long.
+pub(super) fn own(store: &mut dyn Store, series: &Path) -> Result<Option<Ownership>, RecordingError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match store.own(&[collection_of(series)], Work::Changes) {
+            Ok(ownership) => return Ok(Some(ownership)),
+            Err(OwnError::Owned(_)) if tries < MOST_TRIES => std::thread::sleep(PAUSE),
+            Err(OwnError::Owned(owned)) => return Err(OwnError::Owned(owned).into()),
+            // Whoever may not open it may replace it all the same.
+            Err(_) => return Ok(None),
+        }
+    }
+}
+
 /// Renews the sums in the collection of a series in one directory, after metadata of its segments were changed. Returns whether it stated
-/// another one. Without a collection there is nothing to do. A recorder that writes the collection at the same moment can undo that; then the
-/// next call, or `recover`, renews it. Blocks.
+/// another one. Without a collection there is nothing to do. Blocks, and waits while a recorder writes the collection.
 ///
 /// # Errors
 /// A file cannot be read or written.
 pub fn renew_sums(store: &mut dyn Store, series: &Path) -> Result<bool, RecordingError> {
+    let _ownership = own(store, series)?;
     let mut disk = BlockingStore::small(store)?;
     let Some(mut collection) = read(&mut disk, series)? else { return Ok(false) };
     let mut changed = false;

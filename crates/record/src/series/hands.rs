@@ -204,6 +204,7 @@ impl Workshop {
         let room = self.sweep_as_of(&at);
         if next.is_none() {
             self.keeper.describe_now();
+            self.keeper.tell_busy();
         }
         let (dropped, kept, pinned) = (self.keeper.dropped(), self.keeper.kept(), self.keeper.pinned());
         ClosedSegment { number, outcome, dropped, kept, pinned, room, troubles: self.keeper.troubles() }

@@ -12,8 +12,8 @@
 
 mod collections;
 
-use std::collections::{BTreeSet, VecDeque};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
 
 use hairspring_machine::Nanos;
 use hairspring_ring::units::{Bytes, Frames};
@@ -30,8 +30,8 @@ use crate::ledger::RecordingVerdict;
 use crate::moment::ClockMoment;
 use crate::recording::RecordingError;
 use crate::recording::blocking::BlockingStore;
-use crate::store::owner::{OwnError, Work};
-use crate::store::{Errno, Open, Store, StoreError};
+use crate::store::owner::{OwnError, Owned, Ownership, Work};
+use crate::store::{Errno, Open, Store, StoreError, not_made};
 
 /// Makes a store for one change.
 pub type StoreMaker = Box<dyn FnMut() -> Box<dyn Store> + Send>;
@@ -123,6 +123,8 @@ pub struct Keeper {
     unwritten_before: usize,
     /// Whether the index on some disk lacks a record.
     lacks_records: bool,
+    /// Segments that somebody else owned when they were to be deleted in this sweep.
+    busy: BTreeMap<u32, String>,
     /// Whether segments are being deleted to make room.
     making_room: bool,
     dropped: Dropped,
@@ -158,20 +160,24 @@ impl Keeper {
         }
         let members = u16::try_from(bases.len()).unwrap_or(u16::MAX);
         let record = IndexRecord::Series { id, members, started };
-        for base in &bases {
-            let (mut store, path) = (stores(), index_of(base));
-            let file = store.open(&path, Open::CreateJournal)?;
-            let mut disk = BlockingStore::small(&mut *store)?;
-            disk.write(&path, file, 0, &record.encode(0))?;
-            disk.sync(&path, file)?;
-            disk.store.sync_folder(hairspring_file::folder_of(base))?;
+        let indexes: Vec<PathBuf> = bases.iter().map(|base| index_of(base)).collect();
+        let ownership = stores().own(&indexes, Work::Records)?;
+        let mut stores = lending(stores, &ownership);
+        for (place, path) in indexes.iter().enumerate() {
+            let mut made = 0;
+            let begun = begin_index(&mut *stores(), path, &record, &mut made);
+            if begun.is_err() {
+                // Of those that were made here nothing is left behind.
+                indexes[..place + made].iter().for_each(|path| drop(stores().remove(path)));
+            }
+            begun?;
         }
         let mut index = SeriesIndex { records: 1, ..SeriesIndex::default() };
         index.enter(record);
         Ok(Self::with(bases, index, retention, stores))
     }
 
-    /// Goes on with the index of a series that is resumed; its segments are in order. Blocks.
+    /// Goes on with the index of a series that is resumed; its segments are in order. The caller owns it, and `stores` know that. Blocks.
     ///
     /// # Errors
     /// The index cannot be written.
@@ -197,7 +203,7 @@ impl Keeper {
         }
         drop(disk);
         keeper.replace_index()?;
-        keeper.put_collections()?;
+        keeper.put_collections(false)?;
         Ok(keeper)
     }
 
@@ -219,6 +225,7 @@ impl Keeper {
             unwritten: 0,
             unwritten_before: 0,
             lacks_records: false,
+            busy: BTreeMap::new(),
             making_room: false,
             dropped: Dropped::default(),
             wanted: Vec::new(),
@@ -371,6 +378,7 @@ impl Keeper {
             return RoomLeft::Enough;
         }
         self.know_ends(*now);
+        self.busy.clear();
         let mut skipped = BTreeSet::new();
         loop {
             let free = self.retention.free.and_then(|_| self.free_bytes());
@@ -440,7 +448,10 @@ impl Keeper {
             store.own(&segments.iter().flat_map(|base| deletion::files(base)).collect::<Vec<_>>(), Work::Deletes);
         let _owned = match owned {
             Ok(owned) => Some(owned),
-            Err(OwnError::Owned(_)) => return false,
+            Err(OwnError::Owned(Owned { file, holder })) => {
+                self.busy.insert(number, format!("{} {holder}", file.display()));
+                return false;
+            }
             // Without locks nobody else changes a recording.
             Err(OwnError::NoLocks(..)) => None,
             Err(OwnError::Store(error)) => {
@@ -540,6 +551,13 @@ impl Keeper {
         }
     }
 
+    /// Says which segments were not deleted at the last sweep, because somebody else owned them.
+    pub fn tell_busy(&mut self) {
+        for (number, why) in std::mem::take(&mut self.busy) {
+            self.trouble(format!("segment {number} was not deleted: {why}; the next run deletes it"));
+        }
+    }
+
     /// What went wrong, in words, since this was asked last.
     pub fn troubles(&mut self) -> Vec<String> {
         std::mem::take(&mut self.troubles)
@@ -571,7 +589,32 @@ impl Keeper {
     }
 }
 
-fn append(store: &mut dyn Store, path: &std::path::Path, sequence: u64, encoded: &[u8]) -> Result<(), RecordingError> {
+/// Lets the stores that are made belong to an ownership, which lasts as long as the maker.
+pub(crate) fn lending(mut stores: StoreMaker, ownership: &Ownership) -> StoreMaker {
+    let ownership = ownership.clone();
+    Box::new(move || {
+        let mut store = stores();
+        store.lend(&ownership);
+        store
+    })
+}
+
+/// Makes an index with its first record. `made` becomes 1 when the file was made.
+fn begin_index(
+    store: &mut dyn Store,
+    path: &Path,
+    record: &IndexRecord,
+    made: &mut usize,
+) -> Result<(), RecordingError> {
+    let file = store.open(path, Open::CreateJournal).map_err(|error| not_made(store, error))?;
+    *made = 1;
+    let mut disk = BlockingStore::small(store)?;
+    disk.write(path, file, 0, &record.encode(0))?;
+    disk.sync(path, file)?;
+    Ok(disk.store.sync_folder(hairspring_file::folder_of(path))?)
+}
+
+fn append(store: &mut dyn Store, path: &Path, sequence: u64, encoded: &[u8]) -> Result<(), RecordingError> {
     let file = store.open(path, Open::Mend)?;
     let mut disk = BlockingStore::small(store)?;
     disk.write(path, file, sequence * INDEX_RECORD_BYTES as u64, encoded)?;

@@ -16,6 +16,7 @@ use super::present::{Present, files_of};
 use super::{base_of, collection_of, index_of, segment_base};
 use crate::recording::blocking::BlockingStore;
 use crate::recording::{Chain, Files, Recording, RecordingError, open_one};
+use crate::store::owner::Holder;
 use crate::store::{Open, Store, StoreError};
 use hairspring_ring::units::{Bytes, Frames};
 
@@ -44,6 +45,8 @@ pub struct FoundSeries {
     pub missing: Vec<u32>,
     /// The numbers behind those of the index of which there is any file.
     pub in_use: BTreeSet<u32>,
+    /// Who owned the index before it was read.
+    pub holder: Option<Holder>,
 }
 
 /// Looks for a series under a name; `None` if there is none. A name is the base path of a series, its index, its collection, or one of
@@ -58,6 +61,7 @@ pub fn find(store: &mut dyn Store, path: &Path) -> Result<Option<FoundSeries>, R
     if !has_index && !exists(store, &collection_of(&base))? && !is_without_index(store, &base)? {
         return if named_by_ending { Err(RecordingError::NotFound(base)) } else { Ok(None) };
     }
+    let holder = store.holder(&index_of(&base));
     let read = |store: &mut dyn Store| {
         let index = read_index(&mut BlockingStore::small(store)?, &index_of(&base));
         index.map(Option::unwrap_or_default)
@@ -77,7 +81,7 @@ pub fn find(store: &mut dyn Store, path: &Path) -> Result<Option<FoundSeries>, R
     let segments = segments.collect();
     let is_in_use = |files: &Present| files.meta || files.journal || files.other;
     let in_use = present.range(index.next..).filter(|(_, files)| is_in_use(files)).map(|(number, _)| *number).collect();
-    Ok(Some(FoundSeries { base, index, segments, missing, in_use }))
+    Ok(Some(FoundSeries { base, index, segments, missing, in_use, holder }))
 }
 
 /// Whether there are segments under a name though index and collection are gone, and no recording of that name.
@@ -135,6 +139,23 @@ impl Recording {
             None => Self::open_in(store, paths),
         }
     }
+}
+
+/// The first file on this machine that is one of a segment of this series from a number on: data, metadata or journal.
+pub(crate) fn segment_file_from(base: &Path, from: u32) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(hairspring_file::folder_of(base)).ok()?;
+    let prefix = [base.file_name()?.as_encoded_bytes(), b"-"].concat();
+    let is_one = |name: &std::ffi::OsStr| {
+        let rest = name.as_encoded_bytes().strip_prefix(&prefix[..])?;
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let number: u32 = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+        let ending = &rest[digits..];
+        let is_file = [&b".sigmf-data"[..], b".sigmf-meta", b".hairspring-journal"];
+        // Compressed data have a further ending.
+        Some(digits >= super::DIGITS && number >= from && is_file.iter().any(|one| ending.starts_with(one)))
+    };
+    let found = entries.flatten().filter(|entry| is_one(&entry.file_name()).unwrap_or(false));
+    found.map(|entry| entry.path()).min()
 }
 
 impl FoundSeries {
@@ -211,15 +232,24 @@ impl FoundSeries {
         for place in (0..all.len()).rev() {
             let (earlier, rest) = all.split_at_mut(place);
             let (number, recording) = &mut rest[0];
-            if let Some(next) = next {
-                let listed = self.index.segments.get(number).filter(|listed| listed.id == recording.about().id);
-                let before = earlier.last().map(|(_, before)| before);
-                let first = listed.map(|listed| listed.first).or(before.and_then(Recording::cut)).unwrap_or(next);
-                recording.begins_at(first, before.map(|before| before.about().id));
-                recording.ends_before(next);
-            }
+            self.tell(*number, recording, earlier.last().map(|(_, before)| before), next);
             next = first_of(recording).or(next);
         }
+    }
+
+    /// Tells one segment; `next` is the first frame of the next one.
+    pub(super) fn tell(
+        &self,
+        number: u32,
+        recording: &mut Recording,
+        before: Option<&Recording>,
+        next: Option<Frames>,
+    ) {
+        let Some(next) = next else { return };
+        let listed = self.index.segments.get(&number).filter(|listed| listed.id == recording.about().id);
+        let first = listed.map(|listed| listed.first).or(before.and_then(Recording::cut)).unwrap_or(next);
+        recording.begins_at(first, before.map(|before| before.about().id));
+        recording.ends_before(next);
     }
 
     /// Opens the series as one recording.
@@ -237,6 +267,7 @@ impl FoundSeries {
         });
         let mut chain =
             Chain::new(&self.base, &self.missing, damaged.into_iter().chain(missing).collect(), self.segments.len());
+        chain.holder = self.holder;
         // Segments of which a later one may tell something: the last that was used, and those behind it.
         let mut pending: Vec<(u32, Recording)> = Vec::new();
         self.open_with(store, &mut |_| true, &mut |number, recording| {

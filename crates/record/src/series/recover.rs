@@ -17,7 +17,7 @@ use super::ages::end_of;
 use super::collection::MOST_COLLECTION;
 use super::deletion::{self, Owner};
 use super::index::{Listed, SeriesIndex};
-use super::keeper::{Keeper, StoreMaker};
+use super::keeper::{Keeper, StoreMaker, lending};
 use super::open::{FoundSeries, exists, find, first_of, read_index};
 use super::{Retention, base_of, collection_of, index_of, pins, segment_base, segment_of};
 use crate::journal::{KeptFrames, RecordingId};
@@ -25,7 +25,9 @@ use crate::ledger::RecordingVerdict;
 use crate::recording::blocking::BlockingStore;
 use crate::recording::{Doubt, Files, Recording, RecordingError};
 use crate::recover::cut::Cut;
-use crate::recover::{RecoverOptions, Recovered, recover_opened};
+use crate::recover::{RecoverOptions, Recovered, Taken, recover_opened, taken};
+use crate::store::owner::{Ownership, Work};
+use crate::upkeep::owned::{files_to_own, refuse_owned};
 use crate::verify::{ReadProgress, disagreements};
 use hairspring_ring::units::{Bytes, Frames};
 
@@ -53,6 +55,8 @@ pub(crate) struct InOrder {
     pub(crate) index: SeriesIndex,
     /// The last segment.
     pub(crate) last: Option<Recording>,
+    /// The index in each directory belongs to the caller.
+    pub(crate) ownership: Ownership,
 }
 
 /// Recovers the series with this name; `None` if there is no series of that name. With `all` every segment is looked at and every block is
@@ -100,6 +104,15 @@ pub(crate) fn put_in_order(
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Option<InOrder>, RecordingError> {
     let [path, further @ ..] = paths else { return Err(RecordingError::Nothing) };
+    // Before anything is read: a recorder that ends meanwhile has written all.
+    let named: Vec<PathBuf> = paths.iter().map(|path| index_of(&base_of(path))).collect();
+    let ownership = if options.dry_run {
+        refuse_owned(&*stores(), &named)?;
+        Ownership::of_nobody(Work::Changes)
+    } else {
+        stores().own(&named, Work::Changes)?
+    };
+    let mut stores = lending(stores, &ownership);
     let Some(mut found) = find(&mut *stores(), path)? else { return Ok(None) };
     for base in further.iter().map(|path| base_of(path)).filter(|base| *base != found.base) {
         for segment in &mut found.segments {
@@ -119,6 +132,11 @@ pub(crate) fn put_in_order(
         }
     }
     let bases = bases_of(&all).unwrap_or_else(|| paths.iter().map(|path| base_of(path)).collect());
+    let indexes: Vec<PathBuf> = bases.iter().map(|base| index_of(base)).collect();
+    match options.dry_run {
+        true => refuse_owned(&*stores(), &indexes)?,
+        false => ownership.add(&indexes)?,
+    }
     for base in &bases {
         let index = read_index(&mut BlockingStore::small(&mut *stores())?, &index_of(base))?;
         let other = index.and_then(|index| index.id).zip(found.index.id).filter(|(theirs, ours)| theirs != ours);
@@ -147,7 +165,7 @@ pub(crate) fn put_in_order(
         let is_sound =
             recording.ended().is_some() && recording.faults().is_empty() && disagreements(&recording).is_empty();
         let now = if options.all || is_last || !is_sound {
-            let (result, now) = mending.recover(number, recording, progress)?;
+            let (result, now) = mending.recover(number, recording, (last.as_ref(), next), progress)?;
             verdict = verdict.max(result.verdict);
             recovered.push((number, result));
             now
@@ -177,7 +195,7 @@ pub(crate) fn put_in_order(
     }
     let kept = index.segments.len();
     let recovered = SeriesRecovered { segments: recovered, verdict, kept, changed };
-    Ok(Some(InOrder { recovered, bases, index, last }))
+    Ok(Some(InOrder { recovered, bases, index, last, ownership }))
 }
 
 /// A series that is being put in order.
@@ -211,7 +229,9 @@ impl Mending {
             if owner == Owner::Ours {
                 self.changed.push(format!("segment {number} was being deleted: that is finished"));
                 if !self.options.dry_run {
-                    deletion::delete(&mut *(self.stores)(), &segment, id)?;
+                    let mut store = (self.stores)();
+                    let _ownership = store.own(&files_to_own(&segment), Work::Deletes)?;
+                    deletion::delete(&mut *store, &segment, id)?;
                 }
             }
         }
@@ -229,8 +249,10 @@ impl Mending {
                 if self.options.dry_run {
                     continue;
                 }
-                cut.keep_all(&mut *(self.stores)(), &Files::of(&member.base).data)?;
-                deletion::remove(&mut *(self.stores)(), &member.base)?;
+                let mut store = (self.stores)();
+                let _ownership = store.own(&files_to_own(&member.base), Work::Deletes)?;
+                cut.keep_all(&mut *store, &Files::of(&member.base).data)?;
+                deletion::remove(&mut *store, &member.base)?;
             }
         }
         Ok(())
@@ -247,7 +269,9 @@ impl Mending {
                 self.changed.push(format!("segment {number} was being made: what there is of it is removed"));
                 self.found.in_use.remove(&number);
                 if !self.options.dry_run {
-                    deletion::remove(&mut *(self.stores)(), &segment)?;
+                    let mut store = (self.stores)();
+                    let _ownership = store.own(&files_to_own(&segment), Work::Deletes)?;
+                    deletion::remove(&mut *store, &segment)?;
                 }
             }
         }
@@ -283,10 +307,17 @@ impl Mending {
     fn recover(
         &mut self,
         number: u32,
-        segment: Recording,
+        mut segment: Recording,
+        (before, next): (Option<&Recording>, Option<Frames>),
         progress: &mut dyn FnMut(ReadProgress),
     ) -> Result<(Recovered, Recording), RecordingError> {
-        let result = recover_opened(&mut *(self.stores)(), &segment, self.options, progress)?;
+        let mut store = (self.stores)();
+        let owned = taken(&mut *store, &segment, self.options)?;
+        if let Taken::Owned { recording, .. } = &owned {
+            segment = Recording::clone(recording);
+            self.found.tell(number, &mut segment, before, next);
+        }
+        let result = recover_opened(&mut *store, &segment, &owned, self.options, progress)?;
         self.changed.extend(result.changed.iter().map(|change| format!("segment {number}: {change}")));
         if self.options.dry_run {
             return Ok((result, segment));

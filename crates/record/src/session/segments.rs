@@ -20,14 +20,17 @@ use crate::beginning::Beginning;
 use crate::channels::ChannelDescription;
 use crate::moment::ClockMoment;
 use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step};
+use crate::recording::RecordingError;
 use crate::recover::RecoverOptions;
 use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Wishes, Workshop};
 use crate::series::index::SeriesIndex;
-use crate::series::keeper::{KeepWish, Keeper};
+use crate::series::keeper::{KeepWish, Keeper, lending};
+use crate::series::open::segment_file_from;
 use crate::series::recover::{InOrder, Look, put_in_order};
 use crate::series::{Retention, RoomLeft, SegmentLength, SeriesRecorder};
 use crate::sigmf::SegmentOf;
 use crate::store::best;
+use crate::store::owner::{Ownership, Work};
 use crate::store::plain::PlainStore;
 use hairspring_machine::Nanos;
 
@@ -86,6 +89,7 @@ pub(super) fn begin(
 ) -> Result<Writer, RecordError> {
     let bases = bases.to_vec();
     let before = if series.resume { resumed(&bases, description, config)? } else { None };
+    refuse_what_it_would_meet(&bases, before.as_ref().map_or(0, |before| before.index.next))?;
     let name = bases.first().and_then(|base| base.file_name()).unwrap_or_default().to_string_lossy().into_owned();
     let new = SegmentOf {
         id: random_id(),
@@ -120,13 +124,16 @@ pub(super) fn begin(
     let ways = config.ways;
     let small = Box::new(move || Box::new(PlainStore::new(SMALL_DEPTH, ways)) as Box<dyn crate::store::Store>);
     let (index, from, block) =
-        before.map_or((None, None, None), |before| (Some(before.index), before.from, before.block));
+        before.map_or((None, None, None), |before| (Some((before.index, before.ownership)), before.from, before.block));
     let is_new = index.is_none();
     let keeper = match index {
-        Some(index) => Keeper::resume(bases.clone(), index, series.retention, small),
+        Some((index, ownership)) => {
+            ownership.turn(Work::Records).map_err(|error| RecordError::Series(error.to_string()))?;
+            Keeper::resume(bases.clone(), index, series.retention, lending(small, &ownership))
+        }
         None => Keeper::begin(bases.clone(), of.id, series.retention, opened.realtime, small),
     };
-    let mut keeper = keeper.map_err(|error| RecordError::Series(error.to_string()))?;
+    let mut keeper = keeper.map_err(refused)?;
     let files = keeper.files();
     let first_frame = of.first.unwrap_or_default();
     let (depth, ways) = (config.depth + 8, config.ways);
@@ -159,7 +166,16 @@ pub(super) fn begin(
     }
     keeper.opened(number, first.id(), first_frame, opened.realtime);
     let workshop = Workshop::new(template, keeper, Box::new(move || best(depth, ways)));
-    let hands = ThreadHands::start(workshop).map_err(RecordError::Thread)?;
+    let hands = match ThreadHands::start(workshop) {
+        Ok(hands) => hands,
+        Err(error) => {
+            first.abandon();
+            if is_new {
+                remove(&files);
+            }
+            return Err(RecordError::Thread(error));
+        }
+    };
     let recorder = SeriesRecorder::new(first, number, Box::new(hands), length, description.layout);
     let recorder = recorder.with_suspends(|| Host.suspended().max(Nanos::ZERO));
     Ok(Writer::Series(Box::new(recorder), files, is_new))
@@ -172,6 +188,8 @@ struct Before {
     of: SegmentOf,
     from: Option<ResumeFrom>,
     block: Option<Bytes>,
+    /// The index is ours since before it was read.
+    ownership: Ownership,
 }
 
 /// Puts a series in order, so that it can go on; `None` if there is none of this name.
@@ -185,8 +203,8 @@ fn resumed(
     let stores = Box::new(move || best(READ_DEPTH, ways));
     let base = bases.first().map_or(Path::new(""), PathBuf::as_path);
     let found = put_in_order(stores, bases, RecoverOptions::default(), Look::AtTheEnd, &mut |_| {})
-        .map_err(|error| refused(error.to_string()))?;
-    let Some(InOrder { index, bases: theirs, last, .. }) = found else { return Ok(None) };
+        .map_err(self::refused)?;
+    let Some(InOrder { index, bases: theirs, last, ownership, .. }) = found else { return Ok(None) };
     let names = |bases: &[PathBuf]| bases.iter().map(|base| std::path::absolute(base).ok()).collect::<BTreeSet<_>>();
     if names(&theirs) != names(bases) {
         let theirs: Vec<String> = theirs.iter().map(|base| base.display().to_string()).collect();
@@ -202,7 +220,9 @@ fn resumed(
         epoch: index.epoch,
         epoch_first: Frames(0),
     };
-    let Some(last) = last else { return Ok(Some(Before { index, of, from: None, block: None })) };
+    let Some(last) = last else {
+        return Ok(Some(Before { index, of, from: None, block: None, ownership }));
+    };
     let about = last.about();
     if (about.layout, about.rate) != (description.layout, description.rate) {
         return Err(refused(
@@ -216,7 +236,26 @@ fn resumed(
     of.epoch = index.epoch + 1;
     of.epoch_first = end;
     let from = ResumeFrom::of(about, end);
-    Ok(Some(Before { index, of, from: Some(from), block: Some(about.block) }))
+    Ok(Some(Before { index, of, from: Some(from), block: Some(about.block), ownership }))
+}
+
+/// The error of a series that cannot begin or go on.
+fn refused(error: RecordingError) -> RecordError {
+    match error {
+        RecordingError::Owned(error) => RecordError::Recorder(RecorderError::Owned(error)),
+        error => RecordError::Series(error.to_string()),
+    }
+}
+
+/// Refuses a series whose later segments would have the names of files that are there: no file is overwritten, so it would end there.
+fn refuse_what_it_would_meet(bases: &[PathBuf], next: u32) -> Result<(), RecordError> {
+    match bases.iter().find_map(|base| segment_file_from(base, next)) {
+        None => Ok(()),
+        Some(file) => Err(RecordError::Series(format!(
+            "{} exists already, a segment that is none of this series, and recordings are never overwritten: choose another name, or move it away",
+            file.display()
+        ))),
+    }
 }
 
 fn remove(files: &[PathBuf]) {

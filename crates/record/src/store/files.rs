@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::memories::Span;
-use super::owner::{Lent, OwnError, Ownership, PathFacts, Work};
+use super::owner::{self, Holder, Lent, OwnError, Ownership, PathFacts, Work};
 use super::{Direct, Fallback, FileFacts, FileId, LEFT_OUT, Open, StoreError, discard, folder, system};
 
 /// Block sizes that are used as alignment if the file system states none. Other sizes mean something else (2 MiB for a tmpfs on
@@ -144,6 +144,12 @@ impl Files {
         let (size, links) = file.metadata().map_or((0, 1), |metadata| (metadata.len(), metadata.nlink()));
         let (alignment, memory_alignment, direct) = (*alignment, *memory_alignment, *direct);
         FileFacts { size, alignment, memory_alignment, direct, shared: *linked || links > 1 }
+    }
+
+    /// Who else owns a file.
+    pub(super) fn holder(&self, path: &Path) -> Option<Holder> {
+        let is_ours = self.lent.iter().any(|lent| lent.has(path));
+        (!is_ours).then(|| owner::holder(path)).flatten()
     }
 
     pub(super) fn look_at(&self, id: FileId) -> Result<PathFacts, StoreError> {

@@ -44,10 +44,12 @@ const MOST_TRIES: u32 = 16;
 pub enum Work {
     /// It records them.
     Records,
-    /// It mends, compresses, restores, copies or describes them.
+    /// It mends, compresses, restores, makes or describes them.
     Changes,
     /// It deletes them.
     Deletes,
+    /// It copies them, and nobody may change them meanwhile. Others may copy them, too; the permission to read suffices.
+    Copies,
 }
 
 impl Work {
@@ -57,6 +59,7 @@ impl Work {
             Self::Records => 0,
             Self::Changes => 1,
             Self::Deletes => 2,
+            Self::Copies => 3,
         }
     }
 
@@ -64,6 +67,7 @@ impl Work {
         match byte {
             0 => Self::Records,
             2 => Self::Deletes,
+            3 => Self::Copies,
             _ => Self::Changes,
         }
     }
@@ -74,6 +78,7 @@ impl Work {
             Self::Records => "recorded",
             Self::Changes => "changed",
             Self::Deletes => "deleted",
+            Self::Copies => "copied",
         }
     }
 }
@@ -206,7 +211,7 @@ impl Ownership {
     }
 
     /// The ownership of files that nobody else can reach.
-    pub(super) fn of_nobody(work: Work) -> Self {
+    pub fn of_nobody(work: Work) -> Self {
         Self(Arc::new(Mutex::new(Held { work, files: BTreeMap::new(), without: None })))
     }
 
@@ -281,6 +286,11 @@ impl Lent {
         self.0.upgrade().map(Ownership)
     }
 
+    /// Whether the lock of a file of this name is held.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        self.owner().is_some_and(|owner| owner.held().files.get(&absolute(path)).is_some_and(Option::is_some))
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.0.strong_count() == 0
     }
@@ -292,6 +302,14 @@ impl Lent {
         if !held.files.contains_key(&path) {
             return Ok(());
         }
+        let found = file.metadata().map_err(|error| StoreError::new("look at", &path, &error))?;
+        let found = PathFacts::from(&found);
+        // It is ours under another name.
+        let known = held.files.values_mut().find(|lock| lock.as_ref().is_some_and(|lock| lock.is_of(&found)));
+        if let Some(lock) = known.and_then(Option::take) {
+            held.files.insert(path, Some(lock));
+            return Ok(());
+        }
         // A description of its own: the locks of a shared one would stay as long as io_uring uses that.
         let own = reopened(file, at).map_err(|error| StoreError::new("open to lock", &path, &error))?;
         match Lock::take(own, held.work) {
@@ -300,11 +318,11 @@ impl Lent {
             Ok(Answer::Refused) => {
                 return Err(StoreError::new("lock", &path, &io::Error::from_raw_os_error(libc::EAGAIN)));
             }
-            Err(errno) if held.work == Work::Records => {
+            // It is new, and nobody else knows it. What exists already could not have been taken here.
+            Err(errno) => {
                 held.files.insert(path.clone(), None);
                 held.without.get_or_insert((path, errno));
             }
-            Err(errno) => return Err(StoreError { attempted: "lock".to_owned(), path, errno }),
         }
         Ok(())
     }
@@ -330,7 +348,8 @@ fn locked(path: &Path, work: Work, is_ours: impl Fn(&PathFacts) -> bool) -> Resu
     let failed = |error: &io::Error| OwnError::Store(StoreError::new("open to lock", path, error));
     let mut last = None;
     for _ in 0..MOST_TRIES {
-        let options = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).clone();
+        let mut options = OpenOptions::new();
+        options.read(true).write(work != Work::Copies).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let file = match options.open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

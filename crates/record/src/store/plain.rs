@@ -12,7 +12,7 @@ use hairspring_machine::Instant;
 
 use super::files::Files;
 use super::memories::Memories;
-use super::owner::{self, Holder, OwnError, Ownership, PathFacts, Work};
+use super::owner::{Holder, OwnError, Ownership, PathFacts, Work};
 use super::{
     Completion, Errno, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, Store, StoreError, Token, Ways,
     folder, system,
@@ -159,7 +159,7 @@ impl Store for PlainStore {
     }
 
     fn holder(&self, path: &Path) -> Option<Holder> {
-        owner::holder(path)
+        self.files.holder(path)
     }
 
     fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {

@@ -36,7 +36,7 @@ use io_uring::{IoUring, Probe, opcode, types};
 
 use super::files::Files;
 use super::memories::Memories;
-use super::owner::{self, Holder, OwnError, Ownership, PathFacts, Work};
+use super::owner::{Holder, OwnError, Ownership, PathFacts, Work};
 use super::{
     Completion, Errno, Fallback, FileFacts, FileId, LEFT_OUT, LentMemory, MemoryId, Op, Open, Store, StoreError, Token,
     Ways, folder, system,
@@ -401,7 +401,7 @@ impl Store for UringStore {
     }
 
     fn holder(&self, path: &Path) -> Option<Holder> {
-        owner::holder(path)
+        self.files.holder(path)
     }
 
     fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {

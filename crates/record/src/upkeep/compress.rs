@@ -16,7 +16,9 @@
 //! refuses them, instead of finding all samples lost. Every reader of this crate reads a compressed recording; other programs need [`restore`] or
 //! `zstd --decompress` first. The sums in the collection of a series are renewed by [`renew_sums`](crate::series::collection::renew_sums).
 //!
-//! **Beside retention.** A recorder may delete the segment meanwhile. What was made of it is removed then, and the call fails.
+//! **Beside others.** The files belong to this program from before the first step to the end, so that no other call, recovery or retention of a
+//! recorder changes them meanwhile. A program that knows no owners may delete the recording: what was made of it is removed then, and the call
+//! fails.
 
 use std::path::{Path, PathBuf};
 
@@ -30,16 +32,15 @@ use crate::recover::{RecoverOptions, recover};
 use crate::sigmf::restated;
 use crate::store::compressed::compressed_path;
 use crate::store::frames::{FRAME_BYTES, FrameWriter};
+use crate::store::owner::Work;
 use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
+use crate::upkeep::owned::owned;
 
 /// zstd's usual level.
 pub const USUAL_LEVEL: i32 = 3;
 
 /// The ending of files that are not whole yet.
 const PART_ENDING: &str = ".part";
-
-/// Why a recording without an end is refused.
-const OPEN: &str = "the recording is still being written, or was cut off: `recover` mends it";
 
 /// What [`compress`] or [`restore`] did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,7 +69,8 @@ impl Compressed {
 /// compressed already are left as they are. `level`: zstd's, from 1 to 19. Blocks as long as that takes. `store` is one of [`best`](crate::store::best).
 ///
 /// # Errors
-/// The recording is still being written, not in order, incomplete or of another program; a file cannot be read,
+/// Somebody else owns the recording ([`RecordingError::Owned`]), it was cut off, is not in order, incomplete or of another program; a file cannot
+/// be read,
 /// written or removed; or the compressed bytes are not the same ([`RecordingError::Limit`]). In each case the data files that were not replaced yet stay.
 pub fn compress(
     store: &mut dyn Store,
@@ -76,6 +78,7 @@ pub fn compress(
     level: i32,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Compressed, RecordingError> {
+    let (recording, _ownership) = &owned(store, recording, Work::Changes)?;
     check(store, recording)?;
     let mut steps = Steps::new(store, recording, progress)?;
     for member in recording.members() {
@@ -110,6 +113,7 @@ pub fn restore(
     recording: &Recording,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Compressed, RecordingError> {
+    let (recording, _ownership) = &owned(store, recording, Work::Changes)?;
     check(store, recording)?;
     let mut steps = Steps::new(store, recording, progress)?;
     for member in recording.members() {
@@ -192,16 +196,18 @@ fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingEr
     if let Some(doubt) = recording.doubts().first() {
         return refused(&format!("nothing was changed: {doubt}"));
     }
-    match (recording.is_foreign(), recording.ended(), recording.faults().first()) {
-        (true, ..) => return refused("another program wrote this recording, and may not read it compressed"),
-        (_, None, _) => return refused(OPEN),
+    if let Some(why) = recording.unfinished() {
+        return refused(&why);
+    }
+    match (recording.is_foreign(), recording.faults().first()) {
+        (true, _) => return refused("another program wrote this recording, and may not read it compressed"),
         (.., Some(fault)) => return refused(&format!("the recording is not in order ({fault}): recover it first")),
         _ => {}
     }
     for member in recording.members() {
         // The journal ends before the metadata are written.
         if member.closing.is_none() {
-            return refused(OPEN);
+            return refused("its metadata do not say how it ended: `recover` mends it");
         }
         let data = Files::of(&member.base).data;
         let mut there = Vec::new();

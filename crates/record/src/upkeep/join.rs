@@ -8,7 +8,9 @@ use crate::recording::{Block, BlockReader, Files, Recording, RecordingError};
 use crate::recover::mend::{encoded, metadata, records};
 use crate::recover::plan::Plan;
 use crate::sigmf::About;
+use crate::store::owner::{OwnError, Work};
 use crate::store::{FileId, Open, Store};
+use crate::upkeep::owned::shared;
 use crate::verify::ReadProgress;
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::Bytes;
@@ -39,7 +41,7 @@ pub struct Joined {
 /// Reads through one store and writes through the other.
 ///
 /// # Errors
-/// Members are missing or blocks are damaged, unless they may become gaps; files cannot be read or written, or exist.
+/// Somebody else changes or records it ([`RecordingError::Owned`]), members are missing or blocks are damaged, unless they may become gaps; files cannot be read or written, or exist.
 pub fn join(
     from: &mut dyn Store,
     recording: &Recording,
@@ -52,6 +54,8 @@ pub fn join(
         let why = "another program wrote this recording: it has one file, and no checksums to prove it by";
         return Err(RecordingError::Limit(why.to_owned()));
     }
+    // Others may copy it, too, and nobody may change it.
+    let _shared = shared(from, recording)?;
     if !options.declare_gaps {
         recording.require_members()?;
         let plan = Plan::new(recording, &[]);
@@ -67,6 +71,11 @@ pub fn join(
         ));
     }
     let files = Files::of(base);
+    let _ownership = match to.own(&[files.data.clone(), files.meta.clone(), files.journal.clone()], Work::Changes) {
+        // Nobody has seen it yet.
+        Err(OwnError::NoLocks(..)) => None,
+        other => Some(other?),
+    };
     let mut disk = BlockingStore::new(to)?;
     let data = disk.store.open(&files.data, Open::CreateJournal)?;
     let mut made = vec![files.data.clone()];

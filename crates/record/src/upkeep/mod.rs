@@ -2,5 +2,6 @@
 
 pub mod compress;
 pub mod join;
+pub(crate) mod owned;
 pub mod recover;
 pub mod verify;

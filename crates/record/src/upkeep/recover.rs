@@ -16,6 +16,9 @@
 //! 4  put the metadata in place
 //! ```
 //!
+//! **Whose it is.** The files belong to this program from before they are read until the end; a recording that somebody else records or changes is
+//! refused.
+//!
 //! **Why nothing good is destroyed.** A byte of a data file is overwritten or cut off only if no good block lies there: the block
 //! was proven bad, or a copy of it is durable, proven and entered. Before that everything that is not zero is copied to a file beside the
 //! recording ([`cut`]). If the disk fails to read a block, nothing is mended, because it may succeed tomorrow. The same holds if a journal is
@@ -38,7 +41,9 @@ use crate::compress::restore_to_mend;
 use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recording::{Block, BlockReader, Doubt, Files, Recording, RecordingError, Unproven, frames_agree};
 use crate::store::compressed::compressed_path;
+use crate::store::owner::{OwnError, Ownership, Work};
 use crate::store::{Errno, Open, Store};
+use crate::upkeep::owned::{files_to_own, owned, refuse_owned};
 use crate::verify::ReadProgress;
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::{Bytes, Frames};
@@ -100,7 +105,7 @@ pub struct Recovered {
 /// Recovers a recording of which all members are there.
 ///
 /// # Errors
-/// It is not a recording, members are missing, a disk fails to read or write, or a journal is damaged in its middle. Nothing good
+/// Somebody else owns it ([`RecordingError::Owned`]), it is not a recording, members are missing, a disk fails to read or write, or a journal is damaged in its middle. Nothing good
 /// is destroyed then, and `recover` can be run again.
 pub fn recover(
     store: &mut dyn Store,
@@ -109,13 +114,45 @@ pub fn recover(
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Recovered, RecordingError> {
     let recording = Recording::open_in(store, paths)?;
-    recover_opened(store, &recording, options, progress)
+    let owned = taken(store, &recording, options)?;
+    let recording = if let Taken::Owned { recording, .. } = &owned { recording } else { &recording };
+    recover_opened(store, recording, &owned, options, progress)
+}
+
+/// Whether the files may be changed.
+pub(crate) enum Taken {
+    /// They belong to the caller; the recording as it is since.
+    Owned { recording: Box<Recording>, _ownership: Ownership },
+    /// Nobody owns them, and the caller cannot: why. What is in order needs no change.
+    Refused(RecordingError),
+}
+
+/// Becomes the owner of a recording. A dry run only looks whether somebody else is.
+///
+/// # Errors
+/// Somebody else owns it.
+pub(crate) fn taken(
+    store: &mut dyn Store,
+    recording: &Recording,
+    options: RecoverOptions,
+) -> Result<Taken, RecordingError> {
+    let files: Vec<PathBuf> = recording.members().iter().flat_map(|member| files_to_own(&member.base)).collect();
+    refuse_owned(store, &files)?;
+    if options.dry_run {
+        return Ok(Taken::Refused(RecordingError::Cancelled));
+    }
+    match owned(store, recording, Work::Changes) {
+        Ok((again, ownership)) => Ok(Taken::Owned { recording: Box::new(again), _ownership: ownership }),
+        Err(RecordingError::Owned(OwnError::Owned(owned))) => Err(OwnError::Owned(owned).into()),
+        Err(error) => Ok(Taken::Refused(error)),
+    }
 }
 
 /// The same for a recording that was opened, and was told what its neighbours in a series know of it.
 pub(crate) fn recover_opened(
     store: &mut dyn Store,
     recording: &Recording,
+    owned: &Taken,
     options: RecoverOptions,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Recovered, RecordingError> {
@@ -139,6 +176,9 @@ pub(crate) fn recover_opened(
     let mut plan = planned(store, recording, options.all, &mut progress)?;
     if plan.changes.is_empty() {
         return Ok(plan.outcome(recording));
+    }
+    if let (false, Taken::Refused(why)) = (options.dry_run, owned) {
+        return Err(why.clone());
     }
     // Compressed data are not mended. What does not decompress is a reason to read all that does.
     let mut damaged = Vec::new();

@@ -89,6 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut store = recording::store();
     let recorded = recording::open(&mut *store, &arguments.recording)?;
     let recorded = recorded.whole().map_err(|error| recording::refused(&error))?;
+    let owner = recorded.holder().map(|holder| format!("the recording {holder}: this is what was in the files\n"));
     let track = Track::of(&recorded);
     let rate = rate(arguments, track.rate)?;
     let sink = arguments.to.open(track.layout, rate)?;
@@ -106,7 +107,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     live.end();
     let played = played.map_err(|error| refused(&error))?;
     let text = match arguments.format {
-        Plain::Text => report::text(&played, &track, arguments.verbose, output::style(false).width),
+        Plain::Text => {
+            let report = report::text(&played, &track, arguments.verbose, output::style(false).width);
+            format!("{report}{}", owner.unwrap_or_default())
+        }
         Plain::Json => report::json(&played, &track),
     };
     if arguments.to == Target::Stdout {

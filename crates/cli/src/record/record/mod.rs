@@ -34,7 +34,7 @@ use crate::exit::{Exit, Failure};
 use crate::page::{Example, Page};
 use crate::progress_line::ProgressLine;
 use crate::record::data_path::DataPath;
-use crate::record::{FILES, frames};
+use crate::record::{FILES, frames, recording};
 use crate::{interrupt, output};
 use card::AnyCard;
 use channels::ChannelArguments;
@@ -243,8 +243,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(match waited_in_vain(arguments, &recorded, stop.load(Ordering::Relaxed)) {
         true => Exit::NoData,
         false if is_out_of_space(&recorded) => Exit::OutOfSpace,
+        false if ended_early(&recorded) && worst(&recorded) <= RecordingVerdict::Stopped => Exit::Failed,
         false => worst(&recorded).into(),
     })
+}
+
+/// Whether a series ended before its time, because its next segment could not be made.
+fn ended_early(recorded: &[Recorded]) -> bool {
+    recorded.iter().any(|card| card.series.as_ref().is_some_and(|series| series.stopped.is_some()))
 }
 
 /// Whether too little free space ended the recording of a card, and nothing was lost.
@@ -270,6 +276,7 @@ pub(crate) fn refused(error: RecordError) -> Failure {
         RecordError::Memory(_) | RecordError::Calibration(_) | RecordError::Thread(_) => {
             Failure::failed(format!("failed to start recording: {error}"))
         }
+        RecordError::Recorder(RecorderError::Owned(error)) => recording::owned(error),
         RecordError::Panicked(..) => Failure::failed(error.to_string()),
         RecordError::Recorder(RecorderError::Store(refused)) => match refused.errno.kind() {
             ErrorKind::AlreadyExists => Failure::bad_request(error.to_string()),

@@ -190,6 +190,8 @@ pub(crate) fn ways(listing: &mut Listing, fallbacks: &[Fallback], direct: Direct
         let refused = fallbacks.iter().filter_map(|fallback| Some((fallback.name, fallback.refused.as_ref()?)));
         listing.facts("", refused.map(|(name, why)| format!("{} refused: {why}", readable(name))));
     }
+    let locks = fallbacks.iter().filter(|fallback| fallback.name == "locks");
+    listing.facts("locks", locks.filter_map(|fallback| Some(format!("none: {}", fallback.refused.as_ref()?))));
     match direct {
         Direct::Proven if !verbose => {}
         Direct::Proven => {

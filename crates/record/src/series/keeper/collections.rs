@@ -59,20 +59,6 @@ impl Keeper {
         self.describe_now();
     }
 
-    /// Takes over the sums of segments that were compressed meanwhile: their metadata were changed, and the collection with them.
-    fn adopt_sums(&mut self) {
-        for (base, streams) in self.bases.iter().zip(&mut self.streams) {
-            let mut store = (self.stores)();
-            let Ok(mut disk) = BlockingStore::small(&mut *store) else { continue };
-            let mut stated = collection::stated_sums(&mut disk, base);
-            for stream in streams {
-                if let Some(sum) = stated.remove(&stream.name) {
-                    stream.hash = sum;
-                }
-            }
-        }
-    }
-
     /// Writes the collections if enough has changed.
     pub(super) fn describe_when_due(&mut self) {
         if self.unwritten > self.streams.first().map_or(0, VecDeque::len) / PART {
@@ -91,19 +77,28 @@ impl Keeper {
     /// Writes the collections, if they lack anything.
     pub fn describe_now(&mut self) {
         if self.unwritten > 0 {
-            self.adopt_sums();
-            let put = self.put_collections();
+            let put = self.put_collections(true);
             self.note("describe the series", put);
         }
     }
 
-    /// Puts the collections in place.
-    pub(super) fn put_collections(&mut self) -> Result<(), RecordingError> {
+    /// Puts the collections in place. With `adopt` it takes over the sums of segments that were compressed meanwhile: their metadata were
+    /// changed, and the collection with them.
+    pub(super) fn put_collections(&mut self, adopt: bool) -> Result<(), RecordingError> {
         let dropped = (self.index.dropped_segments, self.index.dropped_bytes);
         let id = self.index.id.unwrap_or_default();
-        for (base, streams) in self.bases.iter().zip(&self.streams) {
-            let bytes = collection::render(id, &self.name, streams.iter(), dropped);
-            (self.stores)().put(&collection_of(base), &bytes)?;
+        for (base, streams) in self.bases.iter().zip(&mut self.streams) {
+            let mut store = (self.stores)();
+            let _ownership = collection::own(&mut *store, base)?;
+            if adopt {
+                let mut stated = collection::stated_sums(&mut BlockingStore::small(&mut *store)?, base);
+                for stream in &mut *streams {
+                    if let Some(sum) = stated.remove(&stream.name) {
+                        stream.hash = sum;
+                    }
+                }
+            }
+            store.put(&collection_of(base), &collection::render(id, &self.name, streams.iter(), dropped))?;
         }
         (self.unwritten, self.unwritten_before) = (0, 0);
         Ok(())

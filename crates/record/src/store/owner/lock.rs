@@ -20,12 +20,12 @@ pub(super) enum Answer {
 }
 
 impl Lock {
-    /// Takes the lock of a file that is open for writing. Does not wait.
+    /// Takes the lock of a file that is open for writing, or for reading if it is to be copied. Does not wait.
     ///
     /// # Errors
     /// There are no locks here.
     pub(super) fn take(file: File, work: Work) -> Result<Answer, Errno> {
-        match call(file.as_raw_fd(), libc::F_OFD_SETLK, libc::F_WRLCK, work.first_byte()) {
+        match call(file.as_raw_fd(), libc::F_OFD_SETLK, kind(work), work.first_byte()) {
             Ok(_) => Ok(Answer::Taken(Self(file))),
             Err(error) => match error.raw_os_error().unwrap_or(libc::EIO) {
                 libc::EAGAIN | libc::EACCES => Ok(Answer::Refused),
@@ -38,7 +38,7 @@ impl Lock {
     pub(super) fn turn(&self, work: Work) -> io::Result<()> {
         let file = self.0.as_raw_fd();
         // Never without a lock: it grows first, and is shortened from its beginning.
-        call(file, libc::F_OFD_SETLK, libc::F_WRLCK, work.first_byte())?;
+        call(file, libc::F_OFD_SETLK, kind(work), work.first_byte())?;
         if work.first_byte() > 0 {
             call_on(file, libc::F_OFD_SETLK, libc::F_UNLCK, 0, work.first_byte())?;
         }
@@ -71,6 +71,10 @@ pub(super) fn holder(file: &File) -> io::Result<Option<Holder>> {
     let PathFacts { device, inode, .. } = PathFacts::from(&file.metadata()?);
     let work = Work::of_first_byte(u64::try_from(found.l_start).unwrap_or(0));
     Ok(Some(Holder { work, device, inode }))
+}
+
+fn kind(work: Work) -> libc::c_int {
+    if work == Work::Copies { libc::F_RDLCK } else { libc::F_WRLCK }
 }
 
 /// Acts on all bytes of a file from `first` on.

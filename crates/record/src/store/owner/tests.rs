@@ -96,9 +96,14 @@ fn what_an_owner_creates_replaces_and_renames_is_owned_before_it_has_its_name() 
             store.put(&put, content.as_bytes()).expect("put");
             check_refused(std::slice::from_ref(&put), Work::Records);
         }
-        let part = folder.path().join("part");
-        std::fs::write(&part, "part").expect("written");
-        store.rename(&part, &renamed).expect("renamed");
+        for is_owned in [false, true] {
+            let part = folder.path().join("part");
+            if is_owned {
+                owner.add(std::slice::from_ref(&part)).expect("added");
+            }
+            let _ = store.open(&part, Open::CreateJournal).expect("made");
+            store.rename(&part, &renamed).expect("renamed");
+        }
         for name in &names {
             check_refused(std::slice::from_ref(name), Work::Records);
             assert!(owner.facts(name).expect("locked").is_same_file(&store.look(name).expect("there")));
@@ -125,6 +130,18 @@ fn an_ownership_that_is_lent_to_another_store_ends_with_its_owner() {
     check_refused(std::slice::from_ref(&path), Work::Changes);
     drop(owner);
     drop(Ownership::take(&[path], Work::Changes).expect("free"));
+}
+
+#[test]
+fn copies_are_made_by_several_and_keep_changes_away() {
+    let folder = folder();
+    let files = files(folder.path());
+    let copies = [(); 2].map(|()| Ownership::take(&files, Work::Copies).expect("shared"));
+    check_refused(&files, Work::Copies);
+    drop(copies);
+    let owner = Ownership::take(&files[..1], Work::Changes).expect("free");
+    assert!(matches!(Ownership::take(&files, Work::Copies), Err(OwnError::Owned(_))));
+    drop(owner);
 }
 
 #[test]

@@ -41,6 +41,11 @@ impl Store for Counted {
         self.0.open(path, how)
     }
 
+    fn create_like(&mut self, path: &Path, other: &Path, how: Open) -> Result<FileId, StoreError> {
+        self.count(|asked| asked.opens += 1);
+        self.0.create_like(path, other, how)
+    }
+
     fn close(&mut self, file: FileId) {
         self.0.close(file);
     }

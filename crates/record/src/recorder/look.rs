@@ -1,0 +1,87 @@
+//! At the end, a look: whether the paths of a recording lead to what was written there.
+//!
+//! **Problem.** `rm`, `mv` or another program can take a file away, replace or shorten it while it is recorded. Writes to the open file succeed all the
+//! same, so a recorder that believes them calls a recording complete that nobody finds.
+//!
+//! **Solution.** Device, inode and length of what each path leads to are compared with those of the open file and with what was written: once before
+//! the journal gets its end, once before the metadata are written, and of the metadata themselves afterwards. If any differ, the recording is
+//! not complete, and the reason says which file differs and how. A file that was cut and has grown since is shorter than what was reserved for it,
+//! which is looked at before more is reserved and at the end.
+//!
+//! **Not promised.** Bytes that another program has overwritten in place are found by `verify`. Further names of a file (hard links) are no
+//! difference.
+
+use std::path::Path;
+
+use crate::store::owner::PathFacts;
+use crate::store::{Store, StoreError};
+use hairspring_ring::units::Bytes;
+
+use super::Recorder;
+use super::member::files_of;
+
+impl Recorder {
+    /// Compares data and journals with what was written. Blocks.
+    pub(super) fn look(&mut self) {
+        let mut astray = Vec::new();
+        for member in &self.members {
+            let [data_path, _, journal_path] = files_of(member.base());
+            let data_bytes = member.cut_bytes();
+            let paths = [&data_path, &journal_path].into_iter().zip(member.shortened());
+            astray.extend(paths.filter(|(_, shortened)| *shortened).map(|(path, _)| {
+                format!("{} was shortened while it was recorded: another program has changed it", path.display())
+            }));
+            let files = [
+                (data_path, member.data, data_bytes, data_bytes),
+                (journal_path, member.journal, Some(member.journal_bytes()), None),
+            ];
+            for (path, file, least, most) in files {
+                let found = self.store.look_at(file).and_then(|written| differs(&*self.store, &path, &written));
+                let length = |size: u64| {
+                    let is_other = least.is_some_and(|least| size < least) || most.is_some_and(|most| size > most);
+                    least.filter(|_| is_other).map(|least| wrong_length(&path, size, least))
+                };
+                astray.extend(match found {
+                    Ok(Ok(size)) => length(size),
+                    Ok(Err(how)) => Some(how),
+                    Err(error) => Some(format!("failed to {error}")),
+                });
+            }
+        }
+        self.astray = astray;
+    }
+
+    /// Compares metadata of so many bytes, which were put in place, with what is there. Blocks.
+    pub(super) fn look_at_metadata(&self, path: &Path, size: u64) -> Option<String> {
+        let found = match self.ownership.facts(path) {
+            Some(written) => differs(&*self.store, path, &written),
+            // There are no locks, so nothing but the length is known.
+            None => self.store.look(path).map(|now| Ok(now.size)),
+        };
+        match found {
+            Ok(Ok(now)) => (now != size).then(|| wrong_length(path, now, size)),
+            Ok(Err(how)) => Some(how),
+            Err(error) => Some(format!("failed to {error}")),
+        }
+    }
+}
+
+/// Whether a path leads to another file than the one that was written: its size, or how it differs.
+fn differs(store: &dyn Store, path: &Path, written: &PathFacts) -> Result<Result<u64, String>, StoreError> {
+    let shown = path.display();
+    Ok(match store.look(path) {
+        Ok(now) if now.is_same_file(written) => Ok(now.size),
+        Ok(_) if written.links == 0 => {
+            Err(format!("{shown} was replaced by another file, and what was recorded is gone"))
+        }
+        Ok(_) => Err(format!("{shown} is another file now; the one that was recorded has another name")),
+        Err(error) if error.errno.0 != libc::ENOENT => return Err(error),
+        Err(_) if written.links == 0 => Err(format!("{shown} was removed while it was recorded")),
+        Err(_) => Err(format!("{shown} was moved while it was recorded")),
+    })
+}
+
+fn wrong_length(path: &Path, now: u64, written: u64) -> String {
+    let (now, written) = (Bytes(now), Bytes(written));
+    format!("{} has {now}, and {written} were written: another program has changed it", path.display())
+}

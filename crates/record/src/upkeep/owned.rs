@@ -1,0 +1,56 @@
+//! Who changes a recording owns its files first, and looks at them again then.
+
+use std::path::{Path, PathBuf};
+
+use crate::compress::data_files;
+use crate::recording::{Files, Recording, RecordingError};
+use crate::series::{index_of, segment_of};
+use crate::store::Store;
+use crate::store::owner::{OwnError, Owned, Ownership, Work};
+
+/// The files of a member that its owner owns: the data, compressed or not, the journal and the metadata.
+pub(crate) fn files_to_own(base: &Path) -> Vec<PathBuf> {
+    let Files { meta, journal, .. } = Files::of(base);
+    data_files(base).into_iter().chain([journal, meta]).collect()
+}
+
+/// Becomes the owner of a recording that was opened, and opens it again: another owner may have changed it meanwhile.
+///
+/// # Errors
+/// Somebody else owns it, or it cannot be owned: see [`Ownership::take`].
+pub(crate) fn owned(
+    store: &mut dyn Store,
+    recording: &Recording,
+    work: Work,
+) -> Result<(Recording, Ownership), RecordingError> {
+    let bases: Vec<PathBuf> = recording.members().iter().map(|member| member.base.clone()).collect();
+    let files: Vec<PathBuf> = bases.iter().flat_map(|base| files_to_own(base)).collect();
+    let ownership = store.own(&files, work)?;
+    Ok((Recording::open_in(store, &bases)?, ownership))
+}
+
+/// Refuses files that somebody else owns.
+///
+/// # Errors
+/// [`RecordingError::Owned`].
+pub(crate) fn refuse_owned(store: &dyn Store, files: &[PathBuf]) -> Result<(), RecordingError> {
+    let owned = files.iter().find_map(|file| Some(Owned { file: file.clone(), holder: store.holder(file)? }));
+    owned.map_or(Ok(()), |owned| Err(OwnError::Owned(owned).into()))
+}
+
+/// Keeps others from changing a recording that is copied: its members, or the index of a series, whose segments can be too many.
+///
+/// # Errors
+/// Somebody else changes it. One that cannot be owned for another reason, because its disk has no locks, is copied all the same.
+pub(crate) fn shared(store: &mut dyn Store, recording: &Recording) -> Result<Option<Ownership>, RecordingError> {
+    let bases = recording.members().iter().map(|member| &member.base);
+    let files: Vec<PathBuf> = match recording.is_series() {
+        true => bases.filter_map(|base| Some(index_of(&segment_of(base)?.0))).collect(),
+        false => bases.flat_map(|base| files_to_own(base)).collect(),
+    };
+    match store.own(&files, Work::Copies) {
+        Ok(ownership) => Ok(Some(ownership)),
+        Err(OwnError::Owned(owned)) => Err(OwnError::Owned(owned).into()),
+        Err(_) => Ok(None),
+    }
+}
