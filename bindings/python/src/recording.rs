@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use hairspring_record::RecordingVerdict;
 use hairspring_record::clock::axis::{TimeAxis, align};
 use hairspring_record::recording::{
-    Block, DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, Files, Missing, MissingFrames, Recording,
-    RecordingError,
+    Block, DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, Files, Member, Missing, MissingFrames,
+    Recording, RecordingError,
 };
 use hairspring_record::recover::{Proven, prove};
 use hairspring_record::store;
@@ -37,6 +37,15 @@ pub(crate) struct Contents {
     data: Vec<PathBuf>,
     #[pyo3(get)]
     meta: PathBuf,
+    /// The metadata of a recording of another program, which may lie in an archive.
+    #[pyo3(get)]
+    document: Option<String>,
+    /// Whether two neighbouring channels are one complex sample; and whether the files have the highest byte of a sample first. What is read has
+    /// not, a memory map of the files has.
+    #[pyo3(get)]
+    is_complex: bool,
+    #[pyo3(get)]
+    is_big_endian: bool,
     /// Identity of the recording, as 32 hexadecimal digits.
     #[pyo3(get)]
     id: String,
@@ -222,7 +231,10 @@ fn contents(
     };
     Ok(Contents {
         meta: files.first().map(|files| files.meta.clone()).unwrap_or_default(),
-        data: files.into_iter().map(|files| files.data).collect(),
+        data: recording.members().iter().map(Member::data).collect(),
+        document: recording.foreign_metadata().map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+        is_complex: recording.is_complex(),
+        is_big_endian: recording.is_big_endian(),
         id: about.id.to_string(),
         stretches: stretches.iter().map(|it| (it.member, it.file_offset, it.length.0, it.first.0)).collect(),
         sections,

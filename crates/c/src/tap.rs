@@ -152,6 +152,8 @@ pub extern "C" fn hs_tap_describe(tap: *const hs_tap, about: *mut hs_tap_about) 
             Container::U16 => HS_TAP_U16,
             Container::I32 => HS_TAP_I32,
             Container::F32 => HS_TAP_F32,
+            // Only recordings of other programs have them, and a tap's page cannot name them.
+            Container::U32 | Container::F64 => unreachable!("no source makes such samples"),
             Container::Packed12 => HS_TAP_PACKED12,
             Container::Bits => HS_TAP_BITS,
         };

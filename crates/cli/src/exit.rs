@@ -53,6 +53,7 @@ const TABLE: [Row; 18] = [
             ("verify", "every byte is as written, and none is missing"),
             ("recover", "the recording is in order, and no frame is missing"),
             ("join", "the joined recording is complete"),
+            ("export", "the piece is written, and no frame of it is lost"),
         ],
     },
     Row {
@@ -86,6 +87,7 @@ const TABLE: [Row; 18] = [
             ("verify", "the recording has declared gaps; all other data are as written"),
             ("recover", "the recording is in order, with declared gaps"),
             ("join", "the joined recording has declared gaps"),
+            ("export", "the piece is written, but frames of it are missing, or the recording has no end"),
             ("maxrate", "data were lost at every rate"),
         ],
     },

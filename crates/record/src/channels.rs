@@ -160,7 +160,7 @@ impl ChannelDescription {
                 );
             }
         }
-        let is_integer = !matches!(layout.container(), Container::F32 | Container::Packed12);
+        let is_integer = !matches!(layout.container(), Container::F32 | Container::F64 | Container::Packed12);
         if self.justified == Some(Justified::High) && (bits >= layout.container().bits() || !is_integer) {
             return wrong("justified", format!("the card's {bits} bits fill its samples: leave it out"));
         }
@@ -194,9 +194,9 @@ impl ChannelDescription {
         };
         let power = |bits: u32| 2_f64.powi(i32::try_from(bits).unwrap_or(64));
         let ends = match layout.container() {
-            Container::F32 => return None,
+            Container::F32 | Container::F64 => return None,
             Container::Bits => [0.0, 1.0],
-            Container::U8 | Container::U16 => [0.0, power(bits) - 1.0],
+            Container::U8 | Container::U16 | Container::U32 => [0.0, power(bits) - 1.0],
             _ => [-power(bits - 1), power(bits - 1) - 1.0],
         };
         Some(ends.map(|end| end * power(shift)))

@@ -12,6 +12,7 @@ pub(crate) mod blocking;
 mod chain;
 mod evidence;
 mod excerpt;
+mod foreign;
 mod members;
 mod missing;
 mod places;
@@ -44,7 +45,7 @@ pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart
 pub(crate) use members::{frames_agree, open_one};
 pub use missing::{Missing, MissingCause, MissingFrames};
 pub use reader::BlockReader;
-pub use reads::{BlockRead, BlockReads, Unproven, proven};
+pub use reads::{BlockRead, BlockReads, Unproven, proven, turned};
 
 /// The pieces of the stored stream that are missing if only these blocks exist; blocks ascend by index.
 pub(crate) fn holes_between(recording: &Recording, blocks: &[Block]) -> Vec<Hole> {
@@ -129,6 +130,15 @@ pub struct Member {
     pub salvaged: bool,
     /// Bytes of its blocks that are covered by a sync.
     pub durable_bytes: u64,
+    /// The file with its samples, if that has a name of its own: in recordings of other programs.
+    pub other_data: Option<PathBuf>,
+}
+
+impl Member {
+    /// The file with its samples.
+    pub fn data(&self) -> PathBuf {
+        self.other_data.clone().unwrap_or_else(|| Files::of(&self.base).data)
+    }
 }
 
 /// A block of the stored stream and the place where it lies.
@@ -225,8 +235,7 @@ pub struct Recording {
     ended: Option<Ended>,
     faults: Vec<String>,
     doubts: Vec<Doubt>,
-    foreign: bool,
-    sha512: Option<String>,
+    foreign: Option<foreign::ForeignFile>,
     /// Members of the last segment of a series; 0 for one recording.
     last_members: usize,
     /// What lies between two segments of a series and is in neither.
@@ -359,7 +368,7 @@ impl Recording {
 
     /// Why there is no end yet, in a sentence; `None` if there is one. May look for the process that owns the files.
     pub fn unfinished(&self) -> Option<String> {
-        let is_open = self.ended.is_none() && !self.foreign;
+        let is_open = self.ended.is_none() && !self.is_foreign();
         is_open.then(|| match self.holder {
             Some(holder) => format!("the recording {holder}: this is what is in the files so far"),
             None => "the recording was cut off; `recover` mends it".to_owned(),
@@ -489,16 +498,6 @@ impl Recording {
     /// Why nothing of the data may be cut off; of each member the first reason. They are among the faults, too.
     pub fn doubts(&self) -> &[Doubt] {
         &self.doubts
-    }
-
-    /// SHA-512 of the data file as another program's metadata state it.
-    pub fn stated_sha512(&self) -> Option<&str> {
-        self.sha512.as_deref()
-    }
-
-    /// Whether another program wrote it. Then blocks have no checksums, and only [`Recording::stated_sha512`] can prove the data.
-    pub fn is_foreign(&self) -> bool {
-        self.foreign
     }
 
     /// The frames that a trigger asked to keep, of a segment. They may reach into its neighbours.

@@ -19,8 +19,12 @@ pub enum Container {
     U16,
     /// Signed, 4 bytes.
     I32,
+    /// Unsigned, 4 bytes; only in recordings of other programs.
+    U32,
     /// IEEE 754, 4 bytes.
     F32,
+    /// IEEE 754, 8 bytes; only in recordings of other programs.
+    F64,
     /// Signed 12-bit values, two in three bytes: the first in bits 0–11, the second in bits 12–23.
     Packed12,
     /// One bit for each digital channel: channel 0 is bit 0 of the first byte. A frame is whole bytes.
@@ -155,15 +159,26 @@ impl Layout {
 
 impl Container {
     /// Every container.
-    pub const ALL: [Self; 8] =
-        [Self::I8, Self::U8, Self::I16, Self::U16, Self::I32, Self::F32, Self::Packed12, Self::Bits];
+    pub const ALL: [Self; 10] = [
+        Self::I8,
+        Self::U8,
+        Self::I16,
+        Self::U16,
+        Self::I32,
+        Self::U32,
+        Self::F32,
+        Self::F64,
+        Self::Packed12,
+        Self::Bits,
+    ];
 
     /// Bits that one sample takes.
     pub fn bits(self) -> u32 {
         match self {
             Self::I8 | Self::U8 => 8,
             Self::I16 | Self::U16 => 16,
-            Self::I32 | Self::F32 => 32,
+            Self::I32 | Self::U32 | Self::F32 => 32,
+            Self::F64 => 64,
             Self::Packed12 => 12,
             Self::Bits => 1,
         }
@@ -178,7 +193,9 @@ impl fmt::Display for Container {
             Self::I16 => "i16",
             Self::U16 => "u16",
             Self::I32 => "i32",
+            Self::U32 => "u32",
             Self::F32 => "f32",
+            Self::F64 => "f64",
             Self::Packed12 => "packed12",
             Self::Bits => "bits",
         })

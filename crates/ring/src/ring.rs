@@ -274,6 +274,21 @@ impl Producer {
         unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length) }
     }
 
+    /// The same bytes, to be changed before they are published.
+    ///
+    /// # Safety
+    /// No device or kernel reads or writes these bytes while the slice lives.
+    ///
+    /// # Panics
+    /// If the bytes were not reserved.
+    pub unsafe fn ahead_mut(&mut self, skip: u64, length: usize) -> &mut [u8] {
+        let begin = self.head + skip;
+        assert!(begin + length as u64 <= self.reserved, "looked at bytes that were not reserved");
+        let offset = self.shared.offset(begin);
+        // SAFETY: as in `ahead`, and this producer is borrowed exclusively, so that no other slice of them lives.
+        unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) }
+    }
+
     /// Publishes bytes that were filled; wakes the consumer once per `notify` bytes.
     ///
     /// # Panics

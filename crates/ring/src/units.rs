@@ -129,7 +129,11 @@ fn scaled(value: f64, prefixes: [(&str, f64); 4]) -> String {
     } else {
         1
     };
-    if prefix.is_empty() { format!("{scaled} ") } else { format!("{scaled:.digits$} {prefix}") }
+    match scaled {
+        whole if prefix.is_empty() && whole.fract() == 0.0 => format!("{whole} "),
+        small if small < 0.1 => format!("{small:.3e} "),
+        _ => format!("{scaled:.digits$} {prefix}"),
+    }
 }
 
 impl FromStr for Bytes {
@@ -333,6 +337,9 @@ mod tests {
         assert_eq!(Bytes(0).to_string(), "0 B");
         assert_eq!(Bytes(123_456_789).to_string(), "123.5 MB (117.7 MiB)");
         assert_eq!(ByteRate(320e6).to_string(), "320.0 MB/s (305.2 MiB/s)");
+        assert_eq!(ByteRate(970.275_026_038_891_8).to_string(), "970.3 B/s (970.3 B/s)");
+        assert_eq!(ByteRate(12.0).to_string(), "12 B/s (12 B/s)");
+        assert_eq!(ByteRate(0.000_012_5).to_string(), "1.250e-5 B/s (1.250e-5 B/s)");
     }
 
     #[test]

@@ -188,6 +188,9 @@ impl Pattern {
             Container::I16 => self.fill_words(channels, Shape { bits, signed: true }, 2, frame, bytes),
             Container::U16 => self.fill_words(channels, Shape { bits, signed: false }, 2, frame, bytes),
             Container::I32 => self.fill_words(channels, Shape { bits, signed: true }, 4, frame, bytes),
+            Container::U32 => self.fill_words(channels, Shape { bits, signed: false }, 4, frame, bytes),
+            // No source makes them.
+            Container::F64 => bytes.fill(0),
             Container::F32 => {
                 let shape = Shape { bits: bits.min(24), signed: true };
                 self.fill_words(channels, shape, 4, frame, bytes);

@@ -170,8 +170,8 @@ impl Level {
         let full = 2_f64.powi(i32::try_from(layout.resolution_bits()).unwrap_or(32));
         match layout.container() {
             Container::Bits => (0.0, 1.0),
-            Container::F32 => (f64::from(f32::MIN), f64::from(f32::MAX)),
-            Container::U8 | Container::U16 => (0.0, full - 1.0),
+            Container::F32 | Container::F64 => (f64::from(f32::MIN), f64::from(f32::MAX)),
+            Container::U8 | Container::U16 | Container::U32 => (0.0, full - 1.0),
             _ => (-full / 2.0, full / 2.0 - 1.0),
         }
     }

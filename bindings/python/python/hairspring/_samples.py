@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 #: The numpy type of each sample container. Packed samples and bits are bytes until they are unpacked.
-TYPES = {"i8": "i1", "u8": "u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "f32": "<f4", "packed12": "u1", "bits": "u1"}
+TYPES = {"i8": "i1", "u8": "u1", "i16": "<i2", "u16": "<u2", "i32": "<i4", "u32": "<u4", "f32": "<f4", "f64": "<f8", "packed12": "u1", "bits": "u1"}
 
 
 def unpacked(rows: Any, container: str, channels: int) -> Any:

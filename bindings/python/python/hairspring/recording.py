@@ -89,6 +89,8 @@ class Recording:
         self.metadata: dict[str, Any] = json.loads(about)
         self._container = contents.container
         self._kind = numpy.dtype(TYPES[contents.container])
+        # What is read has the lowest byte first; a memory map has what is in the file.
+        self._mapped_kind = self._kind.newbyteorder(">") if contents.is_big_endian else self._kind
         self._is_complex = contents.state == "foreign" and self.metadata["global"]["core:datatype"].startswith("c")
         self._row_bytes, self._per_row = contents.grain
         #: Its identity, 32 hexadecimal digits. That of a recording of another program is a hash of its metadata and of the hash that they
@@ -394,14 +396,14 @@ class Recording:
         if self._maps[member] is None:
             path = self._contents.data[member]
             raise ValueError(f"{path} is compressed and cannot be mapped: use read() or runs(), or restore it with hairspring compress --undo")
-        return self._view(self._maps[member][offset : offset + length])
+        return self._view(self._maps[member][offset : offset + length], self._mapped_kind)
 
     def _mapped(self, member: int, path: Path) -> Any:
         ends = [offset + length for own, offset, length, _ in self._stretches if own == member]
         return numpy_module().memmap(path, "u1", "r", shape=(max(ends),)) if ends and not _is_compressed(path) else None
 
-    def _view(self, stored: Any) -> Any:
-        return stored.view(self._kind).reshape(-1, self._row_bytes // self._kind.itemsize)
+    def _view(self, stored: Any, kind: Any = None) -> Any:
+        return stored.view(kind or self._kind).reshape(-1, self._row_bytes // self._kind.itemsize)
 
     def _runs(self, first: int, end: int, columns: Any, verify: bool, join: bool) -> Iterator[tuple[int, Any]]:
         """The runs between two frames. With `join`, neighbours in the memory are one run whatever lies between them."""
@@ -564,7 +566,8 @@ def _read(paths: list[Path], verify: Optional[bool], since: Optional[int]) -> tu
     for tries_left in (2, 1, 0):
         try:
             contents = _hairspring.read_recording(paths, verify, since)
-            return contents, contents.meta.read_bytes()
+            # In an archive the metadata are no file.
+            return contents, contents.document.encode() if contents.document else contents.meta.read_bytes()
         except FileNotFoundError:
             if not tries_left:
                 raise

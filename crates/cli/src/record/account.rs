@@ -1,6 +1,7 @@
 //! The account of a recording, as text and as JSON: the stored bytes, and the missing ones.
 
 use hairspring_record::Ledger;
+use hairspring_record::recording::MissingFrames;
 use hairspring_ring::{Bytes, Frames, Gap, Layout};
 use serde_json::{Value, json};
 
@@ -45,6 +46,16 @@ pub(crate) fn json(ledger: &Ledger, gaps: &[Gap], layout: Layout) -> Value {
         "dropped_bytes": ledger.dropped_bytes,
         "unaccounted_bytes": i64::try_from(ledger.unaccounted_bytes()).unwrap_or(i64::MAX),
         "gaps": gaps.iter().map(gap).collect::<Vec<_>>(),
+    })
+}
+
+/// Frames that a recording lacks.
+pub(crate) fn missing_frames(one: &MissingFrames) -> Value {
+    json!({
+        "first_frame": one.first.0,
+        "frames": one.frames.0,
+        "cause": one.cause.name(),
+        "bounds": one.bounds.map(|bounds| [bounds.least.0, bounds.most.0]),
     })
 }
 

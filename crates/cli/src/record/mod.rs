@@ -64,10 +64,14 @@ pub(crate) enum Command {
     /// recording in order.
     Record(Box<record::Arguments>),
     /// Check every byte of a recording against its checksums
+    ///
+    /// Several recordings can be named: each gets a line, and the exit code is the highest one.
     Verify(verify::Arguments),
     /// Play a recording, at its own rate or as fast as possible
     Play(Box<play::Arguments>),
     /// Export a recording for other programs: HDF5, NumPy, CSV
+    ///
+    /// What the exported piece lacks is listed. If data are lost in it, the exit code is 4.
     Export(export::Arguments),
     /// Repair a recording after a crash, a power cut or damage
     ///

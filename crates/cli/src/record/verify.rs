@@ -1,7 +1,11 @@
 //! `hairspring verify`: checks every byte of a recording against its checksums, and names the blocks that differ.
 
+use std::path::PathBuf;
+
 use clap::Args;
-use hairspring_record::recording::{Files, Recording};
+use hairspring_record::journal::RecordingId;
+use hairspring_record::recording::{Files, MissingCause, Recording};
+use hairspring_record::store::Store;
 use hairspring_record::verify::{Damage, Verified, VerifyOptions, verify};
 use serde_json::{Value, json};
 
@@ -19,6 +23,7 @@ pub(crate) const PAGE: Page = Page {
     name: "verify",
     examples: &[
         Example { does: "Check a recording", line: "hairspring verify run1" },
+        Example { does: "Check several, a line for each", line: "hairspring verify run1 run4 shots" },
         Example {
             does: "Check it and print SHA-512 sums, for programs",
             line: "hairspring verify run1 --sha512 --format json",
@@ -45,16 +50,91 @@ const SHOWN: usize = 10;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut store = recording::store();
-    let recorded = recording::open(&mut *store, &arguments.read.recording)?;
-    let options = VerifyOptions { counters: !arguments.no_counters, sha512: arguments.sha512 };
-    let quiet = arguments.read.quiet;
-    let verified = Reading::during(quiet, |progress| verify(&mut *store, &recorded, options, progress));
-    let verified = verified.map_err(|error| recording::refused(&error))?;
+    let groups = several(&mut *store, &arguments.read.recording);
+    if groups.len() > 1 {
+        return each(arguments, &mut *store, &groups);
+    }
+    let (recorded, verified) = verified(arguments, &mut *store, &arguments.read.recording)?;
     output::print(&match arguments.read.format {
         Plain::Text => text(&recorded, &verified, output::style(false).width),
-        Plain::Json => json(&recorded, &verified),
+        Plain::Json => format!("{:#}\n", json(&recorded, &verified)),
     })?;
     Ok(verified.verdict.into())
+}
+
+/// Opens a recording and reads it.
+fn verified(arguments: &Arguments, store: &mut dyn Store, paths: &[PathBuf]) -> Result<(Recording, Verified), Failure> {
+    let recorded = recording::open(store, paths)?;
+    let options = VerifyOptions { counters: !arguments.no_counters, sha512: arguments.sha512 };
+    let quiet = arguments.read.quiet;
+    let verified = Reading::during(quiet, |progress| verify(store, &recorded, options, progress));
+    let verified = verified.map_err(|error| recording::refused(&error))?;
+    Ok((recorded, verified))
+}
+
+/// The named paths, put together where they are files or parts of one recording.
+fn several(store: &mut dyn Store, paths: &[PathBuf]) -> Vec<Vec<PathBuf>> {
+    let mut bases: Vec<PathBuf> = Vec::new();
+    for path in paths {
+        let base = Files::base_of(path);
+        if !bases.contains(&base) {
+            bases.push(base);
+        }
+    }
+    if bases.len() == 1 {
+        return vec![paths.to_vec()];
+    }
+    let mut groups: Vec<(Option<RecordingId>, Vec<PathBuf>)> = Vec::new();
+    for base in bases {
+        let id = Recording::open_in(store, std::slice::from_ref(&base)).ok().map(|recorded| recorded.about().id);
+        let known = groups.iter_mut().find(|(known, _)| id.is_some() && *known == id);
+        match known {
+            // Two copies of one part are verified one by one.
+            Some((_, group))
+                if Recording::open_in(store, &[&group[..], std::slice::from_ref(&base)].concat()).is_ok() =>
+            {
+                group.push(base);
+            }
+            _ => groups.push((id, vec![base])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Verifies several recordings: a line for each, and the highest exit code.
+fn each(arguments: &Arguments, store: &mut dyn Store, groups: &[Vec<PathBuf>]) -> Result<Exit, Failure> {
+    let (mut worst, mut all) = (Exit::Success, Vec::new());
+    for group in groups {
+        let names: Vec<String> = group.iter().map(|path| path.display().to_string()).collect();
+        let (exit, line, value) = match verified(arguments, store, group) {
+            Ok((recorded, verified)) => {
+                let line = format!("{}: {}", verified.verdict.name(), reason(&recorded, &verified));
+                (verified.verdict.into(), line, json(&recorded, &verified))
+            }
+            Err(failure) => {
+                let value = json!({ "schema": "hairspring.verified/1", "verdict": null, "reason": failure.text });
+                (failure.exit, format!("not verified: {}", failure.text), value)
+            }
+        };
+        if exit.code() > worst.code() {
+            worst = exit;
+        }
+        match arguments.read.format {
+            Plain::Text => {
+                output::print(&format!("{}: {line}\n", names.join(", ")))?;
+            }
+            Plain::Json => {
+                let mut named = json!({ "recording": names });
+                append(&mut named, value);
+                all.push(named);
+            }
+        }
+    }
+    if arguments.read.format == Plain::Json {
+        let whole = json!({ "schema": "hairspring.verified-each/1", "recordings": all });
+        output::print(&format!("{whole:#}\n"))?;
+    }
+    Ok(worst)
 }
 
 /// The reason of the verdict.
@@ -107,12 +187,21 @@ fn text(recorded: &Recording, verified: &Verified, width: usize) -> String {
         [] => account::text(&mut listing, &verified.ledger, &recording::gaps(recorded), layout),
         _ => listing.fact("lost", "unknown: nothing proves what is in the files"),
     }
+    // Gaps are listed there.
+    let missing = recorded.missing();
+    let others: Vec<String> = missing
+        .iter()
+        .filter(|one| !matches!(one.cause, MissingCause::Gap(_)))
+        .map(|one| format!("{} frames from frame {} on: {}", grouped(one.frames.0), grouped(one.first.0), one.cause))
+        .collect();
+    let count = others.len() as u64;
+    listed(&mut listing, "missing", others.into_iter(), count);
     let damages = verified.damages.iter().map(|damage| damage_text(recorded, damage));
     listed(&mut listing, "damaged", damages, verified.damaged);
     listed(&mut listing, "faults", verified.faults.iter().cloned(), verified.faults.len() as u64);
     for (hash, member) in verified.sha512.iter().zip(recorded.members()) {
         if let Some(hash) = hash {
-            listing.fact("SHA-512", &format!("{hash} {}", Files::of(&member.base).data.display()));
+            listing.fact("SHA-512", &format!("{hash} {}", member.data().display()));
         }
     }
     listing.finish()
@@ -133,10 +222,10 @@ fn damage_text(recorded: &Recording, damage: &Damage) -> String {
 }
 
 fn data_file(recorded: &Recording, member: usize) -> String {
-    recorded.member(member).map_or_else(String::new, |member| Files::of(&member.base).data.display().to_string())
+    recorded.member(member).map_or_else(String::new, |member| member.data().display().to_string())
 }
 
-fn json(recorded: &Recording, verified: &Verified) -> String {
+fn json(recorded: &Recording, verified: &Verified) -> Value {
     let layout = recorded.about().layout;
     let damages = verified.damages.iter().map(|damage| {
         json!({
@@ -156,6 +245,7 @@ fn json(recorded: &Recording, verified: &Verified) -> String {
         "damaged_blocks": verified.damaged,
         "damages": damages.collect::<Vec<Value>>(),
         "missing_bytes": verified.missing.0,
+        "missing": recorded.missing().iter().map(account::missing_frames).collect::<Vec<_>>(),
         "faults": verified.faults,
         "generator": verified.pattern.map(|pattern| pattern.to_string()),
         "mismatch": verified.mismatch.map(|at| json!({ "frame": at.frame.0, "channel": at.channel })),
@@ -165,5 +255,5 @@ fn json(recorded: &Recording, verified: &Verified) -> String {
         "files": recording::files(recorded),
     });
     append(&mut value, account::json(&verified.ledger, &recording::gaps(recorded), layout));
-    format!("{value:#}\n")
+    value
 }

@@ -5,12 +5,17 @@ use serde_json::{Map, Value, json};
 use hairspring_machine::Nanos;
 use hairspring_ring::units::Frames;
 
+use super::ExportUnits;
+use super::rows::Rows;
 use hairspring_record::recording::Recording;
 use hairspring_record::sigmf::About;
 
-/// The facts of an array that begins with this frame: `first_frame`, `sample_rate_hz`, `layout`, `hardware`, `channels` as in the metadata of the recording, and the
+/// The most missing stretches that are listed in a comment of a sound file.
+const MOST_LISTED: usize = 1000;
+
+/// The facts of a recording that begins with this frame: `first_frame`, `sample_rate_hz`, `layout`, `hardware`, `channels` as in the metadata of the recording, and the
 /// interval in which frame 0 was taken. What is not known is not there.
-pub(super) fn facts(recording: &Recording, first: Frames) -> Map<String, Value> {
+fn of_recording(recording: &Recording, first: Frames) -> Map<String, Value> {
     let about = recording.about();
     let mut facts = Map::new();
     facts.insert("recording".to_owned(), json!(about.id.to_string()));
@@ -32,9 +37,40 @@ pub(super) fn facts(recording: &Recording, first: Frames) -> Map<String, Value> 
     facts
 }
 
-/// The facts as text, for formats that have no attributes.
-pub(super) fn text(recording: &Recording, first: Frames) -> String {
-    Value::Object(facts(recording, first)).to_string()
+/// The facts of an array, for formats that have a place for them: those of the recording, what is missing, and what the numbers are.
+pub(super) fn facts(recording: &Recording, rows: &Rows) -> Map<String, Value> {
+    let mut facts = of_recording(recording, rows.first);
+    let name = match rows.units {
+        ExportUnits::Codes => "codes",
+        ExportUnits::Channels => "units",
+    };
+    facts.insert("values".to_owned(), json!(name));
+    let missing = &rows.piece.missing;
+    if !missing.is_empty() && !rows.is_filled() {
+        // Rows have no frame numbers then.
+        facts.insert("gaps_left_out".to_owned(), json!(true));
+    }
+    if let Some(frame) = rows.piece.unknown_from() {
+        facts.insert("unknown_from_frame".to_owned(), json!(frame.0));
+    }
+    facts.insert("end_frame".to_owned(), json!(rows.piece.range.end));
+    facts.insert(
+        "gaps".to_owned(),
+        missing.iter().map(|it| json!([it.first.0, it.frames.0, it.cause.name()])).collect(),
+    );
+    facts
+}
+
+/// The facts as text, for formats that have no attributes. Of very many gaps the first are listed.
+pub(super) fn text(recording: &Recording, rows: &Rows) -> String {
+    let mut facts = facts(recording, rows);
+    if let Some(Value::Array(gaps)) = facts.get_mut("gaps")
+        && gaps.len() > MOST_LISTED
+    {
+        gaps.truncate(MOST_LISTED);
+        facts.insert("more_gaps".to_owned(), json!(rows.piece.missing.len() - MOST_LISTED));
+    }
+    Value::Object(facts).to_string()
 }
 
 /// When frame 0 was taken, in nanoseconds since 1970: at the earliest and at the latest.

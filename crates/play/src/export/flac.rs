@@ -9,19 +9,17 @@ mod frame;
 
 use std::path::Path;
 
-use super::ExportError;
-use super::npy::ArrayCut;
 use super::output::Output;
 use super::rows::Rows;
-use super::wav::whole_hertz;
+use super::wav::{sound_holds_codes, whole_hertz};
+use super::{ArrayCut, ExportError, ExportedPiece, array_facts};
 use encoder::{Encoder, Form, MAGIC, MOST_CHANNELS, MOST_RATE, bits_of, integers, stream_info, tags};
 use frame::BLOCK;
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
-use hairspring_ring::units::Frames;
 
-/// Writes a cut as FLAC. Yields the global index of the first frame and the number of frames.
+/// Writes a cut as FLAC. Complex samples of other programs are two channels, I and Q.
 ///
 /// # Errors
 /// See [`ExportError`]; among them floats, more than 8 channels, and a rate that is unknown, no whole number of hertz or too high.
@@ -31,27 +29,29 @@ pub fn flac(
     options: ArrayCut,
     path: &Path,
     progress: &mut dyn FnMut(ReadProgress),
-) -> Result<(Frames, Frames), ExportError> {
-    let rows = Rows::of(recording, options.cut, options.gaps)?;
-    if rows.channels > MOST_CHANNELS {
+) -> Result<ExportedPiece, ExportError> {
+    sound_holds_codes("FLAC", options.units)?;
+    let rows = Rows::of(recording, options, false)?;
+    if rows.columns > MOST_CHANNELS {
         return Err(ExportError::Unsuitable(format!(
             "FLAC holds {MOST_CHANNELS} channels, and this recording has {}: export wav or zarr",
-            rows.channels
+            rows.columns
         )));
     }
     let rate_hz = whole_hertz(recording, "FLAC", MOST_RATE)?;
-    let container = rows.number.container();
-    let Some(bits) = bits_of(container, recording.about()) else {
-        return Err(ExportError::Unsuitable(
-            "FLAC holds integers, and these are floats: export wav or zarr".to_owned(),
-        ));
+    let kind = rows.number.container().and_then(|container| Some((container, bits_of(container, recording.about())?)));
+    let Some((container, bits)) = kind else {
+        return Err(ExportError::Unsuitable(format!(
+            "FLAC holds integers of up to 32 bits with a sign, and these are {}: export wav, npy or zarr",
+            recording.about().layout.container()
+        )));
     };
-    let form = Form { rate_hz, channels: rows.channels, bits };
+    let form = Form { rate_hz, channels: rows.columns, bits };
     let mut output = Output::create(path)?;
     output.write(MAGIC)?;
     output.write(&stream_info(form, rows.frames.0, [0; 16]))?;
-    output.write(&tags(recording, rows.first, true))?;
-    let most = BLOCK * rows.channels as usize;
+    output.write(&tags(&array_facts::text(recording, &rows), true))?;
+    let most = BLOCK * rows.columns as usize;
     let mut encoder = Encoder::new(form);
     let mut pending: Vec<i32> = Vec::with_capacity(2 * most);
     let mut encoded = Vec::new();
@@ -76,5 +76,5 @@ pub fn flac(
     }
     output.write_at(MAGIC.len() as u64, &stream_info(form, rows.frames.0, encoder.sum()))?;
     output.finish()?;
-    Ok((rows.first, rows.frames))
+    Ok(rows.exported())
 }

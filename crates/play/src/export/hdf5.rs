@@ -5,20 +5,26 @@
 //! the global index of its first frame. The pieces of a striped run are listed one after the other.
 //!
 //! The view names the data files by absolute paths. It does not check the samples: `verify` does.
+//!
+//! A copy has the same datasets, with values in the units of the channels, in the file itself.
 
 mod file;
 
 use std::path::Path;
 
 use super::output::Output;
-use super::{Cut, ExportError, array_facts, parts, pieces_of};
+use super::piece::{BlockPiece, Piece, pieces_of};
+use super::rows::{RowPiece, Rows};
+use super::{ArrayCut, Cut, ExportError, ExportUnits, ExportedPiece, GapChoice, array_facts};
 use hairspring_record::channels::ChannelDescription;
-use hairspring_record::recording::{Files, Recording};
+use hairspring_record::recording::{MissingFrames, Recording};
 use hairspring_record::sigmf::About;
+use hairspring_record::store::Store;
+use hairspring_record::verify::ReadProgress;
 use hairspring_ring::layout::Container;
 use hairspring_ring::units::Bytes;
 
-use file::{Attribute, Dataset, Element, Piece, Value};
+use file::{Attribute, Dataset, Element, Place, Value};
 
 /// Most pieces of one dataset: HDF5 keeps their list in one message of 64 KiB.
 pub const MOST_PIECES: usize = 2700;
@@ -30,12 +36,14 @@ const MOST_ATTRIBUTE: usize = 60_000;
 pub const MOST_DATASETS: usize = 1000;
 
 /// What was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hdf5View {
     /// Datasets.
     pub datasets: usize,
     /// Pieces of data files that they consist of.
     pub pieces: usize,
+    /// The frames.
+    pub exported: ExportedPiece,
 }
 
 /// Writes a view of a recording.
@@ -45,90 +53,185 @@ pub struct Hdf5View {
 pub fn hdf5(recording: &Recording, path: &Path) -> Result<Hdf5View, ExportError> {
     if let Some(fault) = recording.faults().first() {
         let remedy = recording.remedy();
-        return Err(ExportError::Unsuitable(format!("the recording is not in order ({fault}): {remedy}")));
+        return Err(ExportError::Unsuitable(format!(
+            "a view does not check samples, and the recording is not in order ({fault}): {remedy}; or export npy, csv or zarr"
+        )));
     }
     let about = recording.about();
-    if let Some(base) = about.members.iter().find(|base| !Files::of(base).data.exists()) {
+    if let Some(data) =
+        recording.members().iter().map(hairspring_record::recording::Member::data).find(|data| !data.exists())
+    {
         return Err(ExportError::Unsuitable(format!(
             "a view names the data file, and {} is not there: if the recording is compressed, `hairspring compress --undo` restores it",
-            Files::of(base).data.display()
+            data.display()
         )));
     }
     let (layout, grain) = (about.layout, about.layout.grain());
-    let runs = parts(recording, Cut::ALL);
-    if runs.len() > MOST_DATASETS {
-        return Err(ExportError::Unsuitable(format!(
-            "{} runs of frames between gaps are more than the {MOST_DATASETS} datasets of a view: export pieces as npy",
-            runs.len()
-        )));
+    let piece = Piece::of(recording, Cut::ALL)?;
+    let runs = piece.runs();
+    let mut names = vec![String::new(); about.members.len()];
+    for member in recording.members() {
+        let data = member.data();
+        names[member.number] = std::path::absolute(&data).unwrap_or(data).to_string_lossy().into_owned();
     }
-    let names: Vec<String> = about
-        .members
-        .iter()
-        .map(|base| {
-            let data = Files::of(base).data;
-            std::path::absolute(&data).unwrap_or(data).to_string_lossy().into_owned()
-        })
-        .collect();
     let element = match layout.container() {
         Container::I8 => Element::Integer { bytes: 1, signed: true },
         Container::U8 | Container::Packed12 | Container::Bits => Element::Integer { bytes: 1, signed: false },
         Container::I16 => Element::Integer { bytes: 2, signed: true },
         Container::U16 => Element::Integer { bytes: 2, signed: false },
         Container::I32 => Element::Integer { bytes: 4, signed: true },
-        Container::F32 => Element::Float32,
+        Container::U32 => Element::Integer { bytes: 4, signed: false },
+        Container::F32 => Element::Float { bytes: 4 },
+        Container::F64 => Element::Float { bytes: 8 },
     };
-    let columns = grain.bytes / element.bytes();
-    let mut datasets: Vec<Dataset> = Vec::with_capacity(runs.len());
-    for run in &runs {
-        datasets.push(Dataset {
-            name: if runs.len() == 1 { "data".to_owned() } else { format!("frames_{}", run.first.0) },
-            rows: run.frames.0 / grain.frames,
-            columns,
-            element,
-            pieces: Vec::new(),
-            attributes: vec![Attribute { name: "first_frame", value: Value::Integer(run.first.0) }],
-        });
-    }
-    let mut pieces = 0;
+    let mut lists = vec![Vec::new(); runs.len()];
     let mut number = 0;
     for block in recording.blocks() {
-        for (start, part) in pieces_of(recording, block, Cut::ALL) {
-            while runs.get(number).is_some_and(|run| run.first.0 + run.frames.0 <= part.first.0) {
+        for BlockPiece { start, first, frames } in pieces_of(recording, block, &piece.range) {
+            while runs.get(number).is_some_and(|run| run.end <= first.0) {
                 number += 1;
             }
-            let Some(dataset) = datasets.get_mut(number) else { break };
-            let (offset, length) = (block.file_offset + start as u64, layout.bytes_of(part.frames).0);
-            match dataset.pieces.last_mut() {
-                Some(last) if last.file == block.member && last.offset + last.length == offset => last.length += length,
-                _ => {
-                    dataset.pieces.push(Piece { file: block.member, offset, length });
-                    pieces += 1;
+            let Some(list) = lists.get_mut(number) else { break };
+            let (offset, length) = (block.file_offset + start as u64, layout.bytes_of(frames).0);
+            match list.last_mut() {
+                Some(file::Piece { file, offset: at, length: known })
+                    if *file == block.member && *at + *known == offset =>
+                {
+                    *known += length;
                 }
+                _ => list.push(file::Piece { file: block.member, offset, length }),
             }
         }
     }
-    if let Some(most) = datasets.iter().map(|dataset| dataset.pieces.len()).max().filter(|most| *most > MOST_PIECES) {
+    if let Some(most) = lists.iter().map(Vec::len).max().filter(|most| *most > MOST_PIECES) {
         return Err(ExportError::Unsuitable(format!(
             "a run of frames lies in {most} pieces on several disks, and HDF5 takes {MOST_PIECES}: join the recording first"
         )));
     }
+    let pieces = lists.iter().map(Vec::len).sum();
+    let shape = Shape {
+        columns: grain.bytes / element.bytes(),
+        frames_per_row: grain.frames,
+        element,
+        is_big_endian: recording.is_big_endian(),
+    };
+    let datasets = shape.datasets(&piece, lists.into_iter().map(Place::Elsewhere))?;
+    let content = file::encode(&names, &datasets, &attributes(recording, &piece, grain.frames, ExportUnits::Codes));
+    let mut output = Output::create(path)?;
+    output.write(&content)?;
+    output.finish()?;
+    let exported = ExportedPiece { first: hairspring_ring::Frames(piece.first_there()), ..piece.exported() };
+    Ok(Hdf5View { datasets: datasets.len(), pieces, exported })
+}
+
+/// Writes a cut as values in the units of the channels, 64-bit floats, with the datasets of a view.
+///
+/// # Errors
+/// See [`ExportError`]; among them a channel without a scale.
+pub fn hdf5_copy(
+    store: &mut dyn Store,
+    recording: &Recording,
+    cut: Cut,
+    path: &Path,
+    progress: &mut dyn FnMut(ReadProgress),
+) -> Result<Hdf5View, ExportError> {
+    let options = ArrayCut { cut, gaps: GapChoice::LeaveOut, units: ExportUnits::Channels };
+    let rows = Rows::of(recording, options, false)?;
+    let element = Element::Float { bytes: 8 };
+    let shape = Shape { columns: rows.columns.into(), frames_per_row: 1, element, is_big_endian: false };
+    let datasets = shape.datasets(&rows.piece, std::iter::repeat(Place::Here))?;
+    let mut output = Output::create(path)?;
+    output.write(&file::encode(&[], &datasets, &attributes(recording, &rows.piece, 1, ExportUnits::Channels)))?;
+    rows.read(store, recording, progress, &mut |piece| match piece {
+        RowPiece::Recorded(bytes) => output.write(bytes),
+        RowPiece::Missing(_) => Ok(()),
+    })?;
+    output.finish()?;
+    Ok(Hdf5View { datasets: datasets.len(), pieces: 0, exported: rows.exported() })
+}
+
+/// What all datasets have in common.
+struct Shape {
+    columns: u64,
+    frames_per_row: u64,
+    element: Element,
+    is_big_endian: bool,
+}
+
+impl Shape {
+    /// A dataset for each run of frames; one without rows if there is no frame.
+    fn datasets(&self, piece: &Piece, places: impl Iterator<Item = Place>) -> Result<Vec<Dataset>, ExportError> {
+        let mut runs = piece.runs();
+        if runs.len() > MOST_DATASETS {
+            return Err(ExportError::Unsuitable(format!(
+                "{} runs of frames between gaps are more than the {MOST_DATASETS} datasets of a view: export pieces as npy",
+                runs.len()
+            )));
+        }
+        if runs.is_empty() {
+            runs.push(piece.range.start..piece.range.start);
+        }
+        let is_one = runs.len() == 1;
+        let places = places.chain(std::iter::repeat(Place::Elsewhere(Vec::new())));
+        let dataset = |(run, place): (std::ops::Range<u64>, Place)| Dataset {
+            name: if is_one { "data".to_owned() } else { format!("frames_{}", run.start) },
+            rows: (run.end - run.start) / self.frames_per_row,
+            columns: self.columns,
+            element: self.element,
+            is_big_endian: self.is_big_endian,
+            place,
+            attributes: vec![Attribute { name: "first_frame", value: Value::Integer(run.start) }],
+        };
+        Ok(runs.into_iter().zip(places).map(dataset).collect())
+    }
+}
+
+/// The attributes of the file.
+fn attributes(recording: &Recording, piece: &Piece, frames_per_row: u64, units: ExportUnits) -> Vec<Attribute> {
+    let about = recording.about();
+    let values = match units {
+        ExportUnits::Codes => "codes",
+        ExportUnits::Channels => "units",
+    };
     let mut attributes = vec![
-        Attribute { name: "layout", value: Value::Text(layout.to_string()) },
+        Attribute { name: "layout", value: Value::Text(about.layout.to_string()) },
         Attribute { name: "hardware", value: Value::Text(about.hardware.clone()) },
-        Attribute { name: "frames_per_row", value: Value::Integer(grain.frames) },
+        Attribute { name: "frames_per_row", value: Value::Integer(frames_per_row) },
         Attribute { name: "bytes", value: Value::Integer(Bytes(recording.stored_bytes()).0) },
+        Attribute { name: "values", value: Value::Text(values.to_owned()) },
     ];
     if let Some(rate) = about.rate {
         attributes.push(Attribute { name: "sample_rate_hz", value: Value::Float(rate.as_hz()) });
     }
     attributes.extend(of_the_channels(&about.channels));
     attributes.extend(of_time(about));
-    let content = file::encode(&names, &datasets, &attributes);
-    let mut output = Output::create(path)?;
-    output.write(&content)?;
-    output.finish()?;
-    Ok(Hdf5View { datasets: datasets.len(), pieces })
+    attributes.extend(of_what_is_missing(&piece.missing));
+    if let Some(frame) = piece.unknown_from() {
+        attributes.push(Attribute { name: "unknown_from_frame", value: Value::Integer(frame.0) });
+    }
+    attributes
+}
+
+/// The missing frames: three lists of equal length, if there are some.
+fn of_what_is_missing(missing: &[MissingFrames]) -> Vec<Attribute> {
+    if missing.is_empty() {
+        return Vec::new();
+    }
+    let all = vec![
+        Attribute {
+            name: "missing_first_frames",
+            value: Value::Integers(missing.iter().map(|one| one.first.0).collect()),
+        },
+        Attribute { name: "missing_frames", value: Value::Integers(missing.iter().map(|one| one.frames.0).collect()) },
+        Attribute {
+            name: "missing_causes",
+            value: Value::Texts(missing.iter().map(|one| one.cause.name().to_owned()).collect()),
+        },
+    ];
+    match all.iter().all(|attribute| file::encoded(attribute).len() < MOST_ATTRIBUTE) {
+        true => all,
+        false => vec![Attribute { name: "missing_stretches", value: Value::Integer(missing.len() as u64) }],
+    }
 }
 
 /// What the channels measure: lists with a value for each channel. An empty text or a NaN means unknown.

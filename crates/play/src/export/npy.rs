@@ -3,24 +3,15 @@
 use std::path::Path;
 
 use super::output::Output;
-use super::rows::{GapChoice, Number, Rows};
-use super::{Cut, ExportError};
+use super::rows::Rows;
+use super::values::Number;
+use super::{ArrayCut, ExportError, ExportedPiece};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
-use hairspring_ring::units::Frames;
 
-/// Options of an export as an array: NumPy, WAV, FLAC, Zarr.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ArrayCut {
-    /// The exported frames.
-    pub cut: Cut,
-    /// What becomes of missing frames.
-    pub gaps: GapChoice,
-}
-
-/// Writes a cut as an array of frames × channels. Packed samples become 16-bit ones, digital lines bytes of 0 and 1. Yields the
-/// global index of the first row and the number of rows.
+/// Writes a cut as an array of frames × channels. Packed samples become 16-bit ones, digital lines bytes of 0 and 1, complex samples of
+/// other programs complex numbers: of 8-bit and 16-bit integers and 32-bit floats `complex64`, else `complex128`.
 ///
 /// # Errors
 /// See [`ExportError`].
@@ -30,21 +21,25 @@ pub fn npy(
     options: ArrayCut,
     path: &Path,
     progress: &mut dyn FnMut(ReadProgress),
-) -> Result<(Frames, Frames), ExportError> {
-    let rows = Rows::of(recording, options.cut, options.gaps)?;
+) -> Result<ExportedPiece, ExportError> {
+    let rows = Rows::of(recording, options, true)?;
     let kind = match rows.number {
         Number::I8 => "|i1",
         Number::U8 => "|u1",
         Number::I16 => "<i2",
         Number::U16 => "<u2",
         Number::I32 => "<i4",
+        Number::U32 => "<u4",
         Number::F32 => "<f4",
+        Number::F64 => "<f8",
+        Number::Complex64 => "<c8",
+        Number::Complex128 => "<c16",
     };
     let mut output = Output::create(path)?;
-    output.write(&header(kind, rows.frames.0, rows.channels))?;
+    output.write(&header(kind, rows.frames.0, rows.columns))?;
     rows.read_filled(store, recording, progress, &mut |bytes| output.write(bytes))?;
     output.finish()?;
-    Ok((rows.first, rows.frames))
+    Ok(rows.exported())
 }
 
 /// Magic, version, length, and a Python dictionary that is padded so that the samples begin at a multiple of 64.

@@ -1,10 +1,14 @@
 //! The rows of an array: the frames of a cut as numbers, in order, and what becomes of frames that are missing.
 
-use super::{Cut, ExportError, Part, gaps_in, one_part, parts, read, values};
+use std::borrow::Cow;
+
+use super::piece::Piece;
+use super::values::Number;
+use super::{ArrayCut, ExportError, ExportUnits, ExportedPiece};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
-use hairspring_ring::layout::{Container, Layout};
+use hairspring_ring::layout::Layout;
 use hairspring_ring::units::Frames;
 
 /// Most bytes of filled frames that are handed over at once.
@@ -21,75 +25,31 @@ pub enum GapChoice {
     Fill(f64),
 }
 
-/// The numbers of an array: those of the containers that arrays have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
-    I8,
-    U8,
-    I16,
-    U16,
-    I32,
-    F32,
-}
-
-impl Number {
-    /// What the samples of a layout become: packed samples 16-bit ones, digital lines bytes of 0 and 1.
-    pub(super) fn of(layout: Layout) -> Self {
-        match layout.container() {
-            Container::I8 => Self::I8,
-            Container::U8 | Container::Bits => Self::U8,
-            Container::I16 | Container::Packed12 => Self::I16,
-            Container::U16 => Self::U16,
-            Container::I32 => Self::I32,
-            Container::F32 => Self::F32,
-        }
-    }
-
-    /// The container that stores such numbers.
-    pub(super) fn container(self) -> Container {
-        match self {
-            Self::I8 => Container::I8,
-            Self::U8 => Container::U8,
-            Self::I16 => Container::I16,
-            Self::U16 => Container::U16,
-            Self::I32 => Container::I32,
-            Self::F32 => Container::F32,
-        }
-    }
-
-    pub(super) fn bytes(self) -> u64 {
-        match self {
-            Self::I8 | Self::U8 => 1,
-            Self::I16 | Self::U16 => 2,
-            Self::I32 | Self::F32 => 4,
-        }
-    }
-
-    /// A value as such a number; `None` if it is not one.
-    fn little_endian(self, value: f64) -> Option<Vec<u8>> {
-        let (least, most) = match self {
-            Self::I8 => (i8::MIN.into(), i8::MAX.into()),
-            Self::U8 => (0.0, u8::MAX.into()),
-            Self::I16 => (i16::MIN.into(), i16::MAX.into()),
-            Self::U16 => (0.0, u16::MAX.into()),
-            Self::I32 => (i32::MIN.into(), i32::MAX.into()),
-            Self::F32 => return Some((value as f32).to_le_bytes().to_vec()),
-        };
-        let is_one = value.fract() == 0.0 && (least..=most).contains(&value);
-        is_one.then(|| (value as i64).to_le_bytes()[..self.bytes() as usize].to_vec())
-    }
-}
-
 /// The array that a cut becomes.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
+    /// The global index of the first row.
     pub(super) first: Frames,
+    /// The number of rows.
     pub(super) frames: Frames,
     pub(super) number: Number,
-    pub(super) channels: u32,
+    /// Numbers in a row: one for each channel, or for each pair of them.
+    pub(super) columns: u32,
+    pub(super) piece: Piece,
+    pub(super) units: ExportUnits,
     /// The bytes of a sample that is missing, if such are filled.
     fill: Option<Vec<u8>>,
-    cut: Cut,
+    codes: Codes,
+}
+
+/// How stored samples become numbers.
+#[derive(Clone, Debug)]
+struct Codes {
+    layout: Layout,
+    stored: Number,
+    number: Number,
+    /// Scale and offset of each channel, for values in their units.
+    scales: Option<Vec<[f64; 2]>>,
 }
 
 /// A piece of the rows.
@@ -102,38 +62,51 @@ pub(super) enum RowPiece<'a> {
 }
 
 impl Rows {
-    /// Finds out how many rows a cut has.
+    /// Finds out how many rows a cut has. With `pairs`, complex samples become complex numbers; else their parts are channels.
     ///
     /// # Errors
-    /// It has none, or frames are missing and the choice refuses that, or the value to fill with is none of these samples.
-    pub(super) fn of(recording: &Recording, cut: Cut, gaps: GapChoice) -> Result<Self, ExportError> {
-        let layout = recording.about().layout;
-        let number = Number::of(layout);
-        let frames = one_part(recording, cut, gaps != GapChoice::Refuse)?;
-        let runs = parts(recording, cut);
-        let (head, tail) = (runs.first().copied(), runs.last().copied());
-        let first = head.map_or(Frames(0), |part| part.first);
-        let mut rows = Self { first, frames: Frames(frames), number, channels: layout.channels(), fill: None, cut };
-        if let GapChoice::Fill(value) = gaps {
-            let Some(bytes) = number.little_endian(value) else {
-                return Err(ExportError::Unsuitable(format!(
+    /// It lies behind the end, or frames are missing and the choice refuses that, or the value to fill with is none of these samples, or a
+    /// channel has no scale.
+    pub(super) fn of(recording: &Recording, options: ArrayCut, pairs: bool) -> Result<Self, ExportError> {
+        let mut piece = Piece::of(recording, options.cut)?;
+        let codes = Codes::of(recording, options.units, pairs)?;
+        let number = codes.number;
+        let fill = match options.gaps {
+            GapChoice::Refuse => {
+                piece.shorten();
+                piece.demand_whole()?;
+                None
+            }
+            GapChoice::LeaveOut => None,
+            GapChoice::Fill(value) => Some(number.little_endian(value).ok_or_else(|| {
+                ExportError::Unsuitable(format!(
                     "{value} is no sample of this recording ({}): choose another value to fill with",
-                    layout.container()
-                )));
-            };
-            let end = |part: Part| part.first.0 + part.frames.0;
-            let missing = gaps_in(recording, cut);
-            let (from, to) = missing.fold((first.0, tail.map_or(0, end)), |(from, to), gap| {
-                (from.min(gap.first.0.max(cut.first.0)), to.max(gap.end().0.min(cut.end().0)))
-            });
-            (rows.first, rows.frames, rows.fill) = (Frames(from), Frames(to - from), Some(bytes));
-        }
-        Ok(rows)
+                    codes.layout.container()
+                ))
+            })?),
+        };
+        let (first, frames) = match fill {
+            Some(_) => (piece.range.start, piece.range.end - piece.range.start),
+            None => (piece.first_there(), piece.frames_there()),
+        };
+        let columns = codes.columns();
+        let (first, frames) = (Frames(first), Frames(frames));
+        Ok(Self { first, frames, number, columns, piece, units: options.units, fill, codes })
+    }
+
+    /// What the export reports.
+    pub(super) fn exported(self) -> ExportedPiece {
+        ExportedPiece { first: self.first, frames: self.frames, ..self.piece.exported() }
     }
 
     /// Bytes of one row.
     pub(super) fn row_bytes(&self) -> u64 {
-        u64::from(self.channels) * self.number.bytes()
+        u64::from(self.columns) * self.number.bytes()
+    }
+
+    /// Whether missing frames are filled.
+    pub(super) fn is_filled(&self) -> bool {
+        self.fill.is_some()
     }
 
     /// Hands the rows over, piece by piece.
@@ -144,26 +117,14 @@ impl Rows {
         progress: &mut dyn FnMut(ReadProgress),
         take: &mut dyn FnMut(RowPiece<'_>) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let layout = recording.about().layout;
         let mut next = self.first.0;
-        read(store, recording, self.cut, progress, &mut |first, bytes| {
+        self.piece.read(store, recording, progress, &mut |first, rows| {
             if self.fill.is_some() && first.0 > next {
                 take(RowPiece::Missing(Frames(first.0 - next)))?;
             }
-            let numbers;
-            let bytes = match layout.container() {
-                Container::Packed12 => {
-                    numbers = values::unpacked(bytes);
-                    &numbers[..]
-                }
-                Container::Bits => {
-                    numbers = values::lines(layout, bytes);
-                    &numbers[..]
-                }
-                _ => bytes,
-            };
-            next = first.0 + bytes.len() as u64 / self.row_bytes();
-            take(RowPiece::Recorded(bytes))
+            let rows = self.codes.numbers(rows);
+            next = first.0 + rows.len() as u64 / self.row_bytes();
+            take(RowPiece::Recorded(&rows))
         })?;
         let end = self.first.0 + self.frames.0;
         match self.fill {
@@ -186,8 +147,8 @@ impl Rows {
             RowPiece::Recorded(bytes) => take(bytes),
             RowPiece::Missing(Frames(mut left)) => {
                 let most = (MOST_FILLED / self.row_bytes()).max(1);
-                if filled.is_empty() {
-                    filled = sample.repeat((most.min(left) * u64::from(self.channels)) as usize);
+                if (filled.len() as u64) < most.min(left) * self.row_bytes() {
+                    filled = sample.repeat((most.min(left) * u64::from(self.columns)) as usize);
                 }
                 while left > 0 {
                     let rows = left.min(filled.len() as u64 / self.row_bytes());
@@ -202,5 +163,102 @@ impl Rows {
     /// The value of a missing sample; 0 if none is filled.
     pub(super) fn fill_bytes(&self) -> Vec<u8> {
         self.fill.clone().unwrap_or_else(|| vec![0; self.number.bytes() as usize])
+    }
+}
+
+impl Codes {
+    fn of(recording: &Recording, units: ExportUnits, pairs: bool) -> Result<Self, ExportError> {
+        let layout = recording.about().layout;
+        let stored = Number::of(layout);
+        let scales = match units {
+            ExportUnits::Codes => None,
+            ExportUnits::Channels => Some(scales(recording)?),
+        };
+        let number = match (&scales, recording.is_complex() && pairs) {
+            (None, false) => stored,
+            (None, true) => stored.paired(),
+            (Some(_), false) => Number::F64,
+            (Some(_), true) => Number::Complex128,
+        };
+        Ok(Self { layout, stored, number, scales })
+    }
+
+    fn columns(&self) -> u32 {
+        match self.number {
+            Number::Complex64 | Number::Complex128 => self.layout.channels() / 2,
+            _ => self.layout.channels(),
+        }
+    }
+
+    /// Rows of stored numbers as the numbers of the array.
+    fn numbers<'a>(&self, rows: &'a [u8]) -> Cow<'a, [u8]> {
+        if let Some(scales) = &self.scales {
+            let mut values = Vec::with_capacity(rows.len() / self.stored.bytes() as usize * 8);
+            let mut scales = scales.iter().cycle();
+            self.stored.each(rows, &mut |code| {
+                let [scale, offset] = scales.next().copied().unwrap_or([1.0, 0.0]);
+                values.extend((code * scale + offset).to_le_bytes());
+            });
+            return values.into();
+        }
+        match (self.stored, self.number) {
+            (Number::F32, Number::Complex64) | (Number::F64, Number::Complex128) => rows.into(),
+            (_, Number::Complex64) => {
+                let mut parts = Vec::with_capacity(rows.len() / self.stored.bytes() as usize * 4);
+                self.stored.each(rows, &mut |part| parts.extend((part as f32).to_le_bytes()));
+                parts.into()
+            }
+            (_, Number::Complex128) => {
+                let mut parts = Vec::with_capacity(rows.len() / self.stored.bytes() as usize * 8);
+                self.stored.each(rows, &mut |part| parts.extend(part.to_le_bytes()));
+                parts.into()
+            }
+            _ => rows.into(),
+        }
+    }
+}
+
+/// Scale and offset of every channel.
+///
+/// # Errors
+/// One is not stated: the channel by its name.
+pub(super) fn scales(recording: &Recording) -> Result<Vec<[f64; 2]>, ExportError> {
+    let about = recording.about();
+    let scale = |number: u32| {
+        let channel = about.channels.get(number as usize);
+        let known = channel.and_then(|channel| Some([channel.scale?, channel.offset?]));
+        known.ok_or_else(|| {
+            let name = channel.and_then(|channel| channel.name.as_deref());
+            let name = name.map_or_else(|| format!("channel {number}"), |name| format!("channel {number} ({name})"));
+            ExportError::Unsuitable(format!(
+                "the recording states no scale and offset of {name}: leave out --scaled to export codes"
+            ))
+        })
+    };
+    (0..about.layout.channels()).map(scale).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_codes_become_complex_numbers() {
+        let layout = Layout::analogue(2, 16).expect("exists");
+        let codes = Codes { layout, stored: Number::I16, number: Number::Complex64, scales: None };
+        let rows: Vec<u8> = [1_i16, -2, i16::MIN, i16::MAX].iter().flat_map(|code| code.to_le_bytes()).collect();
+        let parts: Vec<f32> = codes.numbers(&rows).as_chunks().0.iter().map(|four| f32::from_le_bytes(*four)).collect();
+        assert_eq!((parts, codes.columns()), (vec![1.0, -2.0, -32768.0, 32767.0], 1));
+    }
+
+    #[test]
+    fn values_are_code_times_scale_plus_offset_of_their_channel() {
+        let layout = Layout::analogue(2, 16).expect("exists");
+        let scales = Some(vec![[0.5, 1.0], [2.0, 0.0]]);
+        let codes = Codes { layout, stored: Number::I16, number: Number::F64, scales };
+        let rows: Vec<u8> = [4_i16, 4, -4, -4].iter().flat_map(|code| code.to_le_bytes()).collect();
+        let values: Vec<f64> =
+            codes.numbers(&rows).as_chunks().0.iter().map(|eight| f64::from_le_bytes(*eight)).collect();
+        assert_eq!(values, [3.0, 8.0, -1.0, -8.0]);
     }
 }

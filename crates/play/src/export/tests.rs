@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::*;
 use hairspring_record::channels::ChannelDescription;
 use hairspring_record::recording::testing::Spec;
-use hairspring_record::store::Ways;
+use hairspring_record::store::{Store, Ways};
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_source::pattern::Pattern;
 
@@ -23,7 +23,7 @@ fn store() -> Box<dyn Store> {
 }
 
 fn refusing(cut: Cut) -> ArrayCut {
-    ArrayCut { cut, gaps: GapChoice::Refuse }
+    ArrayCut { cut, gaps: GapChoice::Refuse, units: ExportUnits::Codes }
 }
 
 fn counted() -> Spec {
@@ -39,9 +39,12 @@ fn npy_holds_the_frames_of_the_cut_and_refuses_holes() {
     let whole = refusing(Cut::ALL);
     let refused = npy(&mut *store(), &recording, whole, &path, &mut |_| {}).expect_err("a hole").to_string();
     assert!(refused.contains("frames 2000 to 2009 are missing"), "{refused}");
-    let cut = Cut { first: Frames(2005), frames: Frames(1005) };
-    let (first, frames) = npy(&mut *store(), &recording, refusing(cut), &path, &mut |_| {}).expect("written");
-    assert_eq!((first, frames), (Frames(2010), Frames(1000)));
+    let partly = Cut { first: Frames(2005), frames: Frames(1005) };
+    let refused = npy(&mut *store(), &recording, refusing(partly), &path, &mut |_| {}).expect_err("a hole").to_string();
+    assert!(refused.contains("frames 2005 to 2009 are missing"), "{refused}");
+    let cut = Cut { first: Frames(2010), frames: Frames(1000) };
+    let exported = npy(&mut *store(), &recording, refusing(cut), &path, &mut |_| {}).expect("written");
+    assert_eq!((exported.first, exported.frames), (Frames(2010), Frames(1000)));
     let bytes = std::fs::read(&path).expect("there");
     assert_eq!(bytes.len(), 128 + 4000);
     assert!(
@@ -51,8 +54,14 @@ fn npy_holds_the_frames_of_the_cut_and_refuses_holes() {
     let again = npy(&mut *store(), &recording, refusing(cut), &path, &mut |_| {});
     assert!(again.expect_err("exists").to_string().contains("exists already"));
     let path = folder.path().join("all.npy");
-    npy(&mut *store(), &recording, ArrayCut { cut: Cut::ALL, gaps: GapChoice::LeaveOut }, &path, &mut |_| {})
-        .expect("written");
+    npy(
+        &mut *store(),
+        &recording,
+        ArrayCut { cut: Cut::ALL, gaps: GapChoice::LeaveOut, units: ExportUnits::Codes },
+        &path,
+        &mut |_| {},
+    )
+    .expect("written");
     assert!(std::fs::read(&path).expect("there")[128..] == spec.content(0, spec.stored));
 }
 
@@ -63,8 +72,8 @@ fn csv_says_where_frames_are_missing() {
     let recording = made(&spec, folder.path());
     let path = folder.path().join("x.csv");
     let cut = Cut { first: Frames(1999), frames: Frames(12) };
-    let rows = csv(&mut *store(), &recording, Csv::of(cut), &path, &mut |_| {}).expect("written");
-    assert_eq!(rows, Frames(2));
+    let exported = csv(&mut *store(), &recording, Csv::of(cut), &path, &mut |_| {}).expect("written");
+    assert_eq!((exported.first, exported.frames, exported.missing.len()), (Frames(1999), Frames(2), 1));
     let text = std::fs::read_to_string(&path).expect("there");
     let expected = "frame [1],time [s],channel 0 [code],channel 1 [code]\n\
                     1999,0.001999000000,1999,2000\n\
@@ -72,7 +81,7 @@ fn csv_says_where_frames_are_missing() {
                     2010,0.002010000000,2010,2011\n";
     assert_eq!(text, expected);
     let path = folder.path().join("y.csv");
-    let few = Csv { cut: Cut::ALL, most_frames: Frames(100) };
+    let few = Csv { most_frames: Frames(100), ..Csv::of(Cut::ALL) };
     let refused = csv(&mut *store(), &recording, few, &path, &mut |_| {}).expect_err("too many").to_string();
     assert!(refused.contains("10752 frames are more than the 100"), "{refused}");
     assert!(!path.exists());
@@ -193,9 +202,9 @@ fn other_programs_read_recordings_and_views() {
         }
         hdf5(&recording, &folder.join("view.h5")).expect("a view");
         // From the second grain of the recording on, until the first gap.
-        let run = parts(&recording, Cut::ALL)[0];
+        let run = piece::Piece::of(&recording, Cut::ALL).expect("a piece").runs()[0].clone();
         let grain = spec.layout.grain().frames;
-        let cut = Cut { first: Frames(run.first.0 + grain), frames: Frames(run.frames.0.min(900) - grain) };
+        let cut = Cut { first: Frames(run.start + grain), frames: Frames((run.end - run.start).min(900) - grain) };
         let path = folder.join(format!("from_{}.npy", cut.first.0));
         npy(&mut *store(), &recording, refusing(cut), &path, &mut |_| {}).expect("written");
     }
@@ -247,14 +256,14 @@ fn other_programs_read_arrays() {
         let refused = zarr(&mut *store(), &recording, refusing(Cut::ALL), &out("zarr"), &mut |_| {});
         assert_eq!(refused.is_err(), !spec.gaps.is_empty(), "{name}");
         for (gaps, prefix) in [(GapChoice::Fill(1.0), ""), (GapChoice::LeaveOut, "left_out_")] {
-            let all = ArrayCut { cut: Cut::ALL, gaps };
+            let all = ArrayCut { cut: Cut::ALL, gaps, units: ExportUnits::Codes };
             let path = |ending: &str| folder.join(format!("{prefix}{name}.{ending}"));
             npy(&mut *store(), &recording, all, &path("npy"), &mut |_| {}).expect("npy");
             zarr(&mut *store(), &recording, all, &path("zarr"), &mut |_| {}).expect("zarr");
             wav(&mut *store(), &recording, all, &path("wav"), &mut |_| {}).expect("wav");
             let flac = flac(&mut *store(), &recording, all, &path("flac"), &mut |_| {});
             match name {
-                "floats" => assert!(flac.expect_err("floats").to_string().contains("wav or zarr")),
+                "floats" => assert!(flac.expect_err("floats").to_string().contains("npy or zarr")),
                 _ => assert!(flac.is_ok(), "{flac:?}"),
             }
         }
@@ -282,10 +291,10 @@ fn arrays_are_refused_where_their_format_cannot_hold_them() {
         &Spec { layout: Layout::analogue(9, 8).expect("exists"), block: 9 * 512, stored: 9 * 512, ..counted() },
         folder.path(),
     );
-    let told = |written: Result<(Frames, Frames), ExportError>| written.expect_err("refused").to_string();
+    let told = |written: Result<ExportedPiece, ExportError>| written.expect_err("refused").to_string();
     assert!(told(flac(&mut *store(), &nine, refusing(Cut::ALL), &path, &mut |_| {})).contains("8 channels"));
     for (value, fits) in [(128.0, false), (0.5, false), (f64::NAN, false), (-128.0, true)] {
-        let filled = ArrayCut { cut: Cut::ALL, gaps: GapChoice::Fill(value) };
+        let filled = ArrayCut { cut: Cut::ALL, gaps: GapChoice::Fill(value), units: ExportUnits::Codes };
         let path = folder.path().join(format!("{value}.npy"));
         assert_eq!(npy(&mut *store(), &nine, filled, &path, &mut |_| {}).is_ok(), fits, "{value}");
     }

@@ -7,14 +7,13 @@
 
 use std::path::Path;
 
-use super::npy::ArrayCut;
 use super::output::Output;
-use super::rows::{Number, Rows};
-use super::{ExportError, array_facts};
+use super::rows::Rows;
+use super::values::Number;
+use super::{ArrayCut, ExportError, ExportUnits, ExportedPiece, array_facts};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
-use hairspring_ring::units::Frames;
 
 /// `WAVE_FORMAT_EXTENSIBLE`, which any number of channels and bits may have.
 const EXTENSIBLE: u16 = 0xFFFE;
@@ -22,23 +21,29 @@ const EXTENSIBLE: u16 = 0xFFFE;
 /// The end of the identifiers of PCM (1) and of floats (3): `KSDATAFORMAT_SUBTYPE_PCM`.
 const SUBTYPE: [u8; 14] = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B, 0x71];
 
-/// Writes a cut as WAV. Yields the global index of the first frame and the number of frames.
+/// Writes a cut as WAV. Complex samples of other programs are two channels, I and Q.
 ///
 /// # Errors
-/// See [`ExportError`]; among them a rate that is unknown or no whole number of hertz.
+/// See [`ExportError`]; among them a rate that is unknown or no whole number of hertz, 64-bit floats, and values in units.
 pub fn wav(
     store: &mut dyn Store,
     recording: &Recording,
     options: ArrayCut,
     path: &Path,
     progress: &mut dyn FnMut(ReadProgress),
-) -> Result<(Frames, Frames), ExportError> {
-    let rows = Rows::of(recording, options.cut, options.gaps)?;
+) -> Result<ExportedPiece, ExportError> {
+    sound_holds_codes("WAV", options.units)?;
+    let rows = Rows::of(recording, options, false)?;
     let rate_hz = whole_hertz(recording, "WAV", u32::MAX)?;
-    let comment = array_facts::text(recording, rows.first);
+    if matches!(rows.number, Number::F64 | Number::U32) {
+        return Err(ExportError::Unsuitable(
+            "a sample of this recording fits into none of WAV: export npy or zarr".to_owned(),
+        ));
+    }
+    let comment = array_facts::text(recording, &rows);
     let is_24 = rows.number == Number::I32 && recording.about().layout.resolution_bits() == 24;
-    let head =
-        Head { channels: rows.channels, rate_hz, number: rows.number, is_24, frames: rows.frames.0, comment: &comment };
+    let (channels, number, frames) = (rows.columns, rows.number, rows.frames.0);
+    let head = Head { channels, rate_hz, number, is_24, frames, comment: &comment };
     let mut output = Output::create(path)?;
     output.write(&head.encoded())?;
     let mut wide = Vec::new();
@@ -52,7 +57,7 @@ pub fn wav(
                 wide.extend(pairs.flat_map(|pair| i32::from(u16::from_le_bytes(*pair)).to_le_bytes()));
             }
             Number::I32 if is_24 => wide.extend(bytes.as_chunks::<4>().0.iter().flat_map(|sample| &sample[..3])),
-            Number::I16 | Number::I32 | Number::F32 => return output.write(bytes),
+            _ => return output.write(bytes),
         }
         output.write(&wide)
     })?;
@@ -60,7 +65,17 @@ pub fn wav(
         output.write(&[0])?;
     }
     output.finish()?;
-    Ok((rows.first, rows.frames))
+    Ok(rows.exported())
+}
+
+/// Refuses values in units, which a program that plays sound takes for something else.
+pub(super) fn sound_holds_codes(format: &str, units: ExportUnits) -> Result<(), ExportError> {
+    match units {
+        ExportUnits::Codes => Ok(()),
+        ExportUnits::Channels => Err(ExportError::Unsuitable(format!(
+            "{format} holds codes, and their scales stand in its comment: leave out --scaled, or export npy, csv, zarr or hdf5"
+        ))),
+    }
 }
 
 /// The rate of a recording, for a format that has whole hertz only.
@@ -98,7 +113,7 @@ impl Head<'_> {
             Number::I8 => 1,
             Number::U8 | Number::I16 => 2,
             Number::I32 if self.is_24 => 3,
-            Number::U16 | Number::I32 | Number::F32 => 4,
+            _ => 4,
         }
     }
 

@@ -4,13 +4,15 @@
 //! x.zarr/zarr.json           the group: first frame, rate, channels, gaps
 //! x.zarr/samples/zarr.json   the array: shape, type, shards, codecs
 //! x.zarr/samples/c/N/0       shard N: chunks, compressed by zstd, then their places and a CRC-32C of the places
+//! x.zarr/valid/…             with filled gaps: a boolean for each frame, whether it was recorded
 //! ```
 //!
 //! **Own writer.** A store of Zarr is JSON and files of chunks; the crate for it brings some sixty others. Only what is written here is
 //! supported: one array, sharded, with the codecs `bytes` and `zstd`.
 //!
-//! A sample is the code that was recorded. The attributes have the facts of [`array_facts`](super::array_facts), and the gaps. A chunk whose frames
-//! are all missing is not stored: a reader gives the fill value. The folder gets its name when it is whole.
+//! A sample is the code that was recorded, or a value in the unit of its channel. The attributes have the facts of
+//! [`array_facts`](super::array_facts), say which of both it is, and list the gaps. A chunk whose frames are all missing is not stored: a
+//! reader gives the fill value. The folder gets its name when it is whole.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -18,24 +20,25 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::npy::ArrayCut;
-use super::rows::{GapChoice, Number, RowPiece, Rows};
-use super::{ExportError, array_facts, gaps_in};
+use super::rows::{RowPiece, Rows};
+use super::values::Number;
+use super::{ArrayCut, ExportError, ExportedPiece, array_facts};
 use hairspring_record::recording::Recording;
 use hairspring_record::store::Store;
 use hairspring_record::verify::ReadProgress;
-use hairspring_ring::units::Frames;
 
 /// A chunk has about so many bytes before compression: small enough to read a short piece, large enough to compress.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Chunks in a shard, which is a file.
 const SHARD_CHUNKS: u64 = 128;
+/// Frames in a chunk of the array `valid`, a byte each before compression.
+const VALID_FRAMES: u64 = 1 << 22;
 /// The place of a chunk that is not stored.
 const NOWHERE: u64 = u64::MAX;
 /// zstd's usual level.
 const LEVEL: i32 = 3;
 
-/// Writes a cut as Zarr. Yields the global index of the first frame and the number of frames.
+/// Writes a cut as Zarr. Complex samples of other programs become complex numbers, as in [`npy`](super::npy()).
 ///
 /// # Errors
 /// See [`ExportError`].
@@ -45,8 +48,8 @@ pub fn zarr(
     options: ArrayCut,
     path: &Path,
     progress: &mut dyn FnMut(ReadProgress),
-) -> Result<(Frames, Frames), ExportError> {
-    let rows = Rows::of(recording, options.cut, options.gaps)?;
+) -> Result<ExportedPiece, ExportError> {
+    let rows = Rows::of(recording, options, true)?;
     let mut folder = NewFolder::begin(path)?;
     let array = folder.begun.join("samples");
     folder.make(&array.join("c"))?;
@@ -56,11 +59,14 @@ pub fn zarr(
         &json!({
             "zarr_format": 3,
             "node_type": "group",
-            "attributes": attributes(recording, &rows, options.gaps),
+            "attributes": array_facts::facts(recording, &rows),
         }),
     )?;
     folder.put(&array.join("zarr.json"), &array_facts(&rows, &grid))?;
-    let mut shards = Shards::new(array.join("c"), grid, rows.fill_bytes(), rows.channels);
+    if rows.is_filled() {
+        valid(&folder, &rows)?;
+    }
+    let mut shards = Shards::new(array.join("c"), grid, rows.fill_bytes(), rows.columns);
     rows.read(store, recording, progress, &mut |piece| {
         let taken = match piece {
             RowPiece::Recorded(bytes) => shards.rows(bytes),
@@ -70,7 +76,55 @@ pub fn zarr(
     })?;
     shards.finish().map_err(|error| ExportError::Output(path.to_owned(), error))?;
     folder.publish()?;
-    Ok((rows.first, rows.frames))
+    Ok(rows.exported())
+}
+
+/// Writes the array `valid`. Chunks without a frame that was recorded are not stored.
+fn valid(folder: &NewFolder, rows: &Rows) -> Result<(), ExportError> {
+    let array = folder.begun.join("valid");
+    folder.make(&array.join("c"))?;
+    let chunk = VALID_FRAMES.min(rows.frames.0.max(1));
+    folder.put(
+        &array.join("zarr.json"),
+        &json!({
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [rows.frames.0],
+            "data_type": "bool",
+            "chunk_grid": { "name": "regular", "configuration": { "chunk_shape": [chunk] } },
+            "chunk_key_encoding": { "name": "default", "configuration": { "separator": "/" } },
+            "fill_value": false,
+            "codecs": [{ "name": "bytes" }, { "name": "zstd", "configuration": { "level": LEVEL, "checksum": false } }],
+            "dimension_names": ["frame"],
+            "attributes": {},
+        }),
+    )?;
+    let mut flags = vec![0_u8; chunk as usize];
+    let mut number = None;
+    let write = |number: Option<u64>, flags: &mut [u8]| -> Result<(), ExportError> {
+        let Some(number) = number else { return Ok(()) };
+        let packed = zstd::bulk::compress(flags, LEVEL);
+        flags.fill(0);
+        let written = packed.and_then(|packed| {
+            let mut file = File::create_new(array.join("c").join(number.to_string()))?;
+            file.write_all(&packed)?;
+            file.sync_all()
+        });
+        written.map_err(|error| ExportError::Output(folder.path.clone(), error))
+    };
+    for run in rows.piece.runs() {
+        let (mut at, end) = (run.start - rows.first.0, run.end - rows.first.0);
+        while at < end {
+            if number != Some(at / chunk) {
+                write(number, &mut flags)?;
+                number = Some(at / chunk);
+            }
+            let to = end.min((at / chunk + 1) * chunk);
+            flags[(at % chunk) as usize..][..(to - at) as usize].fill(1);
+            at = to;
+        }
+    }
+    write(number, &mut flags)
 }
 
 /// How rows are cut.
@@ -91,31 +145,19 @@ impl Grid {
     }
 }
 
-/// The attributes of the group.
-fn attributes(recording: &Recording, rows: &Rows, gaps: GapChoice) -> Value {
-    let mut facts = array_facts::facts(recording, rows.first);
-    let end = rows.first.0 + rows.frames.0;
-    let missing: Vec<Value> = gaps_in(recording, super::Cut { first: rows.first, frames: rows.frames })
-        .map(|gap| json!([gap.first.0, gap.frames.0, gap.cause.name()]))
-        .collect();
-    // Frames that were left out are not in the array, so that rows have no frame numbers then.
-    if gaps == GapChoice::LeaveOut && !missing.is_empty() {
-        facts.insert("gaps_left_out".to_owned(), Value::Bool(true));
-    }
-    facts.insert("end_frame".to_owned(), json!(end));
-    facts.insert("gaps".to_owned(), Value::Array(missing));
-    Value::Object(facts)
-}
-
 fn array_facts(rows: &Rows, grid: &Grid) -> Value {
-    let channels = rows.channels;
+    let channels = rows.columns;
     let kind = match rows.number {
         Number::I8 => "int8",
         Number::U8 => "uint8",
         Number::I16 => "int16",
         Number::U16 => "uint16",
         Number::I32 => "int32",
+        Number::U32 => "uint32",
         Number::F32 => "float32",
+        Number::F64 => "float64",
+        Number::Complex64 => "complex64",
+        Number::Complex128 => "complex128",
     };
     let bytes = match rows.number {
         Number::I8 | Number::U8 => json!({ "name": "bytes" }),
@@ -148,20 +190,25 @@ fn array_facts(rows: &Rows, grid: &Grid) -> Value {
     })
 }
 
-/// The value of a missing sample, as JSON. Floats that JSON has not are words.
+/// The value of a missing sample, as JSON.
 fn fill_value(rows: &Rows) -> Value {
     let bytes = rows.fill_bytes();
-    let mut wide = [0; 8];
-    wide[..bytes.len()].copy_from_slice(&bytes);
-    let bits = 8 * bytes.len() as u32;
-    match rows.number {
-        Number::U8 | Number::U16 => json!(u64::from_le_bytes(wide)),
-        Number::I8 | Number::I16 | Number::I32 => json!(i64::from_le_bytes(wide) << (64 - bits) >> (64 - bits)),
-        Number::F32 => match f32::from_bits(u64::from_le_bytes(wide) as u32) {
-            value if value.is_nan() => json!("NaN"),
-            value if value.is_infinite() => json!(if value > 0.0 { "Infinity" } else { "-Infinity" }),
-            value => json!(value),
-        },
+    let mut parts = Vec::new();
+    rows.number.each(&bytes, &mut |part| parts.push(part));
+    match (rows.number, &parts[..]) {
+        (Number::Complex64 | Number::Complex128, parts) => parts.iter().copied().map(float).collect(),
+        (Number::F32 | Number::F64, [value]) => float(*value),
+        (_, [value]) => json!(*value as i64),
+        (_, _) => unreachable!("one value"),
+    }
+}
+
+/// Floats that JSON has not are words.
+fn float(value: f64) -> Value {
+    match value {
+        value if value.is_nan() => json!("NaN"),
+        value if value.is_infinite() => json!(if value > 0.0 { "Infinity" } else { "-Infinity" }),
+        value => json!(value),
     }
 }
 

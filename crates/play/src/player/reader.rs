@@ -22,7 +22,7 @@ use hairspring_machine::{Instant, Nanos};
 use super::track::{Stretch, Track, TrackBlock};
 use super::{BadBlock, MOST_BAD_BLOCKS, PlayError};
 use crate::sink::feed::{Padding, Shared};
-use hairspring_record::recording::{BlockRead, BlockReads, Unproven, proven};
+use hairspring_record::recording::{BlockRead, BlockReads, Unproven, proven, turned};
 use hairspring_record::store::{FileId, LentMemory, MemoryId, Open, Piece, Store, Token};
 use hairspring_record::timeline::Run;
 use hairspring_ring::End;
@@ -338,9 +338,10 @@ impl Reader {
         let Stretch { block: Some(block), position, length, .. } = flight.stretch else { return };
         let skip = flight.position - self.producer.position();
         // SAFETY: the read of this block has ended, and no other goes into its place before it is published.
-        let bytes = ended.map(|()| unsafe { self.producer.ahead(skip, block.length as usize) });
-        match bytes.and_then(|bytes| proven(bytes, block.crc)) {
-            Ok(_) => {
+        let bytes = ended.map(|()| unsafe { self.producer.ahead_mut(skip, block.length as usize) });
+        match bytes.and_then(|bytes| proven(bytes, block.crc).map(drop).map(|()| bytes)) {
+            Ok(bytes) => {
+                turned(bytes, self.track.swapped_bytes);
                 flight.state = State::Good;
                 self.counters.unproven_blocks += u64::from(block.crc.is_none());
             }

@@ -40,7 +40,8 @@ fn recording(layout: Layout, frames: u64, holes: &[(u64, u64)]) -> (Track, Image
     paths.iter().zip(&files).for_each(|(path, file)| image.put(path, file));
     let stored = Bytes(bytes.len() as u64);
     let files = paths.map(PathBuf::from).into();
-    (Track { layout, rate: SampleRate::hz(1_000_000), timeline, stored, files, blocks, declared: Vec::new() }, image)
+    let (rate, declared) = (SampleRate::hz(1_000_000), Vec::new());
+    (Track { layout, rate, timeline, stored, files, blocks, declared, swapped_bytes: 1 }, image)
 }
 
 fn small() -> PlayConfig {

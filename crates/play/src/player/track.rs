@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hairspring_record::recording::{Files, Recording};
+use hairspring_record::recording::{Member, Recording};
 use hairspring_record::timeline::Timeline;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
@@ -41,6 +41,8 @@ pub struct Track {
     /// damaged when it was mended: position and length. They are gaps like others; what is in no block and not among them is
     /// damage.
     pub declared: Vec<(u64, u64)>,
+    /// Bytes of a sample that lie in the files with the highest first, and are turned round; 1 if none do.
+    pub swapped_bytes: usize,
 }
 
 /// Bytes of the stored stream that are read at once.
@@ -72,9 +74,10 @@ impl Track {
             rate: recording.about().rate,
             timeline: recording.timeline().clone(),
             stored: Bytes(stored.unwrap_or(0)),
-            files: recording.members().iter().map(|member| Files::of(&member.base).data).collect(),
+            files: recording.members().iter().map(Member::data).collect(),
             blocks: recording.blocks().iter().filter_map(block).collect(),
             declared: declared.collect(),
+            swapped_bytes: recording.swapped_bytes(),
         }
     }
 

@@ -37,7 +37,7 @@ use hairspring_source::trigger::Missed;
 
 pub use datetime::datetime;
 pub use document::{parse, render};
-pub use foreign::{Foreign, parse_foreign};
+pub use foreign::{Foreign, ForeignCapture, parse_foreign};
 pub use segments::{StoredSegment, segments};
 pub(crate) use version::restated;
 
@@ -239,7 +239,9 @@ pub(crate) fn datatype(layout: Layout) -> (&'static str, u64, u64) {
         Container::I16 => ("ri16_le", channels, 1),
         Container::U16 => ("ru16_le", channels, 1),
         Container::I32 => ("ri32_le", channels, 1),
+        Container::U32 => ("ru32_le", channels, 1),
         Container::F32 => ("rf32_le", channels, 1),
+        Container::F64 => ("rf64_le", channels, 1),
         Container::Packed12 | Container::Bits => ("ru8", grain.bytes, grain.frames),
     }
 }

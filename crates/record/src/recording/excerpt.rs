@@ -31,7 +31,7 @@ use hairspring_ring::memory::{Memory, MemoryError};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::{Bytes, Frames};
 
-use super::{Block, BlockRead, BlockReader, BlockReads, Files, Recording, RecordingError, Unproven, proven};
+use super::{Block, BlockRead, BlockReader, BlockReads, Recording, RecordingError, Unproven, proven, turned};
 use crate::store::lent_memory::{Scratch, pages_for};
 use crate::store::{FileId, MemoryId, Open, Piece, Store, Token, Ways};
 
@@ -237,6 +237,10 @@ impl Excerpt {
                 let sound = result.is_ok() && pieces[number].places.iter().all(|place| self.matches(place));
                 if !sound {
                     flight.left.push(number);
+                } else {
+                    let Joined { part, at, length, .. } = pieces[number];
+                    let sample = parts[part].recording.swapped_bytes();
+                    turned(self.scratch.bytes(at, length as usize), sample);
                 }
                 if look().is_break() {
                     flight.stop.get_or_insert(RecordingError::Cancelled.into());
@@ -406,7 +410,7 @@ fn joined(parts: &[ExcerptPart<'_>], places: &[Place]) -> Vec<Joined> {
 
 fn open(store: &mut dyn Store, parts: &[ExcerptPart<'_>], piece: &Joined) -> Result<FileId, ExcerptError> {
     let member = parts[piece.part].recording.member(piece.member).ok_or(RecordingError::Nothing)?;
-    store.open(&Files::of(&member.base).data, Open::ReadData).map_err(|error| RecordingError::from(error).into())
+    store.open(&member.data(), Open::ReadData).map_err(|error| RecordingError::from(error).into())
 }
 
 /// The place of a block that is not proven.
@@ -415,7 +419,7 @@ fn bad(part: &ExcerptPart<'_>, block: &Block, why: Unproven) -> ExcerptError {
     let grain = timeline.layout().grain();
     // The last grain, because a gap can lie behind it.
     let last = timeline.frame_at(block.end().saturating_sub(grain.bytes).max(block.position));
-    let path = part.recording.member(block.member).map(|member| Files::of(&member.base).data).unwrap_or_default();
+    let path = part.recording.member(block.member).map(super::Member::data).unwrap_or_default();
     ExcerptError::Block(Box::new(DamagedBlock {
         block: block.index,
         frames: timeline.frame_at(block.position).0..last.0 + grain.frames,

@@ -5,21 +5,20 @@ use std::sync::Arc;
 
 use super::account::{Account, account};
 use super::blocking::{BlockingStore, MOST_META};
-use super::{Block, Files, Hole, MOST_BLOCK, Member, Recording, RecordingError, evidence, places};
-use crate::clock::ClockRecord;
-use crate::journal::{Journal, JournalPieces, Record, RecordingId};
+use super::{Files, MOST_BLOCK, Member, Recording, RecordingError, evidence, foreign, places};
+use crate::journal::{JournalPieces, Record, RecordingId};
 use crate::sigmf;
 use crate::sigmf::{About, SigmfError};
 use crate::store::owner::Holder;
 use crate::store::{Open, Store};
-use crate::timeline::Timeline;
-use hairspring_ring::OnOverrun;
 use hairspring_ring::units::{Bytes, Frames};
 
-/// The approximate size of the blocks in which recordings of other programs are read.
-const FOREIGN_BLOCK: Bytes = Bytes::mib(4);
-
 pub(super) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording, RecordingError> {
+    if let [path] = paths
+        && foreign::is_archive(path)
+    {
+        return foreign::open_archive(path);
+    }
     if let [path, ..] = paths
         && let Some(series) = crate::series::open::find(store, path)?
     {
@@ -38,7 +37,7 @@ pub(crate) fn open_one(disk: &mut BlockingStore<'_>, paths: &[PathBuf]) -> Resul
     for base in &bases {
         holder = holder.or(holder_of(&*disk.store, base));
         let member = match open_member(disk, base) {
-            Err(RecordingError::Meta(_, SigmfError::Foreign)) if bases.len() == 1 => return foreign(disk, base),
+            Err(RecordingError::Meta(_, SigmfError::Foreign)) if bases.len() == 1 => return foreign::open(disk, base),
             other => other?,
         };
         if let Some(first) = members.first()
@@ -175,8 +174,7 @@ fn assemble(
         ended,
         faults: faults.0,
         doubts,
-        foreign: false,
-        sha512: None,
+        foreign: None,
         last_members: 0,
         between: Vec::new(),
         lacks_last_segment: false,
@@ -283,97 +281,6 @@ fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, Reco
         journal: journal.unwrap_or_default(),
         salvaged: false,
         durable_bytes: 0,
-    })
-}
-
-/// Opens a recording of another program. It has nothing but its file, so the file's size is trusted.
-fn foreign(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Recording, RecordingError> {
-    let files = Files::of(base);
-    let bytes = disk.read_whole(&files.meta, MOST_META)?;
-    let foreign = sigmf::parse_foreign(&bytes).map_err(|error| RecordingError::Meta(files.meta.clone(), error))?;
-    let layout = foreign.layout;
-    let file = disk.store.open(&files.data, Open::ReadData)?;
-    let data_bytes = disk.store.facts(file).size;
-    let grain = Bytes(layout.grain().bytes);
-    let length = Bytes(data_bytes).round_down(grain).0;
-    let block = FOREIGN_BLOCK.round_up(grain);
-    let mut timeline = Timeline::new(layout);
-    let mut faults = Vec::new();
-    for (start, first) in &foreign.captures {
-        let position = layout.bytes_of(*start).0;
-        match first.0.checked_sub(timeline.frame_at(position).0) {
-            Some(0) => {}
-            Some(frames) => timeline.skip(position, Frames(frames)),
-            None => faults.push(format!("the capture at sample {} goes back in time", start.0)),
-        }
-    }
-    let blocks = (0..length.div_ceil(block.0)).map(|index| Block {
-        index,
-        position: index * block.0,
-        member: 0,
-        file_offset: index * block.0,
-        length: u32::try_from((length - index * block.0).min(block.0)).unwrap_or(u32::MAX),
-        crc: None,
-        produced_bytes: 0,
-        at: hairspring_machine::Instant::BOOT,
-        durable: false,
-    });
-    let about = About {
-        id: RecordingId::default(),
-        layout,
-        rate: foreign.rate,
-        hardware: foreign.hardware,
-        pattern: None,
-        started_realtime: hairspring_machine::Nanos::ZERO,
-        started_monotonic: hairspring_machine::Instant::BOOT,
-        started_within: None,
-        block,
-        members: vec![base.to_owned()],
-        member: 0,
-        on_overrun: OnOverrun::Stop,
-        clocked: false,
-        software: String::new(),
-        series: None,
-        channels: Vec::new(),
-        clock: ClockRecord::default(),
-    };
-    let member = Member {
-        number: 0,
-        base: base.to_owned(),
-        elsewhere: false,
-        data_bytes,
-        has_data: true,
-        has_journal: false,
-        about: Arc::new(about.clone()),
-        closing: None,
-        segments: Vec::new(),
-        journal: Journal::read(&[]),
-        salvaged: false,
-        durable_bytes: 0,
-    };
-    Ok(Recording {
-        about,
-        members: vec![member],
-        missing_members: Vec::new(),
-        blocks: blocks.collect(),
-        timeline,
-        gaps: Vec::new(),
-        bounds: Vec::new(),
-        cut: None,
-        skips: Vec::new(),
-        triggers: Vec::new(),
-        kept: Vec::new(),
-        failures: Vec::new(),
-        holes: Vec::<Hole>::new(),
-        produced: 0,
-        ended: None,
-        faults,
-        doubts: Vec::new(),
-        foreign: true,
-        sha512: foreign.sha512,
-        last_members: 0,
-        between: Vec::new(),
-        lacks_last_segment: false,
-        holder: None,
+        other_data: None,
     })
 }

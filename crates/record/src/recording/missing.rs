@@ -123,8 +123,10 @@ impl Missing {
 
     /// The missing frames of a piece, cut at its ends.
     pub fn within(&self, frames: Range<u64>) -> impl Iterator<Item = MissingFrames> + '_ {
+        // A piece without frames lacks none.
+        let end = if frames.is_empty() { 0 } else { frames.end };
         let from = self.stretches.partition_point(|stretch| stretch.end().0 <= frames.start);
-        let touching = self.stretches[from..].iter().take_while(move |stretch| stretch.first.0 < frames.end);
+        let touching = self.stretches[from..].iter().take_while(move |stretch| stretch.first.0 < end);
         touching.map(move |stretch| {
             let (first, end) = (stretch.first.0.max(frames.start), stretch.end().0.min(frames.end));
             MissingFrames { first: Frames(first), frames: Frames(end - first), ..*stretch }
@@ -156,7 +158,7 @@ impl Recording {
     /// The number of the first frame: 0, that of a segment in its series, or the first index of another program's recording.
     pub fn first_frame(&self) -> Frames {
         match &self.about.series {
-            _ if self.foreign => self.timeline.frame_at(0),
+            _ if self.is_foreign() => self.timeline.frame_at(0),
             Some(of) => of.first.unwrap_or_default(),
             None => Frames(0),
         }
@@ -171,7 +173,11 @@ impl Recording {
 
     /// Whether it says where it ends: it ended in order, or was mended.
     fn is_end_known(&self) -> bool {
-        self.foreign || (self.ended.is_some() && !self.lacks_last_segment)
+        match self.is_foreign() {
+            // Its file is all that is known, unless it is shorter than its captures.
+            true => self.faults.is_empty(),
+            false => self.ended.is_some() && !self.lacks_last_segment,
+        }
     }
 }
 
@@ -203,7 +209,15 @@ fn claims(recording: &Recording) -> Vec<MissingFrames> {
         cause,
         bounds: None,
     });
-    let mut claims: Vec<MissingFrames> = gaps.chain(skips).collect();
+    // Another program's file that was cut short: what comes after its end is in no file.
+    let foreign = recording.holes.first().filter(|_| recording.is_foreign()).map(|hole| {
+        let first =
+            recording.blocks.last().map_or(recording.first_frame(), |block| recording.timeline.frame_at(block.end()));
+        debug_assert!(hole.position >= recording.blocks.last().map_or(0, Block::end), "the end of the file");
+        let frames = Frames(recording.end_frame().0.saturating_sub(first.0));
+        MissingFrames { first, frames, cause: MissingCause::Undeclared, bounds: None }
+    });
+    let mut claims: Vec<MissingFrames> = gaps.chain(skips).chain(foreign).collect();
     claims.sort_by_key(|claim| claim.first);
     claims
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use hairspring_machine::Instant;
 
 use super::blocking::buffer;
-use super::reads::{BlockRead, BlockReads, Unproven, proven};
-use super::{Block, Files, Recording, RecordingError};
+use super::reads::{BlockRead, BlockReads, Unproven, proven, turned};
+use super::{Block, Recording, RecordingError};
 use crate::store::lent_memory::Scratch;
 use crate::store::{Errno, FileId, MemoryId, Open, Piece, Store, Token};
 use hairspring_ring::notifier::Notifier;
@@ -50,6 +50,8 @@ pub struct BlockReader<'a> {
     /// Slots in the order of the blocks.
     order: VecDeque<usize>,
     reads: BlockReads,
+    /// Bytes of a sample that are turned round.
+    swapped: usize,
 }
 
 impl fmt::Debug for BlockReader<'_> {
@@ -82,7 +84,7 @@ impl<'a> BlockReader<'a> {
         }
         let mut coarsest = 1;
         for member in recording.members().iter().filter(|member| wanted[member.number]) {
-            let path = Files::of(&member.base).data;
+            let path = member.data();
             let file = store.open(&path, Open::ReadData)?;
             let facts = store.facts(file);
             coarsest = coarsest.max(facts.alignment).max(facts.memory_alignment);
@@ -113,6 +115,7 @@ impl<'a> BlockReader<'a> {
             slot_bytes: slot.0 as usize,
             order: VecDeque::with_capacity(depth),
             reads: BlockReads::default(),
+            swapped: recording.swapped_bytes(),
         })
     }
 
@@ -129,7 +132,13 @@ impl<'a> BlockReader<'a> {
                 let start = number * self.slot_bytes + (block.file_offset - slot.at) as usize;
                 self.slots[number] = None;
                 let bytes = self.scratch.bytes(start, block.length as usize);
-                return Some((block, ended.and_then(|()| proven(bytes, block.crc))));
+                let bytes = ended.and_then(|()| proven(bytes, block.crc).map(|_| ()));
+                let bytes = bytes.map(|()| {
+                    let bytes = self.scratch.bytes(start, block.length as usize);
+                    turned(bytes, self.swapped);
+                    &*bytes
+                });
+                return Some((block, bytes));
             }
             self.store.wait(&self.notifier, Instant::END);
             self.reap();

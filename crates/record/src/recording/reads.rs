@@ -47,6 +47,16 @@ pub fn proven(bytes: &[u8], crc: Option<u32>) -> Result<&[u8], Unproven> {
     }
 }
 
+/// Turns the bytes of each sample round; 1 byte has no order.
+pub fn turned(bytes: &mut [u8], sample: usize) {
+    match sample {
+        2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse()),
+        4 => bytes.as_chunks_mut::<4>().0.iter_mut().for_each(|sample| sample.reverse()),
+        8 => bytes.as_chunks_mut::<8>().0.iter_mut().for_each(|sample| sample.reverse()),
+        _ => {}
+    }
+}
+
 /// A read to be made.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockRead {

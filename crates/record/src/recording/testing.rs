@@ -14,7 +14,7 @@ use crate::sigmf::{About, Closing, State};
 use crate::store::scripted::Image;
 use crate::timeline::Timeline;
 use hairspring_ring::OnOverrun;
-use hairspring_ring::gap::{Gap, GapCause};
+use hairspring_ring::gap::{Gap, GapCause, Skip};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 use hairspring_source::pattern::Pattern;
@@ -35,6 +35,8 @@ pub struct Spec {
     pub stored: u64,
     /// Gaps between positions: where, and how many frames.
     pub gaps: Vec<(u64, u64)>,
+    /// Skips, likewise: frames that no trigger asked for.
+    pub skips: Vec<(u64, u64)>,
     /// Blocks that never completed, though later ones did.
     pub unwritten: Vec<u64>,
     /// After how many records of a journal there is a sync.
@@ -58,6 +60,7 @@ impl Spec {
             members: 1,
             stored: 43_008,
             gaps: Vec::new(),
+            skips: Vec::new(),
             unwritten: Vec::new(),
             sync_every: 3,
             ended: true,
@@ -80,9 +83,9 @@ impl Spec {
     /// Its time line.
     pub fn timeline(&self) -> Timeline {
         let mut timeline = Timeline::new(self.layout);
-        for (position, frames) in &self.gaps {
-            timeline.skip(*position, Frames(*frames));
-        }
+        let mut all: Vec<(u64, u64)> = self.gaps.iter().chain(&self.skips).copied().collect();
+        all.sort_unstable();
+        all.iter().for_each(|(position, frames)| timeline.skip(*position, Frames(*frames)));
         timeline
     }
 
@@ -105,6 +108,15 @@ impl Spec {
         let bytes_of = |frames: Frames| self.layout.bytes_of(frames).0;
         let all: Vec<(u64, Gap)> =
             self.gaps.iter().map(|(position, frames)| (*position, self.gap(*position, *frames))).collect();
+        let left_out: Vec<(u64, Skip)> = self
+            .skips
+            .iter()
+            .map(|(position, frames)| {
+                let end = timeline.frame_at(*position);
+                (*position, Skip { first: Frames(end.0 - frames), frames: Frames(*frames) })
+            })
+            .collect();
+        let left_out_bytes: u64 = left_out.iter().map(|(_, skip)| bytes_of(skip.frames)).sum();
         let lost_bytes: u64 = all.iter().map(|(_, gap)| bytes_of(gap.frames)).sum();
         let count = self.stored.div_ceil(self.block);
         for member in 0..self.members {
@@ -146,12 +158,14 @@ impl Spec {
                     records.push(Record::Sync { before: records.len() as u64, durable_bytes, at });
                 }
             }
+            records.extend(left_out.iter().map(|(position, skip)| Record::Skip { position: *position, skip: *skip }));
             records.extend(gaps.map(|(position, gap)| Record::Gap { position: *position, gap: *gap }));
             let ledger = Ledger {
-                produced_bytes: self.stored + lost_bytes,
+                produced_bytes: self.stored + lost_bytes + left_out_bytes,
                 stored_bytes: self.stored,
                 durable_bytes: self.stored,
                 lost_bytes,
+                left_out_bytes,
                 ..Ledger::default()
             };
             let verdict = if all.is_empty() { RecordingVerdict::Complete } else { RecordingVerdict::Incomplete };
@@ -162,7 +176,7 @@ impl Spec {
                 ledger,
                 gaps: all.iter().map(|(_, gap)| *gap).collect(),
                 bounds: Vec::new(),
-                skips: Vec::new(),
+                skips: left_out.iter().map(|(_, skip)| *skip).collect(),
                 triggers: Vec::new(),
                 fallbacks: Vec::new(),
                 direct_io_proven: false,
@@ -185,7 +199,7 @@ impl Spec {
                     produced_bytes: ledger.produced_bytes,
                     stored_bytes: ledger.stored_bytes,
                     lost_bytes,
-                    left_out_bytes: 0,
+                    left_out_bytes,
                 });
             }
             data.resize(data.len() + self.reserved as usize, 0);

@@ -202,8 +202,8 @@ fn resumed(
     let ways = config.ways;
     let stores = Box::new(move || best(READ_DEPTH, ways));
     let base = bases.first().map_or(Path::new(""), PathBuf::as_path);
-    let found = put_in_order(stores, bases, RecoverOptions::default(), Look::AtTheEnd, &mut |_| {})
-        .map_err(self::refused)?;
+    let found =
+        put_in_order(stores, bases, RecoverOptions::default(), Look::AtTheEnd, &mut |_| {}).map_err(self::refused)?;
     let Some(InOrder { index, bases: theirs, last, ownership, .. }) = found else { return Ok(None) };
     let names = |bases: &[PathBuf]| bases.iter().map(|base| std::path::absolute(base).ok()).collect::<BTreeSet<_>>();
     if names(&theirs) != names(bases) {

@@ -6,12 +6,14 @@ mod agreement;
 mod tests;
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use sha2::{Digest, Sha512};
 
 use crate::ledger::{Ledger, RecordingVerdict};
+use crate::recording::blocking::{BlockingStore, PIECE};
 use crate::recording::{Block, BlockReader, Recording, RecordingError, Unproven};
-use crate::store::Store;
+use crate::store::{Open, Store};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::pattern::{Mismatch, Pattern};
 
@@ -110,7 +112,7 @@ pub fn verify(
         _ => None,
     };
     let mut hashes: Vec<Option<(Sha512, u64)>> =
-        vec![(options.sha512 || stated.is_some()).then(|| (Sha512::new(), 0)); recording.about().members.len()];
+        vec![(options.sha512 && !recording.is_foreign()).then(|| (Sha512::new(), 0)); recording.about().members.len()];
     let total = Bytes(recording.stored_bytes());
     let (mut blocks, mut done, mut proven) = (0_u64, 0_u64, 0_u64);
     let (mut damages, mut damaged, mut mismatch) = (Vec::new(), 0_u64, None);
@@ -144,12 +146,17 @@ pub fn verify(
         let (hash, length) = hash?;
         (length == member.data_bytes).then(|| hex(&hash.finalize()))
     });
-    let sha512: Vec<Option<String>> = sha512.collect();
+    let mut sha512: Vec<Option<String>> = sha512.collect();
+    if let Some((offset, length)) = recording.foreign_piece().filter(|_| stated.is_some() || options.sha512)
+        && let Some(member) = recording.members().first()
+    {
+        sha512 = vec![Some(sha512_of(store, &member.data(), offset, length)?)];
+    }
     if let Some(stated) = stated {
         match sha512.first().and_then(Option::as_deref) {
             Some(found) if found.eq_ignore_ascii_case(stated) => {}
             Some(_) => faults.push("the data do not match core:sha512".to_owned()),
-            None => faults.push("core:sha512 cannot be compared: the data are not whole frames".to_owned()),
+            None => {}
         }
     }
     let missing = recording.holes().iter().filter(|hole| !hole.declared).map(|hole| hole.length).sum::<u64>();
@@ -215,6 +222,26 @@ fn compare(recording: &Recording, pattern: Pattern, block: &Block, bytes: &[u8])
         let found = is_whole.then(|| pattern.check(layout, first, bytes.get(start..start + length)?)).flatten()?;
         Some(Mismatch { frame: Frames(found.frame.0 + origin.0), ..found })
     })
+}
+
+/// SHA-512 of a piece of a file, which may have more bytes than its samples.
+fn sha512_of(store: &mut dyn Store, path: &Path, offset: u64, length: u64) -> Result<String, RecordingError> {
+    let mut disk = BlockingStore::new(store)?;
+    let file = disk.store.open(path, Open::Mend).or_else(|_| disk.store.open(path, Open::ReadData))?;
+    let alignment = disk.store.facts(file).alignment;
+    let (mut hash, mut at, end) = (Sha512::new(), offset, offset + length);
+    while at < end {
+        let begin = at / alignment * alignment;
+        let bytes = disk.read_at(path, file, begin, (end - begin).min(PIECE.0))?;
+        let fresh = bytes.get((at - begin) as usize..).unwrap_or_default();
+        if fresh.is_empty() {
+            break;
+        }
+        hash.update(&*fresh);
+        at += fresh.len() as u64;
+    }
+    disk.store.close(file);
+    Ok(hex(&hash.finalize()))
 }
 
 /// SHA-512 in hexadecimal digits.

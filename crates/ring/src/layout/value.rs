@@ -16,6 +16,8 @@ impl Layout {
             Container::I16 => i16::from_le_bytes(word(bytes, sample)).into(),
             Container::U16 => u16::from_le_bytes(word(bytes, sample)).into(),
             Container::I32 => i32::from_le_bytes(word(bytes, sample)).into(),
+            Container::U32 => u32::from_le_bytes(word(bytes, sample)).into(),
+            Container::F64 => f64::from_le_bytes(word(bytes, sample)),
             Container::F32 => f32::from_le_bytes(word(bytes, sample)).into(),
             Container::Packed12 => packed(bytes, sample).into(),
             Container::Bits => line(bytes, (self.channels() as usize).div_ceil(8), frame, channel).into(),

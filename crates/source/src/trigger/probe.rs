@@ -49,6 +49,13 @@ impl Probe {
                     spaced(bytes, channels, channel, from, to, |w| f32::from_le_bytes(w) <= most as f32)
                 }
             },
+            Container::U32 | Container::F64 => (from..to).find(|frame| {
+                let value = self.layout.value(bytes, *frame, channel);
+                match test {
+                    Test::AtLeast(least) => value >= least,
+                    Test::AtMost(most) => value <= most,
+                }
+            }),
             Container::Packed12 => indexed(from, to, test, |frame| packed(bytes, frame * channels + channel)),
             Container::Bits => {
                 let stride = channels.div_ceil(8);
@@ -164,8 +171,9 @@ mod tests {
         match layout.container() {
             Container::I8 | Container::U8 => bytes[sample] = le[0],
             Container::I16 | Container::U16 => bytes[sample * 2..][..2].copy_from_slice(&le[..2]),
-            Container::I32 => bytes[sample * 4..][..4].copy_from_slice(&le),
+            Container::I32 | Container::U32 => bytes[sample * 4..][..4].copy_from_slice(&le),
             Container::F32 => bytes[sample * 4..][..4].copy_from_slice(&(value as f32).to_le_bytes()),
+            Container::F64 => bytes[sample * 8..][..8].copy_from_slice(&f64::from(value).to_le_bytes()),
             Container::Packed12 => {
                 for bit in 0..12 {
                     let at = sample % 2 * 12 + bit;

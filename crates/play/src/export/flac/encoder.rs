@@ -8,13 +8,10 @@
 //! sign get the next larger one. Nothing here reads or writes files.
 
 use hairspring_ring::layout::Container;
-use hairspring_ring::units::Frames;
 use md5::{Digest as _, Md5};
 
 use super::frame::{BLOCK, FrameEncoder};
-use crate::export::array_facts;
 use hairspring_record::channels::Justified;
-use hairspring_record::recording::Recording;
 use hairspring_record::sigmf::About;
 
 /// The most channels of FLAC.
@@ -54,7 +51,7 @@ pub(super) fn bits_of(container: Container, about: &About) -> Option<u32> {
         Container::U16 => Some(24),
         Container::I32 if about.layout.resolution_bits() <= 24 && !is_shifted() => Some(24),
         Container::I32 => Some(32),
-        Container::F32 | Container::Packed12 | Container::Bits => None,
+        _ => None,
     }
 }
 
@@ -67,7 +64,7 @@ pub(super) fn integers(container: Container, bytes: &[u8], to: &mut Vec<i32>) {
         Container::I16 => to.extend(pairs().map(|pair| i32::from(i16::from_le_bytes(*pair)))),
         Container::U16 => to.extend(pairs().map(|pair| i32::from(u16::from_le_bytes(*pair)))),
         Container::I32 => to.extend(bytes.as_chunks::<4>().0.iter().map(|four| i32::from_le_bytes(*four))),
-        Container::F32 | Container::Packed12 | Container::Bits => {}
+        _ => {}
     }
 }
 
@@ -145,7 +142,7 @@ pub(super) fn stream_info(form: Form, frames: u64, sum: [u8; 16]) -> Vec<u8> {
 }
 
 /// The block of tags: who wrote it, and as comment what the samples stand for.
-pub(super) fn tags(recording: &Recording, first: Frames, last: bool) -> Vec<u8> {
+pub(super) fn tags(comment: &str, last: bool) -> Vec<u8> {
     let mut tags = Vec::new();
     let text = |text: &str, tags: &mut Vec<u8>| {
         tags.extend((text.len() as u32).to_le_bytes());
@@ -153,6 +150,6 @@ pub(super) fn tags(recording: &Recording, first: Frames, last: bool) -> Vec<u8> 
     };
     text("hairspring", &mut tags);
     tags.extend(1_u32.to_le_bytes());
-    text(&format!("COMMENT={}", array_facts::text(recording, first)), &mut tags);
+    text(&format!("COMMENT={comment}"), &mut tags);
     block(TAGS, last, &tags)
 }

@@ -1,4 +1,4 @@
-//! An HDF5 file with nothing in it but groups, attributes and datasets that lie elsewhere: the least of the format (HDF5 File
+//! An HDF5 file with a group, attributes and datasets that lie in other files or behind everything else: the least of the format (HDF5 File
 //! Format Specification, version 3) that the library reads.
 //!
 //! ```text
@@ -15,14 +15,13 @@ const NOWHERE: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Element {
     Integer { bytes: u64, signed: bool },
-    Float32,
+    Float { bytes: u64 },
 }
 
 impl Element {
     pub(super) fn bytes(self) -> u64 {
         match self {
-            Self::Integer { bytes, .. } => bytes,
-            Self::Float32 => 4,
+            Self::Integer { bytes, .. } | Self::Float { bytes } => bytes,
         }
     }
 }
@@ -42,8 +41,25 @@ pub(super) struct Dataset {
     pub(super) rows: u64,
     pub(super) columns: u64,
     pub(super) element: Element,
-    pub(super) pieces: Vec<Piece>,
+    /// Whether the bytes of a sample are in the other order than everything else.
+    pub(super) is_big_endian: bool,
+    pub(super) place: Place,
     pub(super) attributes: Vec<Attribute>,
+}
+
+/// Where the samples of a dataset are.
+#[derive(Clone, Debug)]
+pub(super) enum Place {
+    /// In other files.
+    Elsewhere(Vec<Piece>),
+    /// In this file, behind what [`encode`] returns and the datasets before it.
+    Here,
+}
+
+impl Dataset {
+    pub(super) fn bytes(&self) -> u64 {
+        self.rows * self.columns * self.element.bytes()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +74,7 @@ pub(super) enum Value {
     Float(f64),
     Text(String),
     /// Lists with one value for each channel.
+    Integers(Vec<u64>),
     Floats(Vec<f64>),
     Texts(Vec<String>),
 }
@@ -65,18 +82,29 @@ pub(super) enum Value {
 /// A message of an object header: its type and content.
 type Message = (u16, Vec<u8>);
 
-/// The whole file.
+/// The whole file, without the samples of datasets that lie in it.
 pub(super) fn encode(files: &[String], datasets: &[Dataset], attributes: &[Attribute]) -> Vec<u8> {
+    // What stands before the samples is as long wherever they are.
+    let length = encoded_at(0, files, datasets, attributes).len() as u64;
+    encoded_at(length, files, datasets, attributes)
+}
+
+/// The same if the first dataset of this file begins at `here`.
+fn encoded_at(mut here: u64, files: &[String], datasets: &[Dataset], attributes: &[Attribute]) -> Vec<u8> {
     // The superblock is 96 bytes; what it says is known at the end.
     let mut out = vec![0; 96];
     let mut root: Vec<Message> = vec![(0x02, link_info()), (0x0A, vec![0, 0])];
     for dataset in datasets {
-        let header = dataset_header(&mut out, files, dataset);
+        let header = dataset_header(&mut out, files, dataset, here);
+        if matches!(dataset.place, Place::Here) {
+            here += dataset.bytes();
+        }
         root.push((0x06, link(&dataset.name, header)));
     }
     root.extend(attributes.iter().map(|attribute| (0x0C, encoded(attribute))));
     let header = append(&mut out, &object(&root));
-    let end = out.len() as u64;
+    // The end of the file, its samples included.
+    let end = here.max(out.len() as u64);
     out[..96].copy_from_slice(&superblock(header, end));
     out
 }
@@ -141,7 +169,34 @@ fn link(name: &str, header: u64) -> Vec<u8> {
     message
 }
 
-fn dataset_header(out: &mut Vec<u8>, files: &[String], dataset: &Dataset) -> u64 {
+fn dataset_header(out: &mut Vec<u8>, files: &[String], dataset: &Dataset, here: u64) -> u64 {
+    let (address, external) = match &dataset.place {
+        Place::Elsewhere(pieces) if !pieces.is_empty() => (NOWHERE, Some(external_files(out, files, pieces))),
+        Place::Here if dataset.bytes() > 0 => (here, None),
+        _ => (NOWHERE, None),
+    };
+    let mut layout = vec![3, 1];
+    layout.extend(address.to_le_bytes());
+    layout.extend(dataset.bytes().to_le_bytes());
+    let mut kind = match dataset.element {
+        Element::Integer { bytes, signed } => integer(bytes, signed),
+        Element::Float { bytes } => float(bytes as u32),
+    };
+    kind[1] |= u8::from(dataset.is_big_endian);
+    let mut messages: Vec<Message> = vec![
+        (0x01, space(&[dataset.rows, dataset.columns])),
+        (0x03, kind),
+        // Space is allocated late, fill values are written if set, and none is.
+        (0x05, vec![2, 2, 2, 0]),
+    ];
+    messages.extend(external.map(|external| (0x07, external)));
+    messages.push((0x08, layout));
+    messages.extend(dataset.attributes.iter().map(|attribute| (0x0C, encoded(attribute))));
+    append(out, &object(&messages))
+}
+
+/// The list of pieces in other files, whose names go into a heap.
+fn external_files(out: &mut Vec<u8>, files: &[String], pieces: &[Piece]) -> Vec<u8> {
     // The heap begins with an empty name.
     let mut names = vec![0; 8];
     let mut places = Vec::with_capacity(files.len());
@@ -158,32 +213,16 @@ fn dataset_header(out: &mut Vec<u8>, files: &[String], dataset: &Dataset) -> u64
         heap.extend(word.to_le_bytes());
     }
     let heap = append(out, &heap);
-    let count = u16::try_from(dataset.pieces.len()).unwrap_or(u16::MAX).to_le_bytes();
+    let count = u16::try_from(pieces.len()).unwrap_or(u16::MAX).to_le_bytes();
     let mut external = vec![1, 0, 0, 0];
     external.extend([count, count].concat());
     external.extend(heap.to_le_bytes());
-    for piece in &dataset.pieces {
+    for piece in pieces {
         for word in [places[piece.file], piece.offset, piece.length] {
             external.extend(word.to_le_bytes());
         }
     }
-    let mut layout = vec![3, 1];
-    layout.extend(NOWHERE.to_le_bytes());
-    layout.extend((dataset.rows * dataset.columns * dataset.element.bytes()).to_le_bytes());
-    let kind = match dataset.element {
-        Element::Integer { bytes, signed } => integer(bytes, signed),
-        Element::Float32 => float(4),
-    };
-    let mut messages: Vec<Message> = vec![
-        (0x01, space(&[dataset.rows, dataset.columns])),
-        (0x03, kind),
-        // Space is allocated late, fill values are written if set, and none is.
-        (0x05, vec![2, 2, 2, 0]),
-        (0x07, external),
-        (0x08, layout),
-    ];
-    messages.extend(dataset.attributes.iter().map(|attribute| (0x0C, encoded(attribute))));
-    append(out, &object(&messages))
+    external
 }
 
 fn space(dimensions: &[u64]) -> Vec<u8> {
@@ -232,10 +271,14 @@ pub(super) fn encoded(attribute: &Attribute) -> Vec<u8> {
         Value::Integer(number) => (integer(8, false), number.to_le_bytes().to_vec()),
         Value::Float(number) => (float(8), number.to_le_bytes().to_vec()),
         Value::Text(text) => texts(&[text]),
+        Value::Integers(numbers) => {
+            (integer(8, false), numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+        }
         Value::Floats(numbers) => (float(8), numbers.iter().flat_map(|number| number.to_le_bytes()).collect()),
         Value::Texts(list) => texts(&list.iter().collect::<Vec<_>>()),
     };
     let dimensions = match &attribute.value {
+        Value::Integers(list) => vec![list.len() as u64],
         Value::Floats(list) => vec![list.len() as u64],
         Value::Texts(list) => vec![list.len() as u64],
         _ => Vec::new(),

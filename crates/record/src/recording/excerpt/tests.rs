@@ -6,6 +6,7 @@ use hairspring_ring::layout::{Container, Layout};
 use proptest::prelude::*;
 
 use super::*;
+use crate::recording::Files;
 use crate::recording::testing::Spec;
 use crate::store::Errno;
 use crate::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};

@@ -34,6 +34,7 @@ fn every_cause_is_found_once_and_in_order() {
     let within: Vec<(u64, u64)> = missing.within(2005..4200).map(|it| (it.first.0, it.frames.0)).collect();
     assert_eq!(within, [(2005, 5), (4106, 94)]);
     assert_eq!(missing.within(2010..4106).count(), 0);
+    assert_eq!(missing.within(2005..2005).count(), 0, "nothing lacks nothing");
 }
 
 #[test]
