@@ -134,4 +134,13 @@ pub(super) const PROOFS: &[Proof] = &[
         command: &["tests", "-p hairspring-record --test it hardship"],
         limit_s: 900,
     },
+    Proof {
+        name: "two-of-everything",
+        claim: "Of 10,000 pairs of acts on one recording (record, resume, recover, verify, compress, undo, join, keep, retention, export, play, \
+                follow, copy, hard-link, remove, move, truncate; one, striped, in segments), the second begun at any moment of the first and the \
+                first killed or not, none calls good what is not there, and none changes anything else. The same holds for recover and compress on \
+                4,000 copies of any subset of a recording's files.",
+        command: &["tests", "--times", "250", "-p hairspring-cli --test it record::pairs::"],
+        limit_s: 4 * 3600,
+    },
 ];

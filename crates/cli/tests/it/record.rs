@@ -2,6 +2,7 @@
 
 mod exports;
 mod owned;
+mod pairs;
 mod senders;
 mod series;
 mod taps;
