@@ -1072,7 +1072,7 @@ _hairspring() {
             return 0
             ;;
         hairspring__subcmd__export)
-            opts="-q -h --out --as --from --frames --gaps --fill --quiet --format --help"
+            opts="-q -h --out --as --from --frames --gaps --fill --scaled --quiet --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

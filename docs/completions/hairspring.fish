@@ -368,9 +368,10 @@ complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l frames 
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l gaps -d 'What becomes of missing frames in npy, wav, flac and zarr' -r -f -a "refuse\t'Nothing is exported'
 skip\t'They are left out, so that the frames around a gap become neighbours'
 fill\t'Each missing sample gets the value of --fill'"
-complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l fill -d 'The value of each missing sample with --gaps fill' -r
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l fill -d 'The value of each missing sample with --gaps fill [default: 0; NaN with --scaled]' -r
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l format -d 'Format of the report' -r -f -a "text\t''
 json\t''"
+complete -c hairspring -n "__fish_hairspring_using_subcommand export" -l scaled -d 'Write values in the units of the channels, as 64-bit floats, instead of codes: npy, zarr, csv, and HDF5, which becomes a copy'
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -s q -l quiet -d 'Show no progress'
 complete -c hairspring -n "__fish_hairspring_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c hairspring -n "__fish_hairspring_using_subcommand recover" -l format -d 'Format of the report' -r -f -a "text\t''

@@ -19,13 +19,7 @@ use crate::exit::Exit;
 
 /// Sets what holds for every command. Call it once, before anything else.
 pub(crate) fn begin() {
-    #[cfg(unix)]
-    {
-        // A flag that nobody reads: with a handler the kernel does not end the process, and the write fails.
-        let unread = std::sync::Arc::default();
-        // Refused for no reason that could be met here; without the handler the default stays.
-        drop(signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread));
-    }
+    crate::host::ignore_the_limit_of_files();
 }
 
 /// Limits of a process: the number of the system's error, a word of an error text that names the limit already, and what to do.

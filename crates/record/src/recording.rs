@@ -40,7 +40,7 @@ use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 
 pub(crate) use chain::Chain;
-pub use evidence::Doubt;
+pub use evidence::MemberDoubt;
 pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, ExcerptRun};
 pub(crate) use members::{frames_agree, open_one};
 pub use missing::{Missing, MissingCause, MissingFrames};
@@ -234,7 +234,7 @@ pub struct Recording {
     produced: u64,
     ended: Option<Ended>,
     faults: Vec<String>,
-    doubts: Vec<Doubt>,
+    doubts: Vec<MemberDoubt>,
     foreign: Option<foreign::ForeignFile>,
     /// Members of the last segment of a series; 0 for one recording.
     last_members: usize,
@@ -424,6 +424,11 @@ impl Recording {
     /// Refuses a recording of which a member is missing, or lies where it must not be changed.
     pub(crate) fn require_changeable(&self) -> Result<(), RecordingError> {
         self.require_members()?;
+        self.require_named()
+    }
+
+    /// Refuses a recording of which a member lies where it must not be changed.
+    pub(crate) fn require_named(&self) -> Result<(), RecordingError> {
         let elsewhere = self.elsewhere();
         match self.members.iter().find(|member| !member.elsewhere) {
             Some(named) if !elsewhere.is_empty() => Err(RecordingError::Elsewhere(named.base.clone(), elsewhere)),
@@ -496,7 +501,7 @@ impl Recording {
     }
 
     /// Why nothing of the data may be cut off; of each member the first reason. They are among the faults, too.
-    pub fn doubts(&self) -> &[Doubt] {
+    pub fn doubts(&self) -> &[MemberDoubt] {
         &self.doubts
     }
 

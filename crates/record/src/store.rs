@@ -306,6 +306,12 @@ pub trait Store: Send {
     /// The present properties of a file. A file that was opened for direct I/O may fall back to the page cache later.
     fn facts(&self, file: FileId) -> FileFacts;
 
+    /// Where a file has data next, from an offset on: everything before that is zeros, which take no space or were only reserved. The length of
+    /// the file if there are no more. A store that does not know returns the offset. May block.
+    fn data_from(&self, _file: FileId, at: u64) -> u64 {
+        at
+    }
+
     /// How many operations may be under way at once.
     fn depth(&self) -> usize;
 

@@ -12,10 +12,11 @@ import os
 import time
 import warnings
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
+from typing import Any, Iterator, Optional, Sequence, Union
 
 from . import _hairspring
 from ._hairspring import BlockError
+from ._frames import Gap, Section
 from ._samples import TYPES, numpy_module, unpacked
 
 #: Causes of missing frames that were not lost.
@@ -30,26 +31,6 @@ _FOLLOWED = 64 << 20
 
 class RecordingWarning(UserWarning):
     """A recording is not in order: it was cut off or damaged, or is still being written. Its proven samples are available."""
-
-
-class Gap(NamedTuple):
-    """Frames that the source produced and that the recording lacks."""
-
-    #: The number of the first missing frame, counted by the source from 0.
-    first_frame: int
-    frames: int
-    #: The cause: ``buffer_full``, ``served_late``, ``overwritten``, ``source``, ``write_failed``, ``resumed``; ``damaged``, also for
-    #: frames that are in no file; ``left_out`` if no trigger asked for them, ``deleted`` if retention deleted them, ``not_stated`` in a
-    #: recording of another program.
-    cause: str
-
-
-class Section(NamedTuple):
-    """Frames without a gap."""
-
-    #: The number of the first frame, counted by the source from 0.
-    first_frame: int
-    frames: int
 
 
 class GapError(ValueError):

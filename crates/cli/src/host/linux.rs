@@ -133,3 +133,11 @@ fn is_ignored(signal: i32) -> bool {
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
+
+/// Lets a write that reaches the limit of files fail, instead of ending the process.
+pub(crate) fn ignore_the_limit_of_files() {
+    // A flag that nobody reads: with a handler the kernel does not end the process, and the write fails.
+    let unread = std::sync::Arc::default();
+    // Refused for no reason that could be met here; without the handler the default stays.
+    drop(signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread));
+}

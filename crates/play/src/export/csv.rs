@@ -125,7 +125,7 @@ fn head(recording: &Recording, number: u32, channel: Option<&ChannelDescription>
     let channel = channel.unwrap_or(&nothing);
     let unnamed = || match recording.is_complex() {
         false => format!("channel {number}"),
-        true => format!("channel {} {}", number / 2, if number % 2 == 0 { "I" } else { "Q" }),
+        true => format!("channel {} {}", number / 2, if number.is_multiple_of(2) { "I" } else { "Q" }),
     };
     let name = channel.name.clone().unwrap_or_else(unnamed);
     let value = channel.unit.as_deref().unwrap_or("value");

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::*;
 use hairspring_record::channels::ChannelDescription;
+use hairspring_record::recording::Recording;
 use hairspring_record::recording::testing::Spec;
 use hairspring_record::store::{Store, Ways};
 use hairspring_ring::layout::{Container, Layout};

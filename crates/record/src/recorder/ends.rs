@@ -294,7 +294,7 @@ impl Recorder {
 
     /// How many frames fewer or more than declared may be missing in all gaps of which the length is not known.
     fn doubt(&self) -> (u64, u64) {
-        self.own_bounds().fold((0, 0), |(fewer, more), bounds| {
+        self.bounds.iter().fold((0_u64, 0_u64), |(fewer, more), bounds| {
             let declared = self.gaps.iter().find(|gap| gap.first == bounds.first).map_or(0, |gap| gap.frames.0);
             let further = if bounds.most.0 == u64::MAX { u64::MAX } else { bounds.most.0.saturating_sub(declared) };
             (declared.saturating_sub(bounds.least.0).saturating_add(fewer), further.saturating_add(more))

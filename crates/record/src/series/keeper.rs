@@ -11,6 +11,7 @@
 //! So both happen after as many changes as are a [`PART`] of the segments; the pin of a segment that is to be deleted is always looked at.
 
 mod collections;
+mod index_file;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ use crate::recording::RecordingError;
 use crate::recording::blocking::BlockingStore;
 use crate::store::owner::{OwnError, Owned, Ownership, Work};
 use crate::store::{Errno, Open, Store, StoreError, not_made};
+
+pub(crate) use index_file::lending;
+use index_file::{append, begin_index};
 
 /// Makes a store for one change.
 pub type StoreMaker = Box<dyn FnMut() -> Box<dyn Store> + Send>;
@@ -587,36 +591,4 @@ impl Keeper {
     pub fn files(&self) -> Vec<PathBuf> {
         self.bases.iter().flat_map(|base| [index_of(base), collection_of(base)]).collect()
     }
-}
-
-/// Lets the stores that are made belong to an ownership, which lasts as long as the maker.
-pub(crate) fn lending(mut stores: StoreMaker, ownership: &Ownership) -> StoreMaker {
-    let ownership = ownership.clone();
-    Box::new(move || {
-        let mut store = stores();
-        store.lend(&ownership);
-        store
-    })
-}
-
-/// Makes an index with its first record. `made` becomes 1 when the file was made.
-fn begin_index(
-    store: &mut dyn Store,
-    path: &Path,
-    record: &IndexRecord,
-    made: &mut usize,
-) -> Result<(), RecordingError> {
-    let file = store.open(path, Open::CreateJournal).map_err(|error| not_made(store, error))?;
-    *made = 1;
-    let mut disk = BlockingStore::small(store)?;
-    disk.write(path, file, 0, &record.encode(0))?;
-    disk.sync(path, file)?;
-    Ok(disk.store.sync_folder(hairspring_file::folder_of(path))?)
-}
-
-fn append(store: &mut dyn Store, path: &Path, sequence: u64, encoded: &[u8]) -> Result<(), RecordingError> {
-    let file = store.open(path, Open::Mend)?;
-    let mut disk = BlockingStore::small(store)?;
-    disk.write(path, file, sequence * INDEX_RECORD_BYTES as u64, encoded)?;
-    disk.sync(path, file)
 }

@@ -23,9 +23,10 @@ use super::{Retention, base_of, collection_of, index_of, pins, segment_base, seg
 use crate::journal::{KeptFrames, RecordingId};
 use crate::ledger::RecordingVerdict;
 use crate::recording::blocking::BlockingStore;
-use crate::recording::{Doubt, Files, Recording, RecordingError};
-use crate::recover::cut::Cut;
+use crate::recording::{Files, MemberDoubt, Recording, RecordingError};
+use crate::recover::cut::{self, Cut};
 use crate::recover::{RecoverOptions, Recovered, Taken, recover_opened, taken};
+use crate::store::Store;
 use crate::store::owner::{Ownership, Work};
 use crate::upkeep::owned::{files_to_own, refuse_owned};
 use crate::verify::{ReadProgress, disagreements};
@@ -126,8 +127,12 @@ pub(crate) fn put_in_order(
     let mut all = found.open_each(&mut *stores(), &mut |number| opened.contains(&number))?;
     // Nothing is changed before it is clear that all may be changed.
     for (_, segment) in &all {
-        segment.require_changeable()?;
-        if let Some(doubt) = segment.doubts().iter().find(|doubt| !matches!(doubt, Doubt::Short(_))) {
+        segment.require_named()?;
+        let doubt = segment.doubts().iter().find(|doubt| !matches!(doubt, MemberDoubt::Short(_)));
+        // One that was made in advance, whose removal was cut off, has nothing to prove.
+        if let Some(doubt) = doubt
+            && (first_of(segment).is_some() || has_content(&mut *stores(), segment)?)
+        {
             return Err(RecordingError::Limit(format!("nothing was changed: {doubt}")));
         }
     }
@@ -326,6 +331,16 @@ impl Mending {
         let bases = named.map_or_else(|| vec![segment_base(&self.found.base, number)], |segment| segment.bases.clone());
         Ok((result, Recording::open_in(&mut *(self.stores)(), &bases)?))
     }
+}
+
+/// Whether the data of a segment are more than reserved space.
+fn has_content(store: &mut dyn Store, segment: &Recording) -> Result<bool, RecordingError> {
+    for member in segment.members().iter().filter(|member| member.has_data) {
+        if cut::has_content(store, &Files::of(&member.base).data, &[(0, member.data_bytes)])? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The numbers of the segments that are opened.

@@ -270,6 +270,13 @@ impl<S: Store> Store for CompressedReads<S> {
         }
     }
 
+    fn data_from(&self, file: FileId, at: u64) -> u64 {
+        match number_of(file) {
+            None => self.below.data_from(file, at),
+            Some(_) => at,
+        }
+    }
+
     fn depth(&self) -> usize {
         self.below.depth()
     }

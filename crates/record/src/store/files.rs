@@ -152,6 +152,16 @@ impl Files {
         (!is_ours).then(|| owner::holder(path)).flatten()
     }
 
+    pub(super) fn data_from(&self, id: FileId, at: u64) -> u64 {
+        let file = self.file(id);
+        match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(at)) {
+            Ok(data) => data,
+            // Nothing but zeros follows.
+            Err(rustix::io::Errno::NXIO) => file.metadata().map_or(at, |metadata| metadata.len().max(at)),
+            Err(_) => at,
+        }
+    }
+
     pub(super) fn look_at(&self, id: FileId) -> Result<PathFacts, StoreError> {
         let entry = self.entry(id);
         let found = entry.file.metadata().map_err(|error| StoreError::new("look at", &entry.path, &error))?;

@@ -108,6 +108,10 @@ impl Store for PlainStore {
         self.files.facts(file)
     }
 
+    fn data_from(&self, file: FileId, at: u64) -> u64 {
+        self.files.data_from(file, at)
+    }
+
     fn depth(&self) -> usize {
         self.depth
     }

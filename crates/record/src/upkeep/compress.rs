@@ -28,7 +28,7 @@ use super::verify::{ReadProgress, VerifyOptions, verify};
 use crate::recording::blocking::{BlockingStore, MOST_META, PIECE};
 use crate::recording::{Files, Member, Recording, RecordingError};
 use crate::recover::cut::free_name;
-use crate::recover::{RecoverOptions, recover};
+use crate::recover::{RecoverOptions, Taken, recover_opened};
 use crate::sigmf::restated;
 use crate::store::compressed::compressed_path;
 use crate::store::frames::{FRAME_BYTES, FrameWriter};
@@ -113,9 +113,9 @@ pub fn restore(
     recording: &Recording,
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Compressed, RecordingError> {
-    let (recording, _ownership) = &owned(store, recording, Work::Changes)?;
-    check(store, recording)?;
-    let mut steps = Steps::new(store, recording, progress)?;
+    let (recording, ownership) = owned(store, recording, Work::Changes)?;
+    check(store, &recording)?;
+    let mut steps = Steps::new(store, &recording, progress)?;
     for member in recording.members() {
         let data = Files::of(&member.base).data;
         steps.clear(&data)?;
@@ -138,7 +138,9 @@ pub fn restore(
     if !done.damaged.is_empty() {
         let bases: Vec<PathBuf> = recording.members().iter().map(|member| member.base.clone()).collect();
         let options = RecoverOptions { all: true, ..RecoverOptions::default() };
-        recover(store, &bases, options, &mut |_| {})?;
+        let restored = Recording::open_in(store, &bases)?;
+        let owned = Taken::Owned { recording: Box::new(restored.clone()), _ownership: ownership };
+        recover_opened(store, &restored, &owned, options, &mut |_| {})?;
     }
     Ok(done)
 }

@@ -17,12 +17,14 @@ pub(crate) fn files_to_own(base: &Path) -> Vec<PathBuf> {
 /// Becomes the owner of a recording that was opened, and opens it again: another owner may have changed it meanwhile.
 ///
 /// # Errors
-/// Somebody else owns it, or it cannot be owned: see [`Ownership::take`].
+/// A member lies outside the folders that were named, so it must not be changed. Somebody else owns it, or it cannot be owned: see [`Ownership::take`].
 pub(crate) fn owned(
     store: &mut dyn Store,
     recording: &Recording,
     work: Work,
 ) -> Result<(Recording, Ownership), RecordingError> {
+    // Opened again by all bases, each counts as named.
+    recording.require_named()?;
     let bases: Vec<PathBuf> = recording.members().iter().map(|member| member.base.clone()).collect();
     let files: Vec<PathBuf> = bases.iter().flat_map(|base| files_to_own(base)).collect();
     let ownership = store.own(&files, work)?;

@@ -23,7 +23,7 @@
 //! was proven bad, or a copy of it is durable, proven and entered. Before that everything that is not zero is copied to a file beside the
 //! recording ([`cut`]). If the disk fails to read a block, nothing is mended, because it may succeed tomorrow. The same holds if a journal is
 //! damaged where it had been synced and good records follow the damage, and if files are missing or do not belong together
-//! ([`Doubt`]): that is no crash. A data file that has other names, or that a symbolic link leads to, is copied first, because
+//! ([`MemberDoubt`]): that is no crash. A data file that has other names, or that a symbolic link leads to, is copied first, because
 //! what is under those names is not this recording.
 //!
 //! A second run finds nothing to do.
@@ -39,7 +39,7 @@ use std::path::PathBuf;
 
 use crate::compress::restore_to_mend;
 use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recording::{Block, BlockReader, Doubt, Files, Recording, RecordingError, Unproven, frames_agree};
+use crate::recording::{Block, BlockReader, Files, MemberDoubt, Recording, RecordingError, Unproven, frames_agree};
 use crate::store::compressed::compressed_path;
 use crate::store::owner::{OwnError, Ownership, Work};
 use crate::store::{Errno, Open, Store};
@@ -136,6 +136,7 @@ pub(crate) fn taken(
     recording: &Recording,
     options: RecoverOptions,
 ) -> Result<Taken, RecordingError> {
+    recording.require_named()?;
     let files: Vec<PathBuf> = recording.members().iter().flat_map(|member| files_to_own(&member.base)).collect();
     refuse_owned(store, &files)?;
     if options.dry_run {
@@ -205,10 +206,10 @@ pub(crate) fn recover_opened(
 
 /// Refuses a recording whose files do not prove what may be cut off. Records of a journal that is short may be given up on request.
 fn doubtless(recording: &Recording, cut_journal: bool) -> Result<(), RecordingError> {
-    let is_given_up = |doubt: &&Doubt| cut_journal && matches!(doubt, Doubt::Short(_));
+    let is_given_up = |doubt: &&MemberDoubt| cut_journal && matches!(doubt, MemberDoubt::Short(_));
     let Some(doubt) = recording.doubts().iter().find(|doubt| !is_given_up(doubt)) else { return Ok(()) };
     let instead = match doubt {
-        Doubt::Short(_) => "; to give up what the journal does not name, recover with --cut-journal",
+        MemberDoubt::Short(_) => "; to give up what the journal does not name, recover with --cut-journal",
         _ => "",
     };
     Err(RecordingError::Limit(format!("nothing was changed: {doubt}{instead}")))

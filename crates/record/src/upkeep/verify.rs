@@ -237,7 +237,7 @@ fn sha512_of(store: &mut dyn Store, path: &Path, offset: u64, length: u64) -> Re
         if fresh.is_empty() {
             break;
         }
-        hash.update(&*fresh);
+        hash.update(fresh);
         at += fresh.len() as u64;
     }
     disk.store.close(file);

@@ -457,8 +457,12 @@ fn recovered(image: &Image, least: u64) -> Option<SeriesRecovered> {
     let disk = disk_of(image);
     let mut ignore = |_| {};
     let options = RecoverOptions::default();
-    let first = recover_series(stores(&disk), Path::new("a/x"), options, &mut ignore)
-        .unwrap_or_else(|error| panic!("not recovered: {error}"));
+    let first = recover_series(stores(&disk), Path::new("a/x"), options, &mut ignore).unwrap_or_else(|error| {
+        panic!(
+            "not recovered: {error}; {:?}",
+            image.paths().map(|p| (p.to_owned(), image.read(p).map(|b| b.len()))).collect::<Vec<_>>()
+        )
+    });
     let Some(first) = first else {
         assert_eq!(least, 0, "there is no series, though {least} bytes were durable");
         return None;

@@ -45,6 +45,7 @@ fn code(layout: Layout, bytes: &[u8], frame: usize, channel: usize) -> i64 {
             let frame_bytes = channels.div_ceil(8);
             i64::from(bytes[frame * frame_bytes + channel / 8] >> (channel % 8) & 1)
         }
+        Container::U32 | Container::F64 => unreachable!("only other programs write these"),
     }
 }
 

@@ -103,10 +103,13 @@ fn stray_datagrams_are_counted_and_change_nothing() {
     let report = report(&child.output(), 0);
     assert_eq!((number(&report, "stored_bytes"), &report["verdict"]), (10_000, &"complete".into()), "{report:#}");
     let ignored = &report["ignored_datagrams"];
-    assert_eq!((number(ignored, "foreign"), number(ignored, "malformed")), (1, 1));
+    // A stranger is heard only until the socket is connected to the sender, which may be before or behind its datagram.
+    let foreign = number(ignored, "foreign");
+    assert!(foreign <= 1 && number(ignored, "malformed") == 1, "{ignored:#}");
     let meta = json(&std::fs::read_to_string(folder.path().join("x.sigmf-meta")).expect("metadata"));
     assert_eq!(&meta["global"]["hairspring:result"]["ignored_datagrams"], ignored);
-    assert!(report["reason"].as_str().is_some_and(|reason| reason.contains("from other senders")), "{report:#}");
+    let says_so = report["reason"].as_str().is_some_and(|reason| reason.contains("from other senders"));
+    assert_eq!(says_so, foreign == 1, "{report:#}");
 }
 
 /// Sends numbered datagrams of [`EACH`] frames by the clock, a thousand a second on the average, however late the thread is.

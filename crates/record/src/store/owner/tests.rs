@@ -101,7 +101,8 @@ fn what_an_owner_creates_replaces_and_renames_is_owned_before_it_has_its_name() 
             if is_owned {
                 owner.add(std::slice::from_ref(&part)).expect("added");
             }
-            let _ = store.open(&part, Open::CreateJournal).expect("made");
+            let file = store.open(&part, Open::CreateJournal).expect("made");
+            store.close(file);
             store.rename(&part, &renamed).expect("renamed");
         }
         for name in &names {

@@ -347,7 +347,7 @@ fn what_is_not_closed_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     Spec { ended: false, ..Spec::plain() }.make().write_to(folder.path()).expect("written");
     let refused = act(&mut *store(), folder.path(), Act::Compress).expect_err("not closed").to_string();
-    assert!(refused.contains("still being written") && data(folder.path(), 0).exists(), "{refused}");
+    assert!(refused.contains("was cut off; `recover` mends it") && data(folder.path(), 0).exists(), "{refused}");
     // Its journal has ended, its metadata have not been written yet.
     let folder = tempfile::tempdir().expect("a folder");
     made(folder.path());
@@ -358,5 +358,5 @@ fn what_is_not_closed_is_left_alone() {
     }
     assert!(opened(&mut *store(), folder.path()).ended().is_some());
     let refused = act(&mut *store(), folder.path(), Act::Compress).expect_err("not closed").to_string();
-    assert!(refused.contains("still being written") && data(folder.path(), 0).exists(), "{refused}");
+    assert!(refused.contains("do not say how it ended") && data(folder.path(), 0).exists(), "{refused}");
 }

@@ -118,13 +118,18 @@ pub(super) fn copy(
     for (begin, end) in pieces {
         let mut here = *begin;
         while here < *end {
+            let data = disk.store.data_from(source, here).min(*end);
+            if data > here {
+                (here, at) = (data, at + (data - here));
+                continue;
+            }
             let bytes = disk.read_at(from, source, here, PIECE.0.min(end - here))?;
             let length = bytes.len() as u64;
             if length == 0 {
                 let cut_short = std::io::Error::from_raw_os_error(libc::EIO);
                 return Err(StoreError::new("read all of", from, &cut_short).into());
             }
-            if bytes.iter().any(|byte| *byte != 0) {
+            if !is_zeros(bytes) {
                 disk.write_buffered(to, target, at, length)?;
             }
             (here, at) = (here + length, at + length);
@@ -160,13 +165,18 @@ pub(crate) fn has_content(store: &mut dyn Store, path: &Path, pieces: &[(u64, u6
     'pieces: for (begin, end) in pieces {
         let mut here = *begin;
         while here < *end {
+            let data = disk.store.data_from(file, here).min(*end);
+            if data > here {
+                here = data;
+                continue;
+            }
             let from = here / alignment * alignment;
             let next = (here + 1).next_multiple_of(PIECE.0).min(*end);
             let bytes = match disk.read_at(path, file, from, next - from) {
                 Err(RecordingError::Store(error)) if error.errno.0 == libc::EBADMSG => &mut [],
                 other => other?,
             };
-            if bytes.iter().skip((here - from) as usize).any(|byte| *byte != 0) {
+            if bytes.get((here - from) as usize..).is_some_and(|bytes| !is_zeros(bytes)) {
                 found = true;
                 break 'pieces;
             }
@@ -175,6 +185,12 @@ pub(crate) fn has_content(store: &mut dyn Store, path: &Path, pieces: &[(u64, u6
     }
     disk.store.close(file);
     Ok(found)
+}
+
+/// Whether all bytes are 0.
+fn is_zeros(bytes: &[u8]) -> bool {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    bytes.chunks(ZEROS.len()).all(|part| part == &ZEROS[..part.len()])
 }
 
 /// The first free name for what is cut off a recording. `given` are names that were given already.

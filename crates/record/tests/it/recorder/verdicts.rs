@@ -117,7 +117,9 @@ fn gaps_that_are_known_as_intervals_only_say_how_much_more_may_be_missing() {
     assert!(
         outcome
             .reason
-            .ends_with("up to 5 frames more may be missing there, because only the clock says how many passed")
+            .ends_with("up to 5 frames more may be missing there, because only the clock says how many passed"),
+        "{}",
+        outcome.reason
     );
     let image = disk.image_after_kill(0);
     let meta = image.read("a/x.sigmf-meta").expect("metadata");

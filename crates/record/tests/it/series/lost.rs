@@ -7,11 +7,18 @@ use super::*;
 /// A power cut may leave any beginning of a journal. However little that is, frames are counted on behind it.
 #[test]
 fn a_series_goes_on_behind_a_segment_of_whose_journal_only_a_beginning_is_left() {
-    let Run { disk, .. } = run(&Case::default(), Image::default(), |_, _| {});
-    let whole = disk.image_after_kill(0);
+    let Files { meta, journal, .. } = Files::of(&segment_base(Path::new("a/x"), 3));
+    let mut before = None;
+    let Run { disk, .. } = run(&Case::default(), Image::default(), |disk, number| {
+        if number == 3 && before.is_none() {
+            before = disk.image_after_kill(0).read(&meta);
+        }
+    });
+    let mut whole = disk.image_after_kill(0);
     let begins = places(&disk, 3..=3)[0].1;
-    let journal = Files::of(&segment_base(Path::new("a/x"), 3)).journal;
     let bytes = whole.read(&journal).expect("a journal");
+    // The metadata of a recording that has not ended: others would prove that the journal had an end.
+    whole.put(&meta, &before.expect("it was recorded"));
     for records in 0..bytes.len() / RECORD_BYTES {
         let mut image = whole.clone();
         image.put(&journal, &bytes[..records * RECORD_BYTES]);

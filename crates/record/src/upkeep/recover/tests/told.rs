@@ -68,8 +68,8 @@ fn a_data_file_that_cannot_be_opened_is_never_replaced() {
         assert_eq!(disk.image_after_kill(0).read(&files.data), image.read(&files.data), "refused at opening {nth}");
     }
     assert_eq!(
-        refusals, 5,
-        "it is opened for its size, to be read, to be restored, for what is cut off, and to be mended"
+        refusals, 6,
+        "it is opened for its size, again when it is owned, to be read, to be restored, for what is cut off, and to be mended"
     );
 }
 
