@@ -280,6 +280,8 @@ impl Member {
         if is_low && self.journal_refused.is_none_or(|(_, again)| self.sequence >= again) {
             let piece = if self.journal_refused.is_some() { LEAST_JOURNAL_BYTES } else { JOURNAL_AHEAD_BYTES };
             self.journal_reserving = Some(piece);
+            // Reserved again, a file that another program has cut would look whole.
+            self.look_for_cuts(store);
             store.submit(Purpose::AllocateJournal(number).token(), Op::Allocate(self.journal, reserved, piece));
         }
     }
