@@ -1,0 +1,3 @@
+//! Exports as an independent reader sees them.
+
+mod every_format;
