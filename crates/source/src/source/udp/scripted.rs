@@ -361,12 +361,12 @@ fn what_is_recorded_of_any_sender_contains_the_truth() {
     if std::env::var_os("HAIRSPRING_PROOF").is_some() {
         let mut out = std::io::stdout();
         let figures = [
-            ("scripted senders", runs as u64),
-            ("datagrams that came", datagrams as u64),
+            ("scripted senders", runs),
+            ("datagrams that came", datagrams),
             ("gaps", gaps as u64),
             ("of these with bounds", bounds as u64),
-            ("datagrams put in their places", reordered as u64),
-            ("restarts seen", restarts as u64),
+            ("datagrams put in their places", reordered),
+            ("restarts seen", restarts),
         ];
         for (name, count) in figures {
             writeln!(out, "figure: {name}: {count}").expect("printed");
