@@ -368,6 +368,13 @@ fn every_format_holds_what_an_independent_reader_finds_in_the_raw_files() {
     }
 }
 
+/// Frames that are missing: the first, how many, and the cause.
+type Causes = Vec<(u64, u64, &'static str)>;
+
+/// A file of another program, and what must be read of it.
+type ForeignCase =
+    (&'static str, &'static str, String, Vec<u8>, BTreeMap<u64, Vec<f64>>, std::ops::Range<u64>, Causes, &'static str);
+
 #[test]
 fn recordings_of_other_programs_are_exported_as_their_keys_say() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -387,8 +394,7 @@ fn recordings_of_other_programs_are_exported_as_their_keys_say() {
         r#"{"core:sample_start": 0, "core:header_bytes": 7}, {"core:sample_start": 400, "core:header_bytes": 3}"#;
     let with_headers = [&b"1234567"[..], &data(&le)[..800], b"abc", &data(&le)[800..], b"tail"].concat();
     let missing = |first: u64, frames: u64| vec![(first, frames, "not_stated")];
-    type Causes = Vec<(u64, u64, &'static str)>;
-    let cases: [(&str, &str, String, Vec<u8>, BTreeMap<u64, Vec<f64>>, std::ops::Range<u64>, Causes, &str); 9] = [
+    let cases: [ForeignCase; 9] = [
         (
             "jump",
             r#""core:datatype": "ri16_le""#,
