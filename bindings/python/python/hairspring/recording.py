@@ -12,7 +12,7 @@ import os
 import time
 import warnings
 from pathlib import Path
-from typing import Any, Iterator, Optional, Sequence, Union
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
 
 from . import _hairspring
 from ._hairspring import BlockError

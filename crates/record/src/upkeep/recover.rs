@@ -21,7 +21,7 @@
 //!
 //! **Why nothing good is destroyed.** A byte of a data file is overwritten or cut off only if no good block lies there: the block
 //! was proven bad, or a copy of it is durable, proven and entered. Before that everything that is not zero is copied to a file beside the
-//! recording ([`cut`]). If the disk fails to read a block, nothing is mended, because it may succeed tomorrow. The same holds if a journal is
+//! recording (module `cut`). If the disk fails to read a block, nothing is mended, because it may succeed tomorrow. The same holds if a journal is
 //! damaged where it had been synced and good records follow the damage, and if files are missing or do not belong together
 //! ([`MemberDoubt`]): that is no crash. A data file that has other names, or that a symbolic link leads to, is copied first, because
 //! what is under those names is not this recording.
