@@ -1,5 +1,5 @@
 //! Compressed data: any bytes stand in place of the compressed file of a closed recording. It is opened, verified and restored. What can be restored
-//! is afterwards as sound as it was compressed.
+//! is afterwards as sound as it was compressed: no block that was proven is lost.
 
 use std::path::Path;
 
@@ -33,11 +33,14 @@ pub fn check(bytes: &[u8]) {
     let paths = [base];
     let Ok(recording) = Recording::open_in(&mut store, &paths) else { return };
     let before = verify(&mut store, &recording, VerifyOptions::default(), &mut |_| ());
-    if restore(&mut store, &recording, &mut |_| {}).is_err() {
-        return;
-    }
+    let Ok(restored) = restore(&mut store, &recording, &mut |_| {}) else { return };
     let before = before.expect("what is restored was read before");
     let recording = Recording::open_in(&mut store, &paths).expect("what was restored is opened");
     let after = verify(&mut store, &recording, VerifyOptions::default(), &mut |_| ()).expect("and read");
-    assert_eq!((after.damaged, after.missing, &after.faults), (before.damaged, before.missing, &before.faults));
+    // What does not decompress as a whole is recovered: its damaged blocks become gaps that are declared.
+    if restored.damaged.is_empty() {
+        assert_eq!((after.damaged, after.missing, &after.faults), (before.damaged, before.missing, &before.faults));
+    } else {
+        assert_eq!((after.damaged, after.missing, after.bytes), (0, before.missing, before.bytes));
+    }
 }

@@ -7,11 +7,17 @@ use hairspring_ring::units::Frames;
 
 use super::ExportUnits;
 use super::rows::Rows;
+use hairspring_record::channels::Justified;
 use hairspring_record::recording::Recording;
 use hairspring_record::sigmf::About;
 
 /// The most missing stretches that are listed in a comment of a sound file.
 const MOST_LISTED: usize = 1000;
+
+/// Whether a channel has its bits at the top of its samples, so that these do not fit into as many bits as the card has.
+pub(super) fn is_shifted(about: &About) -> bool {
+    about.channels.iter().any(|channel| channel.justified == Some(Justified::High))
+}
 
 /// The facts of a recording that begins with this frame: `first_frame`, `sample_rate_hz`, `layout`, `hardware`, `channels` as in the metadata of the recording, and the
 /// interval in which frame 0 was taken. What is not known is not there.

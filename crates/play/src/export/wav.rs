@@ -7,6 +7,7 @@
 
 use std::path::Path;
 
+use super::array_facts::is_shifted;
 use super::output::Output;
 use super::rows::Rows;
 use super::values::Number;
@@ -41,7 +42,8 @@ pub fn wav(
         ));
     }
     let comment = array_facts::text(recording, &rows);
-    let is_24 = rows.number == Number::I32 && recording.about().layout.resolution_bits() == 24;
+    let about = recording.about();
+    let is_24 = rows.number == Number::I32 && about.layout.resolution_bits() == 24 && !is_shifted(about);
     let (channels, number, frames) = (rows.columns, rows.number, rows.frames.0);
     let head = Head { channels, rate_hz, number, is_24, frames, comment: &comment };
     let mut output = Output::create(path)?;

@@ -386,6 +386,10 @@ impl Recorder {
             };
             let meta = sigmf::render(&self.about(number), Some(&closing), &self.segments(number));
             let path = files_of(self.members[number].base())[1].clone();
+            if let Some(strange) = self.strange_metadata(&path) {
+                described = described.and(Err(strange));
+                continue;
+            }
             let put = self.store.put(&path, &meta);
             let put = put.map_err(|error| match self.astray.is_empty() {
                 true => format!("failed to {error}: `hairspring recover` puts the files in order"),

@@ -51,6 +51,15 @@ impl Recorder {
         self.astray = astray;
     }
 
+    /// Whether another file has the place of the metadata that this recorder has written: it is not replaced. Blocks.
+    pub(super) fn strange_metadata(&self, path: &Path) -> Option<String> {
+        let written = self.ownership.facts(path)?;
+        let is_other = self.store.look(path).is_ok_and(|now| !now.is_same_file(&written));
+        is_other.then(|| {
+            format!("{} is another file now, which is not this recorder's: it was left as it is", path.display())
+        })
+    }
+
     /// Compares metadata of so many bytes, which were put in place, with what is there. Blocks.
     pub(super) fn look_at_metadata(&self, path: &Path, size: u64) -> Option<String> {
         let found = match self.ownership.facts(path) {

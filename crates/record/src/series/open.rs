@@ -69,11 +69,12 @@ pub fn find(store: &mut dyn Store, path: &Path) -> Result<Option<FoundSeries>, R
     let mut index = read(store)?;
     let present = files_of(store, &base)?;
     let is_absent = |number: &u32| !present.get(number).is_some_and(|files| files.meta);
-    if index.segments.keys().any(is_absent) {
+    let mut missing: Vec<u32> = index.segments.keys().copied().filter(is_absent).collect();
+    if !missing.is_empty() {
         // Retention may have deleted some since the index was read.
         index = read(store)?;
+        missing.retain(|number| index.segments.contains_key(number));
     }
-    let missing = index.segments.keys().copied().filter(is_absent).collect();
     // What was pinned before its first file was removed is not deleted, even if a crash came between.
     let is_there = |number: u32, files: &Present| files.meta && (files.pin || !index.dropped.contains_key(&number));
     let there = present.iter().filter(|(number, files)| is_there(**number, files));

@@ -32,7 +32,7 @@ use crate::recover::{RecoverOptions, Taken, recover_opened};
 use crate::sigmf::restated;
 use crate::store::compressed::compressed_path;
 use crate::store::frames::{FRAME_BYTES, FrameWriter};
-use crate::store::owner::Work;
+use crate::store::owner::{PathFacts, Work};
 use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
 use crate::upkeep::owned::owned;
 
@@ -242,6 +242,8 @@ fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingEr
 struct Steps<'a> {
     disk: BlockingStore<'a>,
     done: Compressed,
+    /// The file that was read last.
+    read: Option<PathFacts>,
     progress: ReadProgress,
     show: &'a mut dyn FnMut(ReadProgress),
 }
@@ -256,7 +258,7 @@ impl<'a> Steps<'a> {
         let done = Compressed { plain, ..Compressed::default() };
         // Each byte is read to write it, and to compare it.
         let progress = ReadProgress { done: Bytes(0), total: Bytes(2 * plain.0) };
-        Ok(Self { disk: BlockingStore::new(store)?, done, progress, show })
+        Ok(Self { disk: BlockingStore::new(store)?, done, read: None, progress, show })
     }
 
     /// Opens a file; `None` if there is none.
@@ -292,6 +294,7 @@ impl<'a> Steps<'a> {
         let mut output = Output::create(&mut self.disk, packed, data)?;
         let mut writer = FrameWriter::new(level).map_err(failed)?;
         let source = self.disk.store.open(data, Open::ReadData)?;
+        self.read = Some(self.disk.store.look_at(source)?);
         let mut at = 0;
         loop {
             let bytes = self.disk.read_at(data, source, at, FRAME_BYTES as u64)?;
@@ -335,6 +338,7 @@ impl<'a> Steps<'a> {
     fn unpack(&mut self, data: &Path, packed: &Path, to: &Path) -> Result<bool, RecordingError> {
         let source = self.disk.store.open(data, Open::ReadData)?;
         let size = self.disk.store.facts(source).size;
+        self.read = Some(self.disk.store.look_at(source)?);
         let mut output = Output::create(&mut self.disk, to, packed)?;
         let (mut at, mut is_whole) = (0, true);
         while at < size {
@@ -406,10 +410,18 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Gives a file its name, and removes the other one.
+    /// Gives a file its name, and removes the other one, unless somebody has put another file in its place since it was read.
     fn replace(&mut self, part: &Path, to: &Path, old: &Path) -> Result<(), RecordingError> {
         self.disk.store.rename(part, to)?;
         self.disk.store.sync_folder(hairspring_file::folder_of(to))?;
+        let read = self.read.take();
+        if read.is_some_and(|read| self.disk.store.look(old).is_ok_and(|now| !now.is_same_file(&read))) {
+            let (old, to) = (old.display(), to.display());
+            let replaced = format!(
+                "{old} was replaced by another file while it was read: that file stays, and what was read is in {to}"
+            );
+            return Err(RecordingError::Limit(replaced));
+        }
         match self.gone(old) {
             // Retention deleted the recording meanwhile.
             Err(RecordingError::Store(error)) if error.errno.0 == libc::ENOENT => {

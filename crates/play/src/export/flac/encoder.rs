@@ -10,8 +10,8 @@
 use hairspring_ring::layout::Container;
 use md5::{Digest as _, Md5};
 
+use super::super::array_facts::is_shifted;
 use super::frame::{BLOCK, FrameEncoder};
-use hairspring_record::channels::Justified;
 use hairspring_record::sigmf::About;
 
 /// The most channels of FLAC.
@@ -44,12 +44,11 @@ pub(super) struct Form {
 
 /// The bits that a recording's samples take if each is in this container; `None` for those that are no integers of whole bytes.
 pub(super) fn bits_of(container: Container, about: &About) -> Option<u32> {
-    let is_shifted = || about.channels.iter().any(|channel| channel.justified == Some(Justified::High));
     match container {
         Container::I8 => Some(8),
         Container::U8 | Container::I16 => Some(16),
         Container::U16 => Some(24),
-        Container::I32 if about.layout.resolution_bits() <= 24 && !is_shifted() => Some(24),
+        Container::I32 if about.layout.resolution_bits() <= 24 && !is_shifted(about) => Some(24),
         Container::I32 => Some(32),
         _ => None,
     }
