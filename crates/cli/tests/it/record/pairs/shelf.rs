@@ -12,6 +12,8 @@ use hairspring_ring::units::Frames;
 use hairspring_source::pattern::Pattern;
 use serde_json::Value;
 
+use super::SEEDS;
+
 /// Bytes of a frame of every recording here: two channels of 16 bits.
 pub(super) const FRAME: usize = 4;
 /// Bytes of a record of a journal.
@@ -81,10 +83,12 @@ struct Run {
 /// are there, by their numbers, in order. Two members or segments never have the same frame.
 pub(super) fn frames(folder: &Path, name: &str) -> Result<Vec<Range<u64>>, String> {
     let mut runs = Vec::new();
+    // What was joined lies beside the folder that it was joined from.
+    let epochs = epochs(folder.parent().unwrap_or(folder));
     for (path, bytes) in files(folder) {
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         if file.starts_with(name) && file.ends_with(".sigmf-meta") {
-            read(&path, &bytes, &mut runs).map_err(|why| format!("{}: {why}", path.display()))?;
+            read(&path, &bytes, &epochs, &mut runs).map_err(|why| format!("{}: {why}", path.display()))?;
         }
     }
     if let Some(wrong) = runs.iter().find_map(|run: &Run| run.wrong.clone()) {
@@ -98,15 +102,16 @@ pub(super) fn frames(folder: &Path, name: &str) -> Result<Vec<Range<u64>>, Strin
     }
 }
 
-/// The runs that the metadata of one member list.
-fn read(path: &Path, meta: &[u8], runs: &mut Vec<Run>) -> Result<(), String> {
+/// The runs that the metadata of one member list. A series that was joined from behind a resumption states no pattern: its frames were made from
+/// one of the epochs.
+fn read(path: &Path, meta: &[u8], epochs: &[u64], runs: &mut Vec<Run>) -> Result<(), String> {
     let meta: Value = serde_json::from_slice(meta).map_err(|error| error.to_string())?;
     let about = &meta["global"];
     if about["hairspring:state"] == "recording" {
         return Err("its metadata say that it is being recorded".to_owned());
     }
-    let pattern = about["hairspring:recording"]["pattern"].as_str().unwrap_or_default();
-    let pattern: Pattern = pattern.parse().map_err(|error| format!("{error}"))?;
+    let pattern = about["hairspring:recording"]["pattern"].as_str().map(str::parse::<Pattern>).transpose();
+    let pattern = pattern.map_err(|error| format!("{error}"))?;
     let epoch = about["hairspring:series"]["epoch_frame"].as_u64().unwrap_or(0);
     let data = path.with_extension("sigmf-data");
     let samples = fs::read(&data).map_err(|error| format!("read {}: {error}", data.display()))?;
@@ -127,7 +132,11 @@ fn read(path: &Path, meta: &[u8], runs: &mut Vec<Run>) -> Result<(), String> {
                 at + count
             )
         })?;
-        let wrong = pattern.check(layout, Frames(first.wrapping_sub(epoch)), bytes);
+        let wrong = match pattern {
+            Some(pattern) => pattern.check(layout, Frames(first.wrapping_sub(epoch)), bytes).map(|why| why.to_string()),
+            None => (!made(first, bytes, &SEEDS, epochs))
+                .then(|| format!("frames from {first} on are not what the card made")),
+        };
         runs.push(Run { frames: first..first + count, wrong: wrong.map(|why| format!("{}: {why}", data.display())) });
     }
     Ok(())
