@@ -22,7 +22,7 @@ use crate::{CpuHistory, Culprit, CulpritKind, LostTime, Tally, Terms, Wanted, bl
 
 /// Of the time that was provoked, this part must have the right name.
 const RIGHT_LEAST: f64 = 0.99;
-/// At most one in so many stretches may be left out because the timer of the system ticked.
+/// `judge` leaves out at most one of so many stretches because the system's timer ticked there.
 const MOST_TICKED: usize = 10;
 /// A gap in a polling loop that is shorter is none.
 const GAP_LEAST: Nanos = Nanos::new(700);
@@ -222,8 +222,9 @@ struct Right<R, N> {
     named: N,
 }
 
-/// Holds the blame for stretches that were provoked against the truth. `of` is how often it was provoked. A few in which the timer of the system
-/// ticked by itself are left out, if it is not what was provoked.
+/// Compares the blame for stretches that were provoked with the truth. `of` is how often it was provoked.
+///
+/// The system's timer ticks by itself. If it is not what was provoked, a few stretches with a tick are left out: see [`MOST_TICKED`].
 #[track_caller]
 fn judge<R, N>(test: &str, history: &CpuHistory, terms: &Terms, provoked: &[Stretch], of: usize, right: &Right<R, N>)
 where

@@ -8,7 +8,7 @@
 //! possible; until then nothing is deleted.
 //!
 //! **What a deletion costs** does not depend on how many segments there are. Looking for all pins, and writing the collection, do depend on it.
-//! So both happen after as many changes as one in 256 of the segments; the pin of a segment that is to be deleted is always looked at.
+//! So each is done once in so many changes as a 256th of the segments; the pin of a segment that is to be deleted is always looked at.
 
 mod collections;
 mod index_file;

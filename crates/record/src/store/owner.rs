@@ -13,7 +13,7 @@
 //!   replace:  write under another name, lock, rename                                      (likewise)
 //! ```
 //!
-//! The lock covers the bytes from a number on that says what the owner does with the files, so that everybody sees it.
+//! The first byte that the lock covers says what the owner does with the files, so that everybody sees it.
 //!
 //! **Conditions.** A lock is on the inode and known to the kernel of this computer, or to the server of a network file system. Programs that do not ask,
 //! such as `cp`, `mv` and `rm`, are not kept out. Some file systems have no locks: then a recorder goes on and notes it, and nobody else may change

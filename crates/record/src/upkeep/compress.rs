@@ -410,7 +410,7 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Gives a file its name, and removes the other one, unless somebody has put another file in its place since it was read.
+    /// Gives a file its name, and removes the other one. A file that somebody has put in the place of that one since it was read stays.
     fn replace(&mut self, part: &Path, to: &Path, old: &Path) -> Result<(), RecordingError> {
         self.disk.store.rename(part, to)?;
         self.disk.store.sync_folder(hairspring_file::folder_of(to))?;

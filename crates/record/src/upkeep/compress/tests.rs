@@ -343,6 +343,36 @@ fn samples_that_change_while_they_are_compressed_are_not_removed() {
 }
 
 #[test]
+fn a_file_that_is_put_in_place_of_the_one_that_is_read_stays() {
+    for how in [Act::Compress, Act::Restore] {
+        let (mut store, folder) = (store(), tempfile::tempdir().expect("a folder"));
+        made(folder.path());
+        if matches!(how, Act::Restore) {
+            act(&mut *store, folder.path(), Act::Compress).expect("compressed");
+        }
+        let recording = opened(&mut *store, folder.path());
+        let (old, new) = match how {
+            Act::Compress => (data(folder.path(), 0), packed(folder.path(), 0)),
+            Act::Restore => (packed(folder.path(), 0), data(folder.path(), 0)),
+        };
+        let strange = fs::read(&old).expect("read");
+        // The same bytes, so that the comparison does not find it.
+        let mut replace = |_: ReadProgress| {
+            let other = folder.path().join("other");
+            fs::write(&other, &strange).expect("written");
+            fs::rename(&other, &old).expect("renamed");
+        };
+        let result = match how {
+            Act::Compress => compress(&mut *store, &recording, USUAL_LEVEL, &mut replace),
+            Act::Restore => restore(&mut *store, &recording, &mut replace),
+        };
+        assert!(result.is_err_and(|error| error.to_string().contains("that file stays")));
+        assert_eq!(fs::read(&old).expect("it stays"), strange);
+        assert!(new.exists(), "what was read is kept");
+    }
+}
+
+#[test]
 fn what_is_not_closed_is_left_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     Spec { ended: false, ..Spec::plain() }.make().write_to(folder.path()).expect("written");
