@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hairspring_device::{AnalogCard, AnalogInput, Comedi, Device, Inputs, Lines, Pulse};
-use hairspring_record::RecordingVerdict;
-use hairspring_record::recording::Files;
+use hairspring_recording::Files;
+use hairspring_recording::RecordingVerdict;
 use hairspring_ring::{Bytes, Frames};
 use hairspring_time::Nanos;
 

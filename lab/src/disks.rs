@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use hairspring_record::RecordingVerdict;
-use hairspring_record::recording::Recording;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
-use hairspring_record::store::{Ways, best};
-use hairspring_record::verify::{Verified, VerifyOptions, verify};
+use hairspring_recording::Recording;
+use hairspring_recording::RecordingVerdict;
+use hairspring_recording::verify::{Verified, VerifyOptions, verify};
 use hairspring_ring::{Bytes, GapCause, Pages};
 use hairspring_source::{Card, Source};
+use hairspring_store::{Ways, best};
 
 use crate::Lab;
 use crate::findings::{Findings, check, text};

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use hairspring_record::RecordingVerdict;
-use hairspring_record::recording::{Files, Recording};
+use hairspring_recording::RecordingVerdict;
+use hairspring_recording::{Files, Recording};
 use hairspring_ring::{End, Frames, Layout, SampleRate};
 use hairspring_source::sound::{PcmState, SoundCard};
 use hairspring_time::Nanos;

@@ -5,16 +5,15 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use hairspring_record::RecordingVerdict;
-use hairspring_record::clock::axis::{TimeAxis, align};
-use hairspring_record::recording::{
+use hairspring_record::recover::{Proven, prove};
+use hairspring_recording::RecordingVerdict;
+use hairspring_recording::clock::axis::{TimeAxis, align};
+use hairspring_recording::{
     Block, DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, Files, Member, Missing, MissingFrames,
     Recording, RecordingError,
 };
-use hairspring_record::recover::{Proven, prove};
-use hairspring_record::store;
-use hairspring_record::store::Ways;
 use hairspring_ring::{Frames, Layout};
+use hairspring_store::Ways;
 use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -185,7 +184,7 @@ fn contents(
     since: Option<u64>,
     look: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Contents, RecordingError> {
-    let mut store = store::best(1, Ways::ALL);
+    let mut store = hairspring_store::best(1, Ways::ALL);
     let recording = match since {
         Some(frame) => Recording::open_since(&mut *store, paths, Frames(frame)),
         None => Recording::open_in(&mut *store, paths),
@@ -267,7 +266,7 @@ impl Contents {
     fn read(&self, py: Python<'_>, first: u64, end: u64, verify: bool) -> PyResult<Piece> {
         let check = if verify { ExcerptCheck::Checksums } else { ExcerptCheck::Unchecked };
         let read = detached(py, |look| {
-            let mut store = store::best(Excerpt::DEPTH, Excerpt::WAYS);
+            let mut store = hairspring_store::best(Excerpt::DEPTH, Excerpt::WAYS);
             let part = ExcerptPart { recording: &self.recording, blocks: &self.proven.blocks };
             Excerpt::read(&mut *store, &[part], first..end, check, look)
         })?;

@@ -10,7 +10,7 @@
 //! | [`machine`] | this computer, and a simulated one | always | Linux, Windows |
 //! | `exec` | the executive: tasks, mailboxes, timers, interrupts | `exec` | Linux |
 //! | `device`, `station` | digital lines, pulses, exposures; units that act on events | `device` | Linux |
-//! | `source`, `ring`, `record`, `tap`, `play`, `plan` | streams, recordings of them, and a look at one that runs | `record` | Linux |
+//! | `source`, `ring`, `store`, `recording`, `record`, `tap`, `play`, `plan` | streams, recordings of them, and a look at one that runs | `record` | Linux |
 //! | `sheet` | the data sheet as a document | `sheet` | Linux, Windows |
 //! | `suite`, `advice` | taking a sheet, and judging a machine by it | `measure` | Linux, Windows |
 //! | `archive` | sheets of many machines in one SQLite file | `archive` | Linux, Windows |

@@ -7,10 +7,10 @@ use std::sync::{Arc, PoisonError};
 use hairspring_play::player::PlayConfig;
 use hairspring_play::sink::{Checker, Unclocked};
 use hairspring_play::{Track, play};
-use hairspring_record::recording::Recording;
 use hairspring_record::session::{self, Input, record};
-use hairspring_record::store::{self, Ways};
+use hairspring_recording::Recording;
 use hairspring_source::{Card, Pattern};
+use hairspring_store::{Ways, best};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (checker, checked) = Checker::new(Pattern::Counter, track.layout);
     let sink = Box::new(Unclocked::new(checker));
     let stop = Arc::new(AtomicBool::new(false));
-    let played = play(&track, sink, store::best(8, Ways::ALL), &PlayConfig::default(), &stop, &mut |_| ())?;
+    let played = play(&track, sink, best(8, Ways::ALL), &PlayConfig::default(), &stop, &mut |_| ())?;
     let checked = checked.lock().unwrap_or_else(PoisonError::into_inner).clone();
     println!("{}: {} frames are right, {:?} is wrong", played.verdict.name(), checked.right, checked.wrong);
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! Cuts contain proven samples only; a damaged block ends the export with an error. Every output is a new file, or for Zarr a new folder,
 //! that gets its name when it is whole. No file is overwritten. Arrays refuse a cut with gaps unless the caller says what becomes of the
-//! missing frames ([`GapChoice`]). What is missing is the recording's own answer ([`Missing`](hairspring_record::recording::Missing)), and every
+//! missing frames ([`GapChoice`]). What is missing is the recording's own answer ([`Missing`](hairspring_recording::Missing)), and every
 //! export reports it ([`ExportedPiece`]).
 
 mod array_facts;
@@ -22,7 +22,7 @@ mod zarr;
 use std::fmt;
 use std::path::PathBuf;
 
-use hairspring_record::recording::{MissingFrames, RecordingError};
+use hairspring_recording::{MissingFrames, RecordingError};
 use hairspring_ring::units::Frames;
 
 pub use csv::{Csv, csv};

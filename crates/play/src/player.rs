@@ -26,13 +26,13 @@ use hairspring_machine::{Instant, Nanos};
 use crate::sink;
 use crate::sink::feed::{Extent, Shared};
 use crate::sink::{Feed, GapFill, Sink, Underrun};
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::Unproven;
-use hairspring_record::store::{Fallback, Store, StoreError};
+use hairspring_recording::Unproven;
+use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_ring::memory::{Granted, Memory, MemoryError, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
 use hairspring_ring::{End, OnOverrun};
 use hairspring_ring::{Fill, RingError, ring};
+use hairspring_store::{Fallback, Store, StoreError};
 
 use driver::Driver;
 use reader::{Reader, Way};

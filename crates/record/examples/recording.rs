@@ -3,11 +3,11 @@
 
 use std::sync::atomic::AtomicBool;
 
-use hairspring_record::recording::Recording;
 use hairspring_record::session::{Input, RecordConfig, record};
-use hairspring_record::store::{self, Ways};
-use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_recording::Recording;
+use hairspring_recording::verify::{VerifyOptions, verify};
 use hairspring_source::Card;
+use hairspring_store::{Ways, best};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         recording.stored_bytes(),
         recording.gaps().len()
     );
-    let mut store = store::best(8, Ways::ALL);
+    let mut store = best(8, Ways::ALL);
     let verified = verify(&mut *store, &recording, VerifyOptions { counters: true, sha512: false }, &mut |_| ())?;
     println!("{}: {} blocks proven, {} damaged", verified.verdict.name(), verified.blocks, verified.damaged);
     Ok(())

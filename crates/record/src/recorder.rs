@@ -53,21 +53,21 @@ use std::path::PathBuf;
 
 use hairspring_machine::{Instant, Nanos};
 
-use crate::beginning::Beginning;
-use crate::channels::ChannelDescription;
-use crate::clock::ClockRecord;
-use crate::journal::{GapBounds, KeptFrames, Record, RecordingId};
-use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recording::MOST_BLOCK;
-use crate::sigmf::SegmentOf;
-use crate::store::owner::{Ownership, Work};
-use crate::store::{Completion, Direct, Fallback, MemoryId, Store, not_made};
-use crate::timeline::Timeline;
+use hairspring_recording::MOST_BLOCK;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::clock::ClockRecord;
+use hairspring_recording::journal::{GapBounds, KeptFrames, Record, RecordingId};
+use hairspring_recording::ledger::{Ledger, RecordingVerdict};
+use hairspring_recording::sigmf::SegmentOf;
+use hairspring_recording::timeline::Timeline;
 use hairspring_ring::gap::{Gap, Skip};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_ring::{Consumer, End, OnOverrun};
 use hairspring_source::trigger::{Gate, Missed};
 use hairspring_source::{Ignored, SenderCount, SourceCounters, SourceDescription};
+use hairspring_store::owner::{Ownership, Work};
+use hairspring_store::{Completion, Direct, Fallback, MemoryId, Store, not_made};
 
 pub use error::RecorderError;
 pub use inlet::RingLoan;
@@ -366,7 +366,7 @@ impl Recorder {
         let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
         let staging = staging.inspect_err(|_| ends::remove_files(&mut *store, &members));
         let staging = staging.map_err(RecorderError::Memory)?;
-        let ring = crate::store::lent_memory::attach(inlet.memory(), &mut *store);
+        let ring = hairspring_store::lent_memory::attach(inlet.memory(), &mut *store);
         let mut recorder = Self {
             ring,
             block,

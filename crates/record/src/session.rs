@@ -31,14 +31,13 @@ use std::time::Duration;
 use hairspring_machine::{Clock, Host, Instant, Machine, Nanos};
 use hairspring_time::Timebase;
 
-use crate::beginning::Beginning;
-use crate::channels::{ChannelDescription, layout_of_codes};
-use crate::clock::watch::ClockWatch;
-use crate::clock::{BootId, ClockNote, ClockPair, ClockRecord};
-use crate::journal::RecordingId;
 use crate::recorder::{BlockPlacement, KeepWatch, Outcome, Recorder, Setup, Status, Step};
 use crate::series::SeriesSummary;
-use crate::store::{Ways, best};
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::channels::{ChannelDescription, layout_of_codes};
+use hairspring_recording::clock::watch::ClockWatch;
+use hairspring_recording::clock::{BootId, ClockNote, ClockPair, ClockRecord};
+use hairspring_recording::journal::RecordingId;
 use hairspring_ring::OnOverrun;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Granted, Memory, Pages};
@@ -48,6 +47,7 @@ use hairspring_ring::{Consumer, Producer, Tap, ring};
 use hairspring_source::external::ExternalClock;
 use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger};
 use hairspring_source::{Source, SourceDescription};
+use hairspring_store::{Ways, best};
 
 pub use config::RecordConfig;
 pub use error::RecordError;

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use hairspring_record::compress::restore;
-use hairspring_record::recording::testing::Spec;
-use hairspring_record::recording::{Files, Recording};
-use hairspring_record::store::compressed::{CompressedReads, compressed_path};
-use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
-use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_recording::testing::Spec;
+use hairspring_recording::verify::{VerifyOptions, verify};
+use hairspring_recording::{Files, Recording};
+use hairspring_store::compressed::{CompressedReads, compressed_path};
+use hairspring_store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 
 /// The recording with these bytes as its compressed data: two blocks and a half, so that inputs are short.
 fn image(bytes: &[u8], data: &Path) -> Image {

@@ -1,6 +1,6 @@
 //! The index of a series: of records with right checksums, and of any bytes, a reader gets what a shortened index tells, too.
 
-use hairspring_record::series::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
+use hairspring_recording::series::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
 
 /// Checks what the module promises.
 ///

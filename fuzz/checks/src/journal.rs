@@ -3,15 +3,15 @@
 
 use std::path::PathBuf;
 
-use hairspring_record::journal::{Journal, RECORD_BYTES, Record, RecordingId};
-use hairspring_record::recording::Recording;
 use hairspring_record::recover;
 use hairspring_record::recover::recover;
-use hairspring_record::sigmf::{About, render};
-use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
-use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_recording::Recording;
+use hairspring_recording::journal::{Journal, RECORD_BYTES, Record, RecordingId};
+use hairspring_recording::sigmf::{About, render};
+use hairspring_recording::verify::{VerifyOptions, verify};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::{Bytes, Layout};
+use hairspring_store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 
 use crate::Input;
 

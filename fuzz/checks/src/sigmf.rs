@@ -1,6 +1,6 @@
 //! Metadata: whatever is accepted is written as it can be read again.
 
-use hairspring_record::sigmf::{parse, parse_foreign, render};
+use hairspring_recording::sigmf::{parse, parse_foreign, render};
 
 /// Checks what the module promises.
 ///

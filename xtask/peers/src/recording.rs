@@ -10,17 +10,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::{Excerpt, ExcerptCheck, ExcerptPart, Files, Recording};
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
-use hairspring_record::store::{Ways, best};
-use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::verify::{VerifyOptions, verify};
+use hairspring_recording::{Excerpt, ExcerptCheck, ExcerptPart, Files, Recording};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::{Bytes, Frames, Layout, SampleRate};
 use hairspring_sheet::{Method, Unit};
 use hairspring_source::Source;
 use hairspring_source::pattern::Pattern;
 use hairspring_source::virtual_card::{Settings, UnpacedCard, VirtualCard};
+use hairspring_store::{Ways, best};
 use hairspring_suite::interleaving::median;
 use hairspring_time::Nanos;
 

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hairspring_record::journal::{Journal, Record};
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::{Files, Recording};
 use hairspring_record::recover;
 use hairspring_record::recover::recover;
-use hairspring_record::store::{Ways, best};
-use hairspring_record::verify::{Verified, VerifyOptions, verify};
+use hairspring_recording::journal::{Journal, Record};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::verify::{Verified, VerifyOptions, verify};
+use hairspring_recording::{Files, Recording};
+use hairspring_store::{Ways, best};
 use serde_json::{Map, Value, json};
 
 use super::Verdict;

@@ -6,7 +6,8 @@
 use super::source::{Source, is_name, words};
 use super::{Repository, Violation};
 
-const CRATES: &[&str] = &["machine", "time", "exec", "ring", "source", "record", "play", "plan", "device", "station"];
+const CRATES: &[&str] =
+    &["machine", "time", "exec", "ring", "source", "store", "recording", "record", "play", "plan", "device", "station"];
 const RAW: &[&str] = &["u32", "i32", "u64", "i64", "u128", "i128", "usize", "f32", "f64"];
 const TIMELY: &[&str] = &[
     "time",

@@ -14,6 +14,8 @@ const CRATES: &[&str] = &[
     "hairspring-ring",
     "hairspring-tap",
     "hairspring-source",
+    "hairspring-store",
+    "hairspring-recording",
     "hairspring-record",
     "hairspring-play",
     "hairspring-plan",

@@ -8,12 +8,12 @@ use hairspring_machine::Nanos;
 use hairspring_plan::maxrate::{Doing, ProbeError, Purpose, Recordings};
 use hairspring_plan::{Direction, Fits, Plan, Request, Stall, Stream, Sustainable, Topology, Written, sizes};
 use hairspring_record::session::RecordConfig;
-use hairspring_record::store::Store;
-use hairspring_record::store::Ways;
-use hairspring_record::store::plain::PlainStore;
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_sheet::Sheet;
 use hairspring_source::card::Card;
+use hairspring_store::Store;
+use hairspring_store::Ways;
+use hairspring_store::plain::PlainStore;
 use serde_json::{Value, json};
 
 use crate::exit::Failure;

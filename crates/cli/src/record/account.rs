@@ -1,7 +1,7 @@
 //! The account of a recording, as text and as JSON: the stored bytes, and the missing ones.
 
-use hairspring_record::Ledger;
-use hairspring_record::recording::MissingFrames;
+use hairspring_recording::Ledger;
+use hairspring_recording::MissingFrames;
 use hairspring_ring::{Bytes, Frames, Gap, Layout};
 use serde_json::{Value, json};
 

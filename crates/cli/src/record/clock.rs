@@ -1,8 +1,8 @@
 //! What a recording knows of time, in one line and as JSON.
 
-use hairspring_record::clock::external::ExternalSilence;
-use hairspring_record::clock::{ClockChange, ClockChangeKind};
-use hairspring_record::sigmf::{About, datetime};
+use hairspring_recording::clock::external::ExternalSilence;
+use hairspring_recording::clock::{ClockChange, ClockChangeKind};
+use hairspring_recording::sigmf::{About, datetime};
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hairspring_record::RecordingVerdict;
 use hairspring_record::compress::{Compressed, USUAL_LEVEL, compress, restore};
-use hairspring_record::recording::{Files, Recording};
 use hairspring_record::series::collection::renew_sums;
-use hairspring_record::series::open::{FoundSeries, find};
-use hairspring_record::series::segment_of;
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::RecordingVerdict;
+use hairspring_recording::series::open::{FoundSeries, find};
+use hairspring_recording::series::segment_of;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{Files, Recording};
+use hairspring_store::Store;
 use serde_json::json;
 
 use crate::arguments::Plain;

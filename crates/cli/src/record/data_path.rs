@@ -3,9 +3,9 @@
 use clap::{Args, ValueEnum};
 use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH};
 use hairspring_record::session::RecordConfig;
-use hairspring_record::store::Ways;
 use hairspring_ring::memory::{Pages, free_memory};
 use hairspring_ring::{ByteRate, Bytes};
+use hairspring_store::Ways;
 use hairspring_time::Nanos;
 
 use crate::arguments::{duration, number, parsed};

@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 use hairspring_play::export::{
     ArrayCut, Csv, Cut, ExportError, ExportUnits, ExportedPiece, GapChoice, csv, flac, hdf5, hdf5_copy, npy, wav, zarr,
 };
-use hairspring_record::recording::{MissingFrames, Recording};
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{MissingFrames, Recording};
 use hairspring_ring::Frames;
+use hairspring_store::Store;
 use serde_json::{Value, json};
 
 use crate::arguments::Plain;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use hairspring_record::join::{JoinOptions, Joined, join};
-use hairspring_record::recording::Recording;
+use hairspring_recording::Recording;
 use serde_json::json;
 
 use crate::arguments::Plain;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use hairspring_record::recording::Files;
-use hairspring_record::series::{self, Pinned, pin_of, segment_of};
-use hairspring_record::store::{self, Ways};
+use hairspring_record::series::{self, Pinned};
+use hairspring_recording::Files;
+use hairspring_recording::series::{pin_of, segment_of};
+use hairspring_store::Ways;
 use serde_json::json;
 
 use crate::arguments::Plain;
@@ -78,7 +79,7 @@ fn keep(segment: &Path) -> Result<(), Failure> {
         std::thread::sleep(PAUSE);
         Instant::now() < deadline
     };
-    let pinned = series::keep(&mut *store::best(1, Ways::ALL), segment, &mut pause);
+    let pinned = series::keep(&mut *hairspring_store::best(1, Ways::ALL), segment, &mut pause);
     match pinned.map_err(|error| Failure::failed(format!("failed to keep {shown}: {error}")))? {
         Pinned::Kept => Ok(()),
         Pinned::Gone => Err(Failure::failed(format!(

@@ -18,7 +18,7 @@ pub(crate) mod target;
 pub(crate) mod verify;
 
 use clap::Subcommand;
-use hairspring_record::RecordingVerdict;
+use hairspring_recording::RecordingVerdict;
 use hairspring_ring::Frames;
 
 use crate::exit::{Exit, Failure};

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use hairspring_machine::{Host, Instant, Machine};
-use hairspring_record::recording::{Files, Recording, RecordingError};
-use hairspring_record::store::compressed::compressed_path;
-use hairspring_record::store::owner::OwnError;
-use hairspring_record::store::{Store, Ways, best};
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{Files, Recording, RecordingError};
 use hairspring_ring::{ByteRate, Gap};
+use hairspring_store::compressed::compressed_path;
+use hairspring_store::owner::OwnError;
+use hairspring_store::{Store, Ways, best};
 use hairspring_time::Nanos;
 
 use crate::arguments::Plain;

@@ -1,9 +1,9 @@
 //! `hairspring recover`: repairs a recording after a crash, a power cut or damage.
 
 use clap::Args;
-use hairspring_record::recording::Recording;
 use hairspring_record::recover::{Lost, RecoverOptions, Recovered, recover};
 use hairspring_record::series::recover::recover_series_in;
+use hairspring_recording::Recording;
 use hairspring_ring::{Bytes, Layout};
 use serde_json::{Value, json};
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use hairspring_record::recording::Files;
-use hairspring_record::series::{collection_of, index_of};
+use hairspring_recording::Files;
+use hairspring_recording::series::{collection_of, index_of};
 
-use hairspring_record::store::owner::holder;
+use hairspring_store::owner::holder;
 
 use crate::exit::{Exit, Failure};
 

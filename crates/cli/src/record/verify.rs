@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hairspring_record::journal::RecordingId;
-use hairspring_record::recording::{Files, MissingCause, Recording};
-use hairspring_record::store::Store;
-use hairspring_record::verify::{Damage, Verified, VerifyOptions, verify};
+use hairspring_recording::journal::RecordingId;
+use hairspring_recording::verify::{Damage, Verified, VerifyOptions, verify};
+use hairspring_recording::{Files, MissingCause, Recording};
+use hairspring_store::Store;
 use serde_json::{Value, json};
 
 use crate::arguments::Plain;
@@ -157,7 +157,8 @@ fn reason(recorded: &Recording, verified: &Verified) -> String {
     }
     if reasons.is_empty() {
         reasons.push("every byte is as written".to_owned());
-        let own = recorded.closing().filter(|closing| closing.verdict != hairspring_record::RecordingVerdict::Complete);
+        let own =
+            recorded.closing().filter(|closing| closing.verdict != hairspring_recording::RecordingVerdict::Complete);
         reasons.extend(own.map(|closing| closing.reason.clone()));
     }
     reasons.join("; ")

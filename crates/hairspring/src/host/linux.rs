@@ -13,6 +13,8 @@ pub use hairspring_play as play;
 #[cfg(feature = "record")]
 pub use hairspring_record as record;
 #[cfg(feature = "record")]
+pub use hairspring_recording as recording;
+#[cfg(feature = "record")]
 pub use hairspring_ring as ring;
 #[cfg(feature = "tune")]
 pub use hairspring_settings as settings;
@@ -20,5 +22,7 @@ pub use hairspring_settings as settings;
 pub use hairspring_source as source;
 #[cfg(feature = "device")]
 pub use hairspring_station as station;
+#[cfg(feature = "record")]
+pub use hairspring_store as store;
 #[cfg(feature = "record")]
 pub use hairspring_tap as tap;

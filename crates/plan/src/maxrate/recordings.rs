@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::Nanos;
 
 use super::{Probe, Purpose};
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::session::{Input, RecordConfig, RecordError, RecordProgress, Recorded, record};
-use hairspring_record::store::best;
-use hairspring_record::verify;
-use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::verify;
+use hairspring_recording::verify::{VerifyOptions, verify};
+use hairspring_recording::{Files, Recording, RecordingError};
 use hairspring_ring::OnOverrun;
 use hairspring_ring::gap::GapCause;
 use hairspring_ring::units::{ByteRate, Bytes, SampleRate};
 use hairspring_source::Source;
 use hairspring_source::card::{Card, CardError, CardKind};
 use hairspring_source::virtual_card::UnpacedCard;
+use hairspring_store::best;
 
 /// A run moves at least this many times the data that the buffers can hide.
 const TIMES_THE_BUFFERS: u64 = 2;

@@ -7,9 +7,9 @@ use hairspring_ring::units::Frames;
 
 use super::ExportUnits;
 use super::rows::Rows;
-use hairspring_record::channels::Justified;
-use hairspring_record::recording::Recording;
-use hairspring_record::sigmf::About;
+use hairspring_recording::Recording;
+use hairspring_recording::channels::Justified;
+use hairspring_recording::sigmf::About;
 
 /// The most missing stretches that are listed in a comment of a sound file.
 const MOST_LISTED: usize = 1000;

@@ -8,11 +8,11 @@ use super::piece::Piece;
 use super::rows::scales;
 use super::values::Number;
 use super::{Cut, ExportError, ExportUnits, ExportedPiece};
-use hairspring_record::channels::ChannelDescription;
-use hairspring_record::recording::{MissingFrames, Recording};
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{MissingFrames, Recording};
 use hairspring_ring::units::{Frames, SampleRate};
+use hairspring_store::Store;
 
 /// Options of a CSV export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

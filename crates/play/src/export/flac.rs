@@ -15,9 +15,9 @@ use super::wav::{sound_holds_codes, whole_hertz};
 use super::{ArrayCut, ExportError, ExportedPiece, array_facts};
 use encoder::{Encoder, Form, MAGIC, MOST_CHANNELS, MOST_RATE, bits_of, integers, stream_info, tags};
 use frame::BLOCK;
-use hairspring_record::recording::Recording;
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::Recording;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_store::Store;
 
 /// Writes a cut as FLAC. Complex samples of other programs are two channels, I and Q.
 ///

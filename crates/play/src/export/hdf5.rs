@@ -16,13 +16,13 @@ use super::output::Output;
 use super::piece::{BlockPiece, Piece, pieces_of};
 use super::rows::{RowPiece, Rows};
 use super::{ArrayCut, Cut, ExportError, ExportUnits, ExportedPiece, GapChoice, array_facts};
-use hairspring_record::channels::ChannelDescription;
-use hairspring_record::recording::{MissingFrames, Recording};
-use hairspring_record::sigmf::About;
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::sigmf::About;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{MissingFrames, Recording};
 use hairspring_ring::layout::Container;
 use hairspring_ring::units::Bytes;
+use hairspring_store::Store;
 
 use file::{Attribute, Dataset, Element, Place, Value};
 
@@ -58,9 +58,7 @@ pub fn hdf5(recording: &Recording, path: &Path) -> Result<Hdf5View, ExportError>
         )));
     }
     let about = recording.about();
-    if let Some(data) =
-        recording.members().iter().map(hairspring_record::recording::Member::data).find(|data| !data.exists())
-    {
+    if let Some(data) = recording.members().iter().map(hairspring_recording::Member::data).find(|data| !data.exists()) {
         return Err(ExportError::Unsuitable(format!(
             "a view names the data file, and {} is not there: if the recording is compressed, `hairspring compress --undo` restores it",
             data.display()

@@ -6,9 +6,9 @@ use super::output::Output;
 use super::rows::Rows;
 use super::values::Number;
 use super::{ArrayCut, ExportError, ExportedPiece};
-use hairspring_record::recording::Recording;
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::Recording;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_store::Store;
 
 /// Writes a cut as an array of frames × channels. Packed samples become 16-bit ones, digital lines bytes of 0 and 1, complex samples of
 /// other programs complex numbers: of 8-bit and 16-bit integers and 32-bit floats `complex64`, else `complex128`.

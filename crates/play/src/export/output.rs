@@ -38,7 +38,7 @@ impl Output {
     /// Gives it its name, and makes both durable. Some file systems do not offer that for names.
     pub(super) fn finish(self) -> Result<(), ExportError> {
         let written = self.writer.into_inner().map_err(io::IntoInnerError::into_error);
-        let done = written.and_then(NewFile::publish).and_then(|()| hairspring_record::store::sync_folder(&self.path));
+        let done = written.and_then(NewFile::publish).and_then(|()| hairspring_store::sync_folder(&self.path));
         done.map_err(|error| ExportError::Output(self.path, error))
     }
 }

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use super::values::{Number, plain};
 use super::{Cut, ExportError, ExportedPiece};
-use hairspring_record::recording::{Block, BlockReader, MissingFrames, Recording, Unproven};
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{Block, BlockReader, MissingFrames, Recording, Unproven};
 use hairspring_ring::units::{Bytes, Frames};
+use hairspring_store::Store;
 
 /// A cut, within the frames that the recording has.
 #[derive(Clone, Debug)]

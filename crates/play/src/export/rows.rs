@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use super::piece::Piece;
 use super::values::Number;
 use super::{ArrayCut, ExportError, ExportUnits, ExportedPiece};
-use hairspring_record::recording::Recording;
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::Recording;
+use hairspring_recording::verify::ReadProgress;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::Frames;
+use hairspring_store::Store;
 
 /// Most bytes of filled frames that are handed over at once.
 const MOST_FILLED: u64 = 1 << 20;

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::*;
-use hairspring_record::channels::ChannelDescription;
-use hairspring_record::recording::Recording;
-use hairspring_record::recording::testing::Spec;
-use hairspring_record::store::{Store, Ways};
+use hairspring_recording::Recording;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::testing::Spec;
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_source::pattern::Pattern;
+use hairspring_store::{Store, Ways};
 
 /// Makes a recording in a folder and opens it.
 fn made(spec: &Spec, folder: &Path) -> Recording {
@@ -20,7 +20,7 @@ fn made(spec: &Spec, folder: &Path) -> Recording {
 }
 
 fn store() -> Box<dyn Store> {
-    hairspring_record::store::best(8, Ways::ALL)
+    hairspring_store::best(8, Ways::ALL)
 }
 
 fn refusing(cut: Cut) -> ArrayCut {

@@ -12,9 +12,9 @@ use super::output::Output;
 use super::rows::Rows;
 use super::values::Number;
 use super::{ArrayCut, ExportError, ExportUnits, ExportedPiece, array_facts};
-use hairspring_record::recording::Recording;
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::Recording;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_store::Store;
 
 /// `WAVE_FORMAT_EXTENSIBLE`, which any number of channels and bits may have.
 const EXTENSIBLE: u16 = 0xFFFE;

@@ -23,9 +23,9 @@ use serde_json::{Value, json};
 use super::rows::{RowPiece, Rows};
 use super::values::Number;
 use super::{ArrayCut, ExportError, ExportedPiece, array_facts};
-use hairspring_record::recording::Recording;
-use hairspring_record::store::Store;
-use hairspring_record::verify::ReadProgress;
+use hairspring_recording::Recording;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_store::Store;
 
 /// A chunk has about so many bytes before compression: small enough to read a short piece, large enough to compress.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -355,14 +355,14 @@ impl NewFolder {
 
     fn publish(&mut self) -> Result<(), ExportError> {
         let told = |error| ExportError::Output(self.path.clone(), error);
-        hairspring_record::store::sync_folder(&self.begun.join("x")).map_err(told)?;
+        hairspring_store::sync_folder(&self.begun.join("x")).map_err(told)?;
         // An empty folder of that name would be replaced.
         if self.path.symlink_metadata().is_ok() {
             return Err(told(std::io::ErrorKind::AlreadyExists.into()));
         }
         fs::rename(&self.begun, &self.path).map_err(told)?;
         self.whole = true;
-        hairspring_record::store::sync_folder(&self.path).map_err(told)
+        hairspring_store::sync_folder(&self.path).map_err(told)
     }
 }
 

@@ -10,9 +10,9 @@ use super::reader::Wait;
 use super::{PlayConfig, PlayError, PlayProgress, Played, Player, Track};
 use crate::sink::feed::Shared;
 use crate::sink::{Feed, Sink, SinkNext};
-use hairspring_record::store::Store;
 use hairspring_ring::End;
 use hairspring_ring::units::Bytes;
+use hairspring_store::Store;
 
 /// How often a sink that waits for the preroll looks without having been woken.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);

@@ -22,13 +22,13 @@ use hairspring_machine::{Instant, Nanos};
 use super::track::{Stretch, Track, TrackBlock};
 use super::{BadBlock, MOST_BAD_BLOCKS, PlayError};
 use crate::sink::feed::{Padding, Shared};
-use hairspring_record::recording::{BlockRead, BlockReads, Unproven, proven, turned};
-use hairspring_record::store::{FileId, LentMemory, MemoryId, Open, Piece, Store, Token};
-use hairspring_record::timeline::Run;
+use hairspring_recording::timeline::Run;
+use hairspring_recording::{BlockRead, BlockReads, Unproven, proven, turned};
 use hairspring_ring::End;
 use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
+use hairspring_store::{FileId, LentMemory, MemoryId, Open, Piece, Store, Token};
 
 /// How long the reader waits without being called; it is woken by the disk and by room before.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(50);
@@ -242,7 +242,7 @@ impl Reader {
         self.reads.read()
     }
 
-    pub(crate) fn fallbacks(&self) -> Vec<hairspring_record::store::Fallback> {
+    pub(crate) fn fallbacks(&self) -> Vec<hairspring_store::Fallback> {
         self.store.fallbacks()
     }
 

@@ -9,11 +9,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::sink::{Checked, Checker, Late, SinkNext, Unclocked, VirtualOutput, Writer};
-use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{DiskScript, Fault, Image, OpKind, Pace, ScriptedDisk, What};
-use hairspring_record::timeline::Timeline;
+use hairspring_recording::timeline::Timeline;
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_source::pattern::Pattern;
+use hairspring_store::Errno;
+use hairspring_store::scripted::{DiskScript, Fault, Image, OpKind, Pace, ScriptedDisk, What};
 
 const NOISE: Pattern = Pattern::Noise { seed: 7 };
 const BLOCK: u64 = 4096;
@@ -282,13 +282,12 @@ fn what_the_recording_itself_says_is_missing_is_a_gap_like_others() {
 
 #[test]
 fn a_recording_that_was_opened_is_played() {
-    use hairspring_record::recording::testing::{PATTERN, Spec};
+    use hairspring_recording::testing::{PATTERN, Spec};
     let spec = Spec { members: 2, gaps: vec![(1000, 9)], unwritten: vec![4], ..Spec::plain() };
     let image = spec.make();
     // Opening waits for the disk, so this one's time moves on without a call.
     let leaping = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());
-    let opened =
-        hairspring_record::recording::Recording::open_in(&mut leaping.store(1), &[Spec::base(0)]).expect("opens");
+    let opened = hairspring_recording::Recording::open_in(&mut leaping.store(1), &[Spec::base(0)]).expect("opens");
     let disk = disk(image, FAST, vec![]);
     let track = Track::of(&opened);
     assert_eq!(track.files.len(), 2);
@@ -442,7 +441,7 @@ fn threads_play_real_files() {
     assert!(track.files[0].exists(), "{:?}", track.files);
     let play_it = |rounds, stop: Arc<AtomicBool>| {
         let (checker, checked) = Checker::new(NOISE, track.layout);
-        let store = hairspring_record::store::best(4, hairspring_record::store::Ways::ALL);
+        let store = hairspring_store::best(4, hairspring_store::Ways::ALL);
         let config = PlayConfig { rounds, ..small() };
         let mut seen = 0;
         let mut progress = |progress: &PlayProgress| {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use hairspring_record::recording::{Member, Recording};
-use hairspring_record::timeline::Timeline;
+use hairspring_recording::timeline::Timeline;
+use hairspring_recording::{Member, Recording};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
@@ -60,13 +60,13 @@ impl Track {
     /// The track of a whole recording. Blocks of members that were not found are missing.
     pub fn of(recording: &Recording) -> Self {
         let files: Vec<usize> = recording.members().iter().map(|member| member.number).collect();
-        let block = |block: &hairspring_record::recording::Block| {
+        let block = |block: &hairspring_recording::Block| {
             let file = files.iter().position(|number| *number == block.member)?;
             let (position, offset) = (block.position, block.file_offset);
             Some(TrackBlock { position, length: block.length, crc: block.crc, file, offset })
         };
         let holes = recording.holes();
-        let ends = recording.blocks().iter().map(hairspring_record::recording::Block::end);
+        let ends = recording.blocks().iter().map(hairspring_recording::Block::end);
         let stored = ends.chain(holes.iter().map(|hole| hole.position.saturating_add(hole.length))).max();
         let declared = holes.iter().filter(|hole| hole.declared).map(|hole| (hole.position, hole.length));
         Self {

@@ -11,13 +11,13 @@ use serde_json::Value;
 use std::process::Command;
 
 use hairspring_play::export::{ArrayCut, Csv, Cut, ExportUnits, GapChoice, csv, flac, hdf5, hdf5_copy, npy, wav, zarr};
-use hairspring_record::channels::ChannelDescription;
-use hairspring_record::recording::testing::Spec;
-use hairspring_record::recording::{Files, Recording};
-use hairspring_record::store::{Store, Ways, best};
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::testing::Spec;
+use hairspring_recording::{Files, Recording};
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_ring::units::Frames;
 use hairspring_source::pattern::Pattern;
+use hairspring_store::{Store, Ways, best};
 
 /// Makes a recording in a folder and opens it.
 fn made(spec: &Spec, folder: &Path) -> Recording {

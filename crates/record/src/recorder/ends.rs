@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::{Instant, Nanos};
 
-use crate::clock::MarkSource;
-use crate::clock::axis::TimeAxis;
-use crate::journal::Record;
-use crate::ledger::RecordingVerdict;
-use crate::sigmf;
-use crate::store::{Direct, Errno, Store, StoreError};
+use hairspring_recording::clock::MarkSource;
+use hairspring_recording::clock::axis::TimeAxis;
+use hairspring_recording::journal::Record;
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::sigmf;
 use hairspring_ring::End;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Grain;
@@ -17,6 +16,7 @@ use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;
 use hairspring_source::SourceCounters;
 use hairspring_source::trigger::Missed;
+use hairspring_store::{Direct, Errno, Store, StoreError};
 
 use super::member::{Member, Purpose, files_of};
 use super::settled::Standing;
@@ -402,18 +402,18 @@ impl Recorder {
     }
 
     /// The ways to the disk: the store's, and whether blocks are copied.
-    fn fallbacks(&self) -> Vec<crate::store::Fallback> {
+    fn fallbacks(&self) -> Vec<hairspring_store::Fallback> {
         let mut fallbacks = self.store.fallbacks();
         let copied = match (self.setup.gated, &self.staging) {
             (true, _) => Some("a trigger chooses the data, so blocks are assembled from copies"),
             (false, Some(_)) => Some("data that may be overwritten are copied before they are written"),
             (false, None) => None,
         };
-        fallbacks.push(crate::store::Fallback { name: "zero_copy", refused: copied.map(str::to_owned) });
+        fallbacks.push(hairspring_store::Fallback { name: "zero_copy", refused: copied.map(str::to_owned) });
         // A recording on a file system with locks does not mention them.
         fallbacks.extend(self.ownership.without().map(|(file, errno)| {
             let why = format!("{}: {errno}: nothing keeps another program from changing the recording", file.display());
-            crate::store::Fallback { name: "locks", refused: Some(why) }
+            hairspring_store::Fallback { name: "locks", refused: Some(why) }
         }));
         fallbacks
     }

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use crate::recording::MOST_BLOCK;
-use crate::store::StoreError;
-use crate::store::owner::OwnError;
+use hairspring_recording::MOST_BLOCK;
 use hairspring_ring::memory::MemoryError;
 use hairspring_ring::units::Bytes;
+use hairspring_store::StoreError;
+use hairspring_store::owner::OwnError;
 
 /// Why a recorder could not be made. Files that were begun are removed.
 #[derive(Debug)]

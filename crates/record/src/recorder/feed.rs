@@ -2,12 +2,12 @@
 
 use hairspring_machine::Instant;
 
-use crate::journal::Record;
-use crate::store::lent_memory::{Scratch, pages_for};
-use crate::store::{MemoryId, Piece, Store};
+use hairspring_recording::journal::Record;
 use hairspring_ring::gap::{GapCause, Skip};
 use hairspring_ring::memory::{Memory, MemoryError};
 use hairspring_ring::units::{Bytes, Frames};
+use hairspring_store::lent_memory::{Scratch, pages_for};
+use hairspring_store::{MemoryId, Piece, Store};
 
 use super::{Phase, Recorder};
 

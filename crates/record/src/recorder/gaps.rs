@@ -5,7 +5,7 @@ use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 
 use super::Recorder;
-use crate::journal::Record;
+use hairspring_recording::journal::Record;
 
 impl Recorder {
     /// Enters as lost what lies between the present ring position and `to`, and the source's gaps between them.

@@ -18,7 +18,7 @@ use hairspring_ring::units::Frames;
 use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerError};
 
 use super::Recorder;
-use crate::journal::{KeptFrames, Record};
+use hairspring_recording::journal::{KeptFrames, Record};
 
 /// The watch tells at most so many triggers of one piece apart. So a trigger that fires at each frame costs one comparison a frame.
 const MOST_HITS: u32 = 16;

@@ -13,9 +13,9 @@
 
 use std::path::Path;
 
-use crate::store::owner::PathFacts;
-use crate::store::{Store, StoreError};
 use hairspring_ring::units::Bytes;
+use hairspring_store::owner::PathFacts;
+use hairspring_store::{Store, StoreError};
 
 use super::Recorder;
 use super::member::files_of;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::{Instant, Nanos};
 
-use crate::journal::{RECORD_BYTES, Record};
-use crate::store::lent_memory::Scratch;
-use crate::store::{Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
+use hairspring_recording::journal::{RECORD_BYTES, Record};
 use hairspring_ring::memory::{Memory, MemoryError, Pages};
 use hairspring_ring::units::Bytes;
+use hairspring_store::lent_memory::Scratch;
+use hairspring_store::{Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreError, Token};
 
 /// Records that one half of the journal's buffer holds. A block brings one, or a few with gaps.
 const RECORDS: usize = 1024;

@@ -1,8 +1,8 @@
 //! What the recorder learns of time while it runs.
 
 use super::Recorder;
-use crate::clock::{ClockNote, Mark};
-use crate::journal::{GapBounds, Record};
+use hairspring_recording::clock::{ClockNote, Mark};
+use hairspring_recording::journal::{GapBounds, Record};
 use hairspring_ring::units::Frames;
 use hairspring_source::SenderCount;
 

@@ -19,9 +19,9 @@ use hairspring_source::{Ignored, SourceCounters};
 
 use super::feed::Staging;
 use super::{Phase, Recorder};
-use crate::beginning::Beginning;
-use crate::clock::ClockNote;
-use crate::journal::{GapBounds, InSeries, Record, RecordingId};
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::clock::ClockNote;
+use hairspring_recording::journal::{GapBounds, InSeries, Record, RecordingId};
 
 /// Where a stream begins, and what was accounted for before.
 #[derive(Clone, Copy, Debug, Default)]

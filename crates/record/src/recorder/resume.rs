@@ -18,10 +18,10 @@ use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Frames, SampleRate};
 use hairspring_source::SenderCount;
 
-use crate::beginning::Beginning;
-use crate::clock::ClockRecord;
-use crate::journal::GapBounds;
-use crate::sigmf::About;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::clock::ClockRecord;
+use hairspring_recording::journal::GapBounds;
+use hairspring_recording::sigmf::About;
 
 /// How far the rate of a source may be from its nominal rate, in parts per million: more than any quartz.
 const RATE_PPM: f64 = 200.0;
@@ -147,7 +147,7 @@ mod tests {
     use hairspring_ring::layout::Container;
 
     use super::*;
-    use crate::clock::{BootId, ClockPair, Mark, MarkSource};
+    use hairspring_recording::clock::{BootId, ClockPair, Mark, MarkSource};
 
     const SECOND: Nanos = Nanos::from_secs(1);
 

@@ -2,9 +2,9 @@
 
 use hairspring_machine::Instant;
 
-use crate::journal::{FailedOperation, Record};
-use crate::store::{Completion, Errno, Op, Piece};
+use hairspring_recording::journal::{FailedOperation, Record};
 use hairspring_source::SourceCounters;
+use hairspring_store::{Completion, Errno, Op, Piece};
 
 use super::Recorder;
 use super::member::{MOST_REPEATS, Purpose};

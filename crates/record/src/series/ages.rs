@@ -13,9 +13,9 @@
 
 use hairspring_machine::{Host, Machine, Nanos};
 
-use crate::clock::BootId;
-use crate::moment::ClockMoment;
-use crate::recording::Recording;
+use hairspring_recording::Recording;
+use hairspring_recording::clock::BootId;
+use hairspring_recording::moment::ClockMoment;
 
 /// How far the time of day may be from `CLOCK_BOOTTIME` where both agree: a leap second, and a step that a daemon makes at its start.
 const SLACK: Nanos = Nanos::from_secs(2);

@@ -11,14 +11,14 @@ use std::time::Duration;
 use hairspring_ring::units::Bytes;
 use serde_json::{Value, json};
 
-use super::collection_of;
-use crate::journal::RecordingId;
-use crate::recording::blocking::{BlockingStore, MOST_META};
-use crate::recording::{Files, RecordingError};
-use crate::sigmf::EXTENSION_VERSION;
-use crate::store::Store;
-use crate::store::owner::{OwnError, Ownership, Work};
-use crate::verify::sha512;
+use hairspring_recording::blocking::{BlockingStore, MOST_META};
+use hairspring_recording::journal::RecordingId;
+use hairspring_recording::series::collection_of;
+use hairspring_recording::sigmf::EXTENSION_VERSION;
+use hairspring_recording::verify::sha512;
+use hairspring_recording::{Files, RecordingError};
+use hairspring_store::Store;
+use hairspring_store::owner::{OwnError, Ownership, Work};
 
 /// The most segments in a collection.
 pub const MOST_STREAMS: usize = 10_000;

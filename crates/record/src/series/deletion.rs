@@ -16,12 +16,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::compress::data_files;
-use crate::journal::{RECORD_BYTES, Record, RecordingId};
-use crate::recording::blocking::{BlockingStore, MOST_META};
-use crate::recording::{Files, RecordingError};
 use crate::recover::cut;
-use crate::sigmf;
-use crate::store::{Open, Store, StoreError, remove_if_there};
+use hairspring_recording::blocking::{BlockingStore, MOST_META};
+use hairspring_recording::journal::{RECORD_BYTES, Record, RecordingId};
+use hairspring_recording::sigmf;
+use hairspring_recording::{Files, RecordingError};
+use hairspring_store::{Open, Store, StoreError, remove_if_there};
 
 /// Whose files lie at a base path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,10 +160,10 @@ fn remove_data(store: &mut dyn Store, base: &Path) -> Result<(), StoreError> {
 mod tests {
     use super::*;
     use crate::compress::{USUAL_LEVEL, compress};
-    use crate::recording::Recording;
-    use crate::recording::testing::Spec;
-    use crate::store::compressed::CompressedReads;
-    use crate::store::scripted::{DiskScript, Pace, ScriptedDisk};
+    use hairspring_recording::Recording;
+    use hairspring_recording::testing::Spec;
+    use hairspring_store::compressed::CompressedReads;
+    use hairspring_store::scripted::{DiskScript, Pace, ScriptedDisk};
 
     #[test]
     fn compressed_data_and_what_an_interrupted_call_left_of_them_are_deleted_too() {

@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hairspring_machine::{Instant, Nanos};
 
-use super::index::IndexRecord;
+use super::RoomLeft;
 use super::keeper::{Dropped, KeepWish, Keeper, SegmentEnd, StoreMaker};
-use super::{RoomLeft, segment_base};
-use crate::beginning::Beginning;
-use crate::channels::ChannelDescription;
-use crate::clock::ClockRecord;
-use crate::journal::{GapBounds, RecordingId};
-use crate::moment::ClockMoment;
 use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step};
-use crate::sigmf::SegmentOf;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::clock::ClockRecord;
+use hairspring_recording::journal::{GapBounds, RecordingId};
+use hairspring_recording::moment::ClockMoment;
+use hairspring_recording::series::index::IndexRecord;
+use hairspring_recording::series::segment_base;
+use hairspring_recording::sigmf::SegmentOf;
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::{SourceCounters, SourceDescription};
 

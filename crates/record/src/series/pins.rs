@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::present::numbered;
-use super::{PIN_ENDING, pin_of, segment_base, segment_of};
-use crate::journal::KeptFrames;
-use crate::recording::blocking::BlockingStore;
-use crate::recording::{Files, RecordingError};
-use crate::store::{Open, Store, StoreError};
+use hairspring_recording::blocking::BlockingStore;
+use hairspring_recording::journal::KeptFrames;
+use hairspring_recording::series::present::numbered;
+use hairspring_recording::series::{PIN_ENDING, pin_of, segment_base, segment_of};
+use hairspring_recording::{Files, RecordingError};
+use hairspring_store::{Open, Store, StoreError};
 
 /// The segments of a series that are pinned, in any directory.
 pub(super) fn all(store: &mut dyn Store, bases: &[PathBuf]) -> Result<BTreeSet<u32>, StoreError> {
@@ -58,7 +58,10 @@ pub fn keep(store: &mut dyn Store, segment: &Path, pause: &mut dyn FnMut() -> bo
         // The index first: one that has forgotten the deletion was written after the files were gone.
         let is_dropped = match &series {
             Some((series, number)) => {
-                let index = super::open::read_index(&mut BlockingStore::small(store)?, &super::index_of(series))?;
+                let index = hairspring_recording::series::open::read_index(
+                    &mut BlockingStore::small(store)?,
+                    &hairspring_recording::series::index_of(series),
+                )?;
                 index.is_some_and(|index| index.dropped.contains_key(number))
             }
             None => false,
@@ -76,7 +79,7 @@ pub fn keep(store: &mut dyn Store, segment: &Path, pause: &mut dyn FnMut() -> bo
             (true, false) => return Ok(Pinned::Kept),
             (false, _) => {
                 if is_new {
-                    crate::store::remove_if_there(store, &pin)?;
+                    hairspring_store::remove_if_there(store, &pin)?;
                 }
                 return Ok(Pinned::Gone);
             }

@@ -21,12 +21,12 @@ use hairspring_source::SourceCounters;
 use super::RoomLeft;
 use super::hands::{ClosedSegment, Hands, NextSegment};
 use super::keeper::KeepWish;
-use crate::beginning::Beginning;
-use crate::clock::ClockNote;
-use crate::journal::GapBounds;
-use crate::ledger::{Ledger, RecordingVerdict};
 use crate::recorder::{Outcome, Recorder, RecorderError, Status, Step};
-use crate::store::Direct;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::clock::ClockNote;
+use hairspring_recording::journal::GapBounds;
+use hairspring_recording::ledger::{Ledger, RecordingVerdict};
+use hairspring_store::Direct;
 
 /// How often the hands are asked while they have something to do.
 const ASK_EVERY: Nanos = Nanos::from_millis(5);

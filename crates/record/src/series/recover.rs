@@ -16,21 +16,22 @@ use std::path::{Path, PathBuf};
 use super::ages::end_of;
 use super::collection::MOST_COLLECTION;
 use super::deletion::{self, Owner};
-use super::index::{Listed, SeriesIndex};
 use super::keeper::{Keeper, StoreMaker, lending};
-use super::open::{FoundSeries, exists, find, first_of, read_index};
-use super::{Retention, base_of, collection_of, index_of, pins, segment_base, segment_of};
-use crate::journal::{KeptFrames, RecordingId};
-use crate::ledger::RecordingVerdict;
-use crate::recording::blocking::BlockingStore;
-use crate::recording::{Files, MemberDoubt, Recording, RecordingError};
+use super::{Retention, pins};
 use crate::recover::cut::{self, Cut};
 use crate::recover::{RecoverOptions, Recovered, Taken, recover_opened, taken};
-use crate::store::Store;
-use crate::store::owner::{Ownership, Work};
 use crate::upkeep::owned::{files_to_own, refuse_owned};
-use crate::verify::{ReadProgress, disagreements};
+use hairspring_recording::blocking::BlockingStore;
+use hairspring_recording::journal::{KeptFrames, RecordingId};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::series::index::{Listed, SeriesIndex};
+use hairspring_recording::series::open::{FoundSeries, exists, find, first_of, read_index};
+use hairspring_recording::series::{base_of, collection_of, index_of, segment_base, segment_of};
+use hairspring_recording::verify::{ReadProgress, disagreements};
+use hairspring_recording::{Files, MemberDoubt, Recording, RecordingError};
 use hairspring_ring::units::{Bytes, Frames};
+use hairspring_store::Store;
+use hairspring_store::owner::{Ownership, Work};
 
 /// Numbers behind the last segment at which a crash can leave files: the segment that was being made, and one before it that was removed above.
 const MOST_UNMADE: u32 = 2;
@@ -425,5 +426,5 @@ fn collections(stores: &mut StoreMaker, bases: &[PathBuf]) -> Vec<Option<Vec<u8>
 /// # Errors
 /// It cannot be read.
 pub fn index_at(stores: &mut StoreMaker, base: &Path) -> Result<Option<SeriesIndex>, RecordingError> {
-    super::open::read_index(&mut BlockingStore::small(&mut *stores())?, &index_of(base))
+    hairspring_recording::series::open::read_index(&mut BlockingStore::small(&mut *stores())?, &index_of(base))
 }

@@ -7,8 +7,8 @@ use hairspring_machine::Instant;
 use hairspring_source::{Ignored, SourceCounters};
 
 use super::bounds::{SharedBounds, SharedCount};
-use crate::beginning::Beginning;
 use crate::recorder::Status;
+use hairspring_recording::beginning::Beginning;
 
 /// What the threads of a card and the caller share besides the ring.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use hairspring_source::SenderCount;
 
 use super::Board;
 use super::writer::Writer;
-use crate::clock::ClockNote;
+use hairspring_recording::clock::ClockNote;
 
 /// The bounds so far. Hardly any recording has some, so both sides look at a flag before they lock.
 #[derive(Default)]

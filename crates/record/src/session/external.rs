@@ -11,8 +11,8 @@ use hairspring_machine::{Host, Machine as _, Nanos};
 use hairspring_source::external::{ExternalClock, ExternalKind};
 
 use super::duration;
-use crate::clock::ClockNote;
-use crate::clock::external::watch::ExternalWatch;
+use hairspring_recording::clock::ClockNote;
+use hairspring_recording::clock::external::watch::ExternalWatch;
 
 /// How long the end of a source waits for a last reading. A slow clock takes some milliseconds.
 const LAST_WAIT: Duration = Duration::from_millis(250);

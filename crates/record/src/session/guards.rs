@@ -48,7 +48,7 @@ pub(super) fn watch_space(cards: &[(Arc<Board>, Vec<PathBuf>)], over: &AtomicBoo
     // Relaxed: a plain flag, and figures for people.
     while !over.load(Ordering::Relaxed) {
         for (board, folders) in cards {
-            let free = folders.iter().try_fold(0_u64, |sum, folder| Some(sum + crate::store::free_bytes(folder)?));
+            let free = folders.iter().try_fold(0_u64, |sum, folder| Some(sum + hairspring_store::free_bytes(folder)?));
             board.free_bytes.store(free.unwrap_or(NOT_SAID), Ordering::Relaxed);
         }
         std::thread::park_timeout(SPACE_EVERY);

@@ -16,23 +16,23 @@ use hairspring_source::{SourceCounters, SourceDescription};
 
 use super::writer::Writer;
 use super::{RecordConfig, RecordError, SYNC_BYTES, clock_record, monotonic, random_id};
-use crate::beginning::Beginning;
-use crate::channels::ChannelDescription;
-use crate::moment::ClockMoment;
 use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step};
-use crate::recording::RecordingError;
 use crate::recover::RecoverOptions;
 use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Wishes, Workshop};
-use crate::series::index::SeriesIndex;
 use crate::series::keeper::{KeepWish, Keeper, lending};
-use crate::series::open::segment_file_from;
 use crate::series::recover::{InOrder, Look, put_in_order};
 use crate::series::{Retention, RoomLeft, SegmentLength, SeriesRecorder};
-use crate::sigmf::SegmentOf;
-use crate::store::best;
-use crate::store::owner::{Ownership, Work};
-use crate::store::plain::PlainStore;
 use hairspring_machine::Nanos;
+use hairspring_recording::RecordingError;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::moment::ClockMoment;
+use hairspring_recording::series::index::SeriesIndex;
+use hairspring_recording::series::open::segment_file_from;
+use hairspring_recording::sigmf::SegmentOf;
+use hairspring_store::best;
+use hairspring_store::owner::{Ownership, Work};
+use hairspring_store::plain::PlainStore;
 
 /// How often the retention is applied between two segments.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
@@ -122,7 +122,7 @@ pub(super) fn begin(
     };
     let opened = Beginning::now(&Host);
     let ways = config.ways;
-    let small = Box::new(move || Box::new(PlainStore::new(SMALL_DEPTH, ways)) as Box<dyn crate::store::Store>);
+    let small = Box::new(move || Box::new(PlainStore::new(SMALL_DEPTH, ways)) as Box<dyn hairspring_store::Store>);
     let (index, from, block) =
         before.map_or((None, None, None), |before| (Some((before.index, before.ownership)), before.from, before.block));
     let is_new = index.is_none();

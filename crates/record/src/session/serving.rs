@@ -8,8 +8,8 @@ use hairspring_source::{Next, Source};
 
 use super::external::External;
 use super::{Board, LOOK_AT_LEAST, TOO_SHORT_TO_SLEEP, duration, thread_cpu};
-use crate::clock::ClockNote;
-use crate::clock::watch::ClockWatch;
+use hairspring_recording::clock::ClockNote;
+use hairspring_recording::clock::watch::ClockWatch;
 
 /// Serves a source until it has ended, and asks for a last reading of the external clock. Returns the CPU time that took.
 pub(super) fn serve(

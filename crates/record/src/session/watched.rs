@@ -4,9 +4,9 @@ use hairspring_ring::Producer;
 use hairspring_ring::page::{ClockPage, PageFacts, PageMark, PagePair};
 use hairspring_source::SourceDescription;
 
-use crate::channels::ChannelDescription;
-use crate::clock::ClockNote;
-use crate::journal::RecordingId;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::clock::ClockNote;
+use hairspring_recording::journal::RecordingId;
 
 /// States what the stream is; returns where its clocks are entered.
 pub(super) fn state(

@@ -6,11 +6,11 @@ use hairspring_machine::Instant;
 use hairspring_ring::units::Bytes;
 use hairspring_source::SourceCounters;
 
-use crate::beginning::Beginning;
-use crate::clock::ClockNote;
-use crate::journal::GapBounds;
 use crate::recorder::{Outcome, Recorder, Status, Step};
 use crate::series::{SeriesRecorder, SeriesSummary};
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::clock::ClockNote;
+use hairspring_recording::journal::GapBounds;
 
 pub(super) enum Writer {
     One(Box<Recorder>),

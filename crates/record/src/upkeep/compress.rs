@@ -24,17 +24,17 @@ use std::path::{Path, PathBuf};
 
 use hairspring_ring::units::Bytes;
 
-use super::verify::{ReadProgress, VerifyOptions, verify};
-use crate::recording::blocking::{BlockingStore, MOST_META, PIECE};
-use crate::recording::{Files, Member, Recording, RecordingError};
 use crate::recover::cut::free_name;
 use crate::recover::{RecoverOptions, Taken, recover_opened};
-use crate::sigmf::restated;
-use crate::store::compressed::compressed_path;
-use crate::store::frames::{FRAME_BYTES, FrameWriter};
-use crate::store::owner::{PathFacts, Work};
-use crate::store::{FileId, Open, Store, StoreError, remove_if_there};
 use crate::upkeep::owned::owned;
+use hairspring_recording::blocking::{BlockingStore, MOST_META, PIECE};
+use hairspring_recording::sigmf::restated;
+use hairspring_recording::verify::{ReadProgress, VerifyOptions, verify};
+use hairspring_recording::{Files, Member, Recording, RecordingError};
+use hairspring_store::compressed::compressed_path;
+use hairspring_store::frames::{FRAME_BYTES, FrameWriter};
+use hairspring_store::owner::{PathFacts, Work};
+use hairspring_store::{FileId, Open, Store, StoreError, remove_if_there};
 
 /// zstd's usual level.
 pub const USUAL_LEVEL: i32 = 3;
@@ -66,7 +66,7 @@ impl Compressed {
 }
 
 /// Compresses the data files of a closed recording. Removes each when its compressed file has proved to hold the same bytes. Members that are
-/// compressed already are left as they are. `level`: zstd's, from 1 to 19. Blocks as long as that takes. `store` is one of [`best`](crate::store::best).
+/// compressed already are left as they are. `level`: zstd's, from 1 to 19. Blocks as long as that takes. `store` is one of [`best`](hairspring_store::best).
 ///
 /// # Errors
 /// Somebody else owns the recording ([`RecordingError::Owned`]), it was cut off, is not in order, incomplete or of another program; a file cannot
@@ -104,7 +104,7 @@ pub fn compress(
 }
 
 /// Restores the data files of a compressed recording. Removes each compressed file when the other one has proved to hold the same bytes. Members
-/// that are not compressed are left as they are. Blocks as long as that takes. `store` is one of [`best`](crate::store::best).
+/// that are not compressed are left as they are. Blocks as long as that takes. `store` is one of [`best`](hairspring_store::best).
 ///
 /// # Errors
 /// As [`compress`].

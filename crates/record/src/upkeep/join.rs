@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recording::blocking::BlockingStore;
-use crate::recording::{Block, BlockReader, Files, Recording, RecordingError};
 use crate::recover::mend::{encoded, metadata, records};
 use crate::recover::plan::Plan;
-use crate::sigmf::About;
-use crate::store::owner::{OwnError, Work};
-use crate::store::{FileId, Open, Store};
 use crate::upkeep::owned::shared;
-use crate::verify::ReadProgress;
+use hairspring_recording::blocking::BlockingStore;
+use hairspring_recording::ledger::{Ledger, RecordingVerdict};
+use hairspring_recording::sigmf::About;
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{Block, BlockReader, Files, Recording, RecordingError};
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::Bytes;
+use hairspring_store::owner::{OwnError, Work};
+use hairspring_store::{FileId, Open, Store};
 
 /// The options of [`join`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,10 +156,10 @@ fn copy(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recording::testing::Spec;
-    use crate::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
-    use crate::verify;
-    use crate::verify::verify;
+    use hairspring_recording::testing::Spec;
+    use hairspring_recording::verify;
+    use hairspring_recording::verify::verify;
+    use hairspring_store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
 
     fn joined(image: &Image, options: JoinOptions, faults: Vec<Fault>) -> (Result<Joined, RecordingError>, Image) {
         let disk =

@@ -1,7 +1,6 @@
-//! Operations on finished recordings: verify, recover, join.
+//! Operations on finished recordings: recover, compress, join.
 
 pub mod compress;
 pub mod join;
 pub(crate) mod owned;
 pub mod recover;
-pub mod verify;

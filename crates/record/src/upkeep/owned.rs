@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::compress::data_files;
-use crate::recording::{Files, Recording, RecordingError};
-use crate::series::{index_of, segment_of};
-use crate::store::Store;
-use crate::store::owner::{OwnError, Owned, Ownership, Work};
+use hairspring_recording::series::{index_of, segment_of};
+use hairspring_recording::{Files, Recording, RecordingError};
+use hairspring_store::Store;
+use hairspring_store::owner::{OwnError, Owned, Ownership, Work};
 
 /// The files of a member that its owner owns: the data, compressed or not, the journal and the metadata.
 pub(crate) fn files_to_own(base: &Path) -> Vec<PathBuf> {

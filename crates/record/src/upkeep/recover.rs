@@ -38,15 +38,15 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use crate::compress::restore_to_mend;
-use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recording::{Block, BlockReader, Files, MemberDoubt, Recording, RecordingError, Unproven, frames_agree};
-use crate::store::compressed::compressed_path;
-use crate::store::owner::{OwnError, Ownership, Work};
-use crate::store::{Errno, Open, Store};
 use crate::upkeep::owned::{files_to_own, owned, refuse_owned};
-use crate::verify::ReadProgress;
+use hairspring_recording::ledger::{Ledger, RecordingVerdict};
+use hairspring_recording::verify::ReadProgress;
+use hairspring_recording::{Block, BlockReader, Files, MemberDoubt, Recording, RecordingError, Unproven, frames_agree};
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::{Bytes, Frames};
+use hairspring_store::compressed::compressed_path;
+use hairspring_store::owner::{OwnError, Ownership, Work};
+use hairspring_store::{Errno, Open, Store};
 
 use cut::Cut;
 use plan::Plan;

@@ -6,10 +6,10 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use hairspring_record::compress::{USUAL_LEVEL, compress};
-use hairspring_record::recording::testing::Spec;
-use hairspring_record::recording::{Files, Recording};
 use hairspring_record::recover::{RecoverOptions, recover};
-use hairspring_record::store::{Ways, best};
+use hairspring_recording::testing::Spec;
+use hairspring_recording::{Files, Recording};
+use hairspring_store::{Ways, best};
 
 /// How a copy comes to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,9 +122,9 @@ fn check(spec: &Spec, way: Way, left_out: u32, damaged_original: bool, deed: Dee
         let compressed =
             Recording::open_in(&mut *store, &paths).ok().filter(|_| matches!(deed, Deed::Compress) && done.is_ok());
         if let Some(recording) = compressed {
-            let options = hairspring_record::verify::VerifyOptions::default();
+            let options = hairspring_recording::verify::VerifyOptions::default();
             let verified =
-                hairspring_record::verify::verify(&mut *store, &recording, options, &mut |_| {}).expect("verified");
+                hairspring_recording::verify::verify(&mut *store, &recording, options, &mut |_| {}).expect("verified");
             assert_eq!((verified.bytes.0, verified.damaged), (spec.stored, 0), "{case}");
             continue;
         }

@@ -7,12 +7,10 @@
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::beginning::Beginning;
-use hairspring_record::journal::RecordingId;
-use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, Setup, Step};
-use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::journal::RecordingId;
+use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
@@ -21,6 +19,8 @@ use hairspring_ring::{End, OnOverrun};
 use hairspring_ring::{Producer, ring};
 use hairspring_source::pattern::Pattern;
 use hairspring_source::{SourceCounters, SourceDescription};
+use hairspring_store::Errno;
+use hairspring_store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
 
 use crate::mended;
 use crate::oracle;
@@ -240,7 +240,7 @@ pub(crate) fn run(case: &Case) -> Run {
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
         channels: Vec::new(),
-        clock: hairspring_record::clock::ClockRecord::default(),
+        clock: hairspring_recording::clock::ClockRecord::default(),
         series: None,
         resumed: None,
         stopwatch: || Instant::BOOT,

@@ -4,12 +4,10 @@
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::beginning::Beginning;
-use hairspring_record::journal::RecordingId;
-use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, Setup, Step};
-use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::journal::RecordingId;
+use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
@@ -19,6 +17,8 @@ use hairspring_ring::{Producer, ring};
 use hairspring_source::pattern::Pattern;
 use hairspring_source::trigger::{Gate, Shots};
 use hairspring_source::{SourceCounters, SourceDescription};
+use hairspring_store::Errno;
+use hairspring_store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
 
 use crate::{mended, oracle};
 
@@ -157,7 +157,7 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
         software: "test".to_owned(),
         channels: Vec::new(),
-        clock: hairspring_record::clock::ClockRecord::default(),
+        clock: hairspring_recording::clock::ClockRecord::default(),
         series: None,
         resumed: None,
         stopwatch: || Instant::BOOT,

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
-use hairspring_record::RecordingVerdict;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
+use hairspring_recording::RecordingVerdict;
 use hairspring_ring::OnOverrun;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::Pages;

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use hairspring_record::journal::{Journal, Record};
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::Recording;
 use hairspring_record::recover::{RecoverOptions, Recovered, recover};
-use hairspring_record::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk, What, When};
-use hairspring_record::verify::{Verified, VerifyOptions, verify};
+use hairspring_recording::Recording;
+use hairspring_recording::journal::{Journal, Record};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::verify::{Verified, VerifyOptions, verify};
+use hairspring_store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk, What, When};
 
 use crate::crashes::{Case, NAMES, PATTERN, run};
 use crate::oracle;

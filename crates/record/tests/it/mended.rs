@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use hairspring_record::recording::Recording;
 use hairspring_record::recover;
 use hairspring_record::recover::{Recovered, recover};
-use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
-use hairspring_record::verify;
-use hairspring_record::verify::{Verified, verify};
+use hairspring_recording::Recording;
+use hairspring_recording::verify;
+use hairspring_recording::verify::{Verified, verify};
+use hairspring_store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 
 /// Recovers what is in an image; at least so many bytes must be there. The outcome, and what verification says afterwards.
 ///

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hairspring_record::journal::{Journal, Record};
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::Recording;
-use hairspring_record::sigmf;
-use hairspring_record::store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
-use hairspring_record::verify;
+use hairspring_recording::Recording;
+use hairspring_recording::journal::{Journal, Record};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::sigmf;
+use hairspring_recording::verify;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::pattern::Pattern;
+use hairspring_store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 
 /// What a recording holds, and what it says of the rest.
 #[derive(Debug, Default)]

@@ -10,14 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::beginning::Beginning;
-use hairspring_record::clock::ClockRecord;
-use hairspring_record::journal::{Journal, Record, RecordingId};
-use hairspring_record::ledger::Ledger;
 use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step};
-use hairspring_record::recording::MOST_BLOCK;
-use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
-use hairspring_record::store::{Direct, Errno};
+use hairspring_recording::MOST_BLOCK;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::clock::ClockRecord;
+use hairspring_recording::journal::{Journal, Record, RecordingId};
+use hairspring_recording::ledger::Ledger;
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
@@ -26,6 +24,8 @@ use hairspring_ring::{Consumer, End, OnOverrun, Producer, ring};
 use hairspring_source::pattern::Pattern;
 use hairspring_source::trigger::{Gate, Shots};
 use hairspring_source::{SourceCounters, SourceDescription};
+use hairspring_store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
+use hairspring_store::{Direct, Errno};
 
 use crate::oracle;
 
@@ -261,7 +261,7 @@ fn a_recording_that_cannot_begin_leaves_no_files() {
     assert!(said.contains("Permission denied") && !said.contains("exists"), "{said}");
     assert_eq!(disk.names(), 0, "files are left");
     // The first target is there, the second is another recording.
-    let mut image = hairspring_record::store::scripted::Image::default();
+    let mut image = hairspring_store::scripted::Image::default();
     image.put("b/x.sigmf-meta", b"theirs");
     let disk = ScriptedDisk::with(at_once(), image);
     let two = Setup { targets: vec!["a/x".into(), "b/x".into()], ..setup() };

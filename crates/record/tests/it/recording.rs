@@ -3,15 +3,13 @@
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::beginning::Beginning;
-use hairspring_record::channels::ChannelDescription;
-use hairspring_record::clock::{BootId, ClockRecord};
-use hairspring_record::journal::RecordingId;
-use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, RecorderError, Setup, Step};
-use hairspring_record::recording::MOST_BLOCK;
-use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
+use hairspring_recording::MOST_BLOCK;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::channels::ChannelDescription;
+use hairspring_recording::clock::{BootId, ClockRecord};
+use hairspring_recording::journal::RecordingId;
+use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_ring::gap::GapCause;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
@@ -22,6 +20,8 @@ use hairspring_source::pattern::Pattern;
 use hairspring_source::trigger::{Gate, Shots};
 use hairspring_source::virtual_card::{Settings, VirtualCard};
 use hairspring_source::{Next, Source};
+use hairspring_store::Errno;
+use hairspring_store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, What, When};
 use proptest::prelude::*;
 
 use crate::mended;

@@ -12,25 +12,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::beginning::Beginning;
-use hairspring_record::clock::ClockRecord;
 use hairspring_record::join;
-use hairspring_record::journal::{Journal, Record, RecordingId};
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::moment::ClockMoment;
 use hairspring_record::recorder::{BlockPlacement, KeepOn, KeepWatch, Outcome, Recorder, RingLoan, Step};
-use hairspring_record::recording::{Files, Recording, RecordingError};
 use hairspring_record::recover::RecoverOptions;
 use hairspring_record::series::hands::{Inline, Template, Workshop};
 use hairspring_record::series::keeper::{Keeper, StoreMaker};
 use hairspring_record::series::recover::{SeriesRecovered, index_at, recover_series};
-use hairspring_record::series::{
-    Retention, SegmentLength, SeriesRecorder, SeriesSummary, collection_of, index_of, pin_of, segment_base,
-};
-use hairspring_record::sigmf::SegmentOf;
-use hairspring_record::store::Store;
-use hairspring_record::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
-use hairspring_record::verify::{Verified, VerifyOptions, verify};
+use hairspring_record::series::{Retention, SegmentLength, SeriesRecorder, SeriesSummary};
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::clock::ClockRecord;
+use hairspring_recording::journal::{Journal, Record, RecordingId};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::moment::ClockMoment;
+use hairspring_recording::series::{collection_of, index_of, pin_of, segment_base};
+use hairspring_recording::sigmf::SegmentOf;
+use hairspring_recording::verify::{Verified, VerifyOptions, verify};
+use hairspring_recording::{Files, Recording, RecordingError};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
@@ -39,6 +36,8 @@ use hairspring_source::Source;
 use hairspring_source::pattern::Pattern;
 use hairspring_source::trigger::{Gate, Shots};
 use hairspring_source::virtual_card::{Settings, VirtualCard};
+use hairspring_store::Store;
+use hairspring_store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
 
 use crate::recording::serve;
 
@@ -178,7 +177,7 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
     let mut setup = template.setup(0, &bases);
     setup.series = Some(of);
     let mut clock = ClockRecord::default();
-    clock.boot_id = Some(hairspring_record::clock::BootId([4; 16]));
+    clock.boot_id = Some(hairspring_recording::clock::BootId([4; 16]));
     setup.clock = clock;
     setup.gate = case.trigger.map(|(text, pre, post)| {
         let (trigger, pre, post) = (text.parse().expect("a trigger"), Frames(pre), Frames(post));

@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Instant, Machine as _, Nanos};
-use hairspring_record::recording::Recording;
 use hairspring_record::recover;
 use hairspring_record::recover::recover;
 use hairspring_record::session::{Input, RecordConfig, RecordError, Recorded, record};
-use hairspring_record::store::{Ways, best};
-use hairspring_record::verify;
-use hairspring_record::verify::verify;
-use hairspring_record::{Ledger, RecordingVerdict};
+use hairspring_recording::Recording;
+use hairspring_recording::verify;
+use hairspring_recording::verify::verify;
+use hairspring_recording::{Ledger, RecordingVerdict};
 use hairspring_ring::Producer;
 use hairspring_ring::gap::{Gap, GapBounds, GapCause};
 use hairspring_ring::layout::Layout;
@@ -23,6 +22,7 @@ use hairspring_ring::{End, OnOverrun};
 use hairspring_source::external::{ExternalBracket, ExternalClock, ExternalFacts, ExternalKind, ExternalStamp};
 use hairspring_source::pattern::Pattern;
 use hairspring_source::{Next, Source, SourceCounters, SourceDescription};
+use hairspring_store::{Ways, best};
 
 /// A session that takes longer has hung.
 const WATCHDOG: Duration = Duration::from_secs(120);

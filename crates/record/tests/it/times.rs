@@ -1,17 +1,17 @@
 //! What a recording knows of time and channels survives crashes and recovery.
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::beginning::Beginning;
-use hairspring_record::clock::external::{ExternalReading, ExternalSilence};
-use hairspring_record::clock::{BootId, ClockNote, ClockPair, Mark, MarkSource};
-use hairspring_record::journal::{Journal, Record};
 use hairspring_record::recorder::Step;
-use hairspring_record::recording::Recording;
 use hairspring_record::recover::{self, recover};
-use hairspring_record::store::scripted::{DiskScript, Pace, ScriptedDisk};
+use hairspring_recording::Recording;
+use hairspring_recording::beginning::Beginning;
+use hairspring_recording::clock::external::{ExternalReading, ExternalSilence};
+use hairspring_recording::clock::{BootId, ClockNote, ClockPair, Mark, MarkSource};
+use hairspring_recording::journal::{Journal, Record};
 use hairspring_ring::units::Frames;
 use hairspring_source::Source;
 use hairspring_source::external::ExternalBracket;
+use hairspring_store::scripted::{DiskScript, Pace, ScriptedDisk};
 
 use crate::oracle;
 use crate::recording::{Case, channels, of_a_boot, open, serve};

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::Recording;
-use hairspring_record::store::{Ways, best};
-use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_recording::Recording;
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::verify::{VerifyOptions, verify};
 use hairspring_ring::units::Frames;
+use hairspring_store::{Ways, best};
 
 #[test]
 fn a_recording_of_version_1_0_is_read_as_it_was() {

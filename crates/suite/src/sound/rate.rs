@@ -1,7 +1,7 @@
 //! The true rate of a card: hard bounds from when its pointer was seen where.
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::clock::{ClockRecord, Mark, MarkSource, axis::TimeAxis};
+use hairspring_recording::clock::{ClockRecord, Mark, MarkSource, axis::TimeAxis};
 use hairspring_ring::Frames;
 use hairspring_sheet::Absent;
 

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use hairspring_record::recording::Files;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
+use hairspring_recording::Files;
 use hairspring_ring::{Bytes, Frames, Layout, OnOverrun};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_source::Source;

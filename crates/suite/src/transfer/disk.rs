@@ -13,12 +13,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use hairspring_machine::{Machine, Nanos};
-use hairspring_record::Store;
-use hairspring_record::store::{Completion, Direct, FileId, LentMemory, MemoryId, Op, Open, Piece, Token, Ways, best};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::{Bytes, Frames, Layout, Memory, Pages};
 use hairspring_sheet::{Absent, Method, Unit};
 use hairspring_source::pattern::Pattern;
+use hairspring_store::Store;
+use hairspring_store::{Completion, Direct, FileId, LentMemory, MemoryId, Op, Open, Piece, Token, Ways, best};
 use hairspring_time::{Host, Timebase};
 
 use super::disk_limits::Disks;

@@ -5,12 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use hairspring_play::player::{PlayConfig, Track, play};
 use hairspring_play::sink::{Null, Sink, Unclocked, VirtualOutput};
-use hairspring_record::ledger::RecordingVerdict;
-use hairspring_record::recording::Recording;
-use hairspring_record::store::{Ways, best};
+use hairspring_recording::Recording;
+use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_ring::{ByteRate, Bytes, Layout};
 use hairspring_sheet::Absent;
 use hairspring_source::virtual_card::UnpacedCard;
+use hairspring_store::{Ways, best};
 
 use super::cell::{Cell, PATTERN, STAIR, bases, frames_of, keep_recording, layout, remove};
 use super::disk_limits::Disks;

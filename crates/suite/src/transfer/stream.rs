@@ -7,8 +7,8 @@
 use std::ops::ControlFlow;
 
 use hairspring_machine::{Machine, Nanos};
-use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::session::Recorded;
+use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_sheet::Absent;
 use hairspring_source::Source;

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hairspring_record::journal::Record;
-use hairspring_record::recording::{Files, Recording};
 use hairspring_record::recover::RecoverOptions;
 use hairspring_record::series::recover::{index_at, recover_series};
-use hairspring_record::series::segment_of;
-use hairspring_record::store::{Ways, best};
-use hairspring_record::verify::{VerifyOptions, verify};
+use hairspring_recording::journal::Record;
+use hairspring_recording::series::segment_of;
+use hairspring_recording::verify::{VerifyOptions, verify};
+use hairspring_recording::{Files, Recording};
+use hairspring_store::{Ways, best};
 use serde_json::{Value, json};
 
 use crate::Verdict;
@@ -166,7 +166,7 @@ fn recovered(base: &Path, figures: &mut Figures) -> Result<Option<BTreeMap<u32, 
         return Ok(Some(now));
     }
     for number in now.keys() {
-        let segment = hairspring_record::series::segment_base(base, *number);
+        let segment = hairspring_recording::series::segment_base(base, *number);
         let recording = Recording::open(&[segment]).map_err(told)?;
         proven(&recording).map_err(|why| format!("segment {number}: {why}"))?;
     }
@@ -185,7 +185,7 @@ fn compare(kept: &BTreeMap<u32, u64>, now: &BTreeMap<u32, u64>, is_enough: fn(u6
     Ok(())
 }
 
-fn told(error: hairspring_record::recording::RecordingError) -> String {
+fn told(error: hairspring_recording::RecordingError) -> String {
     error.to_string()
 }
 

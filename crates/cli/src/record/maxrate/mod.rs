@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use hairspring_machine::{Host, Instant, Machine};
 use hairspring_plan::maxrate::{Doing, Found, Probe, ProbeError, Purpose, Recordings, Search, search};
-use hairspring_record::store::plain::PlainStore;
-use hairspring_record::store::{Direct, Fallback, Store, Ways};
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_source::card::Card;
+use hairspring_store::plain::PlainStore;
+use hairspring_store::{Direct, Fallback, Store, Ways};
 use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration, number, parsed};

@@ -148,7 +148,7 @@ pub(super) fn json(answer: &Answer) -> String {
         "notify_bytes": answer.notify.0,
         "block_bytes": answer.block.0,
         "ladder": answer.fallbacks.iter().map(record::json::fallback).collect::<Vec<_>>(),
-        "direct_io_proven": answer.direct == hairspring_record::store::Direct::Proven,
+        "direct_io_proven": answer.direct == hairspring_store::Direct::Proven,
         "written_bytes": written(answer),
         "probes": answer.probes.iter().map(probe).collect::<Vec<_>>(),
     });

@@ -16,9 +16,9 @@ use hairspring_plan::topology::system::{Below, disks_below};
 use hairspring_plan::{
     DeviceKind, Direction, Fits, MemoryRoom, Move, Plan, Request, Stall, Stream, Target, Topology, Written, sizes,
 };
-use hairspring_record::store::plain::PlainStore;
-use hairspring_record::store::{Store, Ways};
 use hairspring_source::card::Card;
+use hairspring_store::plain::PlainStore;
+use hairspring_store::{Store, Ways};
 use hairspring_time::Nanos;
 
 use crate::arguments::{Plain, duration};

@@ -1,7 +1,7 @@
 //! The report of playing, as text and as JSON.
 
 use hairspring_play::player::{Played, Track};
-use hairspring_record::RecordingVerdict;
+use hairspring_recording::RecordingVerdict;
 use hairspring_ring::ByteRate;
 use hairspring_ring::End;
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use hairspring_record::channels::{ChannelDescription, file, written};
+use hairspring_recording::channels::{ChannelDescription, file, written};
 use hairspring_ring::Layout;
 
 use crate::exit::Failure;

@@ -2,9 +2,9 @@
 
 use hairspring_record::series::SeriesSummary;
 use hairspring_record::session::Recorded;
-use hairspring_record::store::{Direct, Fallback};
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_source::udp::MOST_PAUSE;
+use hairspring_store::{Direct, Fallback};
 use hairspring_time::Nanos;
 use serde_json::{Value, json};
 

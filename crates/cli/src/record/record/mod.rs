@@ -19,10 +19,10 @@ use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueEnum};
 use hairspring_device::ReferenceDescription;
-use hairspring_record::RecordingVerdict;
 use hairspring_record::recorder::RecorderError;
 use hairspring_record::session;
 use hairspring_record::session::{RecordError, Recorded};
+use hairspring_recording::RecordingVerdict;
 use hairspring_ring::Frames;
 use hairspring_ring::OnOverrun;
 use hairspring_source::trigger::{Shots, Trigger};

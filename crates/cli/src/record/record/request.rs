@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hairspring_device::{DeviceError, ReferenceDescription};
-use hairspring_record::channels::ChannelDescription;
 use hairspring_record::session::{Input, RecordConfig};
+use hairspring_recording::channels::ChannelDescription;
 use hairspring_ring::{Bytes, Frames, Layout};
 use hairspring_source::card::CardKind;
 use hairspring_source::external::ExternalClock;

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use hairspring_record::recording::Files;
 use hairspring_record::series::SeriesSummary;
 use hairspring_record::session::Recorded;
-use hairspring_record::store::{Direct, Fallback};
+use hairspring_recording::Files;
 use hairspring_ring::memory::Granted;
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_source::udp::MOST_PAUSE;
 use hairspring_source::udp::window::{LONGEST, MOST_HELD};
+use hairspring_store::{Direct, Fallback};
 use hairspring_time::Nanos;
 
 use super::request::Request;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use hairspring_record::store::owner::{Ownership, Work};
+use hairspring_store::owner::{Ownership, Work};
 
 use super::{CARD, Ended, about, begin, number, record, recorded, refused, wait_for_records};
 use crate::{code, folder, hairspring, names, stderr, stdout, wait_until, works};

@@ -12,7 +12,7 @@ use md5::{Digest as _, Md5};
 
 use super::super::array_facts::is_shifted;
 use super::frame::{BLOCK, FrameEncoder};
-use hairspring_record::sigmf::About;
+use hairspring_recording::sigmf::About;
 
 /// The most channels of FLAC.
 pub(super) const MOST_CHANNELS: u32 = 8;

@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use super::{Keeper, PART};
-use crate::recording::blocking::{BlockingStore, MOST_META};
-use crate::recording::{Files, RecordingError};
 use crate::series::collection::{self, CollectionEntry, MOST_STREAMS};
-use crate::series::{collection_of, segment_base};
-use crate::verify::sha512;
+use hairspring_recording::blocking::{BlockingStore, MOST_META};
+use hairspring_recording::series::{collection_of, segment_base};
+use hairspring_recording::verify::sha512;
+use hairspring_recording::{Files, RecordingError};
 use hairspring_ring::units::Frames;
 
 impl Keeper {

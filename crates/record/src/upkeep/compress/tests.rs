@@ -3,16 +3,16 @@
 use std::fs;
 
 use super::*;
-use crate::RecordingVerdict;
-use crate::recording::testing::Spec;
-use crate::recording::{Excerpt, ExcerptCheck, ExcerptPart};
 use crate::recover::{RecoverOptions, recover};
-use crate::store::compressed::CompressedReads;
-use crate::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
-use crate::store::{Ways, best};
-use crate::verify::Verified;
 use hairspring_machine::Nanos;
+use hairspring_recording::RecordingVerdict;
+use hairspring_recording::testing::Spec;
+use hairspring_recording::verify::Verified;
+use hairspring_recording::{Excerpt, ExcerptCheck, ExcerptPart};
 use hairspring_source::pattern::Pattern;
+use hairspring_store::compressed::CompressedReads;
+use hairspring_store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
+use hairspring_store::{Ways, best};
 
 fn store() -> Box<dyn Store> {
     best(8, Ways::ALL)

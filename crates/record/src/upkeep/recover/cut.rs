@@ -6,10 +6,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::recording::blocking::{BlockingStore, PIECE};
-use crate::recording::{Block, Files, Member, RecordingError};
-use crate::store::{FileId, Open, Store, StoreError};
+use hairspring_recording::blocking::{BlockingStore, PIECE};
+use hairspring_recording::{Block, Files, Member, RecordingError};
 use hairspring_ring::units::Bytes;
+use hairspring_store::{FileId, Open, Store, StoreError};
 
 /// Between the base path of a recording and the number of a file with what was cut off.
 const CUT_ENDING: &str = ".cut-";

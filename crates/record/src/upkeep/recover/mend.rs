@@ -4,14 +4,14 @@ use std::path::Path;
 
 use hairspring_machine::{Instant, Nanos};
 
-use crate::journal::{InSeries, RECORD_BYTES, Record};
-use crate::ledger::RecordingVerdict;
-use crate::recording::blocking::{BlockingStore, PIECE};
-use crate::recording::{Block, Files, Member, Recording, RecordingError};
-use crate::sigmf;
-use crate::sigmf::{About, Closing, State};
-use crate::store::{FileId, Open, Store, remove_if_there};
+use hairspring_recording::blocking::{BlockingStore, PIECE};
+use hairspring_recording::journal::{InSeries, RECORD_BYTES, Record};
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::sigmf;
+use hairspring_recording::sigmf::{About, Closing, State};
+use hairspring_recording::{Block, Files, Member, Recording, RecordingError};
 use hairspring_ring::units::Bytes;
+use hairspring_store::{FileId, Open, Store, remove_if_there};
 
 use super::cut;
 use super::plan::Plan;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use hairspring_machine::Instant;
 
-use crate::ledger::{Ledger, RecordingVerdict};
-use crate::recording::{Block, Files, Recording, holes_between};
-use crate::verify::disagreements;
+use hairspring_recording::ledger::{Ledger, RecordingVerdict};
+use hairspring_recording::verify::disagreements;
+use hairspring_recording::{Block, Files, Recording, holes_between};
 use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 

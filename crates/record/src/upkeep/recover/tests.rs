@@ -12,13 +12,13 @@ use std::ops::ControlFlow;
 use proptest::prelude::*;
 
 use super::*;
-use crate::journal::Journal;
-use crate::recording::Files;
-use crate::recording::testing::{PATTERN, Spec};
-use crate::store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
-use crate::verify;
-use crate::verify::verify;
+use hairspring_recording::Files;
+use hairspring_recording::journal::Journal;
+use hairspring_recording::testing::{PATTERN, Spec};
+use hairspring_recording::verify;
+use hairspring_recording::verify::verify;
 use hairspring_ring::gap::GapCause;
+use hairspring_store::scripted::{DiskScript, Fault, Image, Pace, ScriptedDisk};
 
 fn disk(image: &Image, faults: Vec<Fault>) -> ScriptedDisk {
     ScriptedDisk::with(DiskScript { pace: Pace::Leaping, faults, ..DiskScript::default() }, image.clone())
@@ -245,8 +245,9 @@ fn a_journal_damaged_in_its_middle_is_believed_behind_the_damage_only_if_its_sum
         let spec = Spec { gaps: vec![(12_288 + 400, 3)], ended, ..Spec::plain() };
         let mut image = spec.make();
         let mut journal = image.read(&files.journal).expect("a journal");
-        let is_gap =
-            |number: usize| matches!(Journal::read(&journal).records[number], crate::journal::Record::Gap { .. });
+        let is_gap = |number: usize| {
+            matches!(Journal::read(&journal).records[number], hairspring_recording::journal::Record::Gap { .. })
+        };
         assert_eq!(is_gap(record), record == 5);
         journal[record * 64 + 30] ^= 1;
         image.put(&files.journal, &journal);
@@ -270,8 +271,10 @@ fn zeros_before_a_sync_that_was_under_way_are_a_power_cut_and_not_damage() {
     let mut image = spec.make();
     let mut journal = image.read(&files.journal).expect("a journal");
     let records = Journal::read(&journal).records;
-    let last =
-        records.iter().rposition(|record| matches!(record, crate::journal::Record::Sync { .. })).expect("a sync");
+    let last = records
+        .iter()
+        .rposition(|record| matches!(record, hairspring_recording::journal::Record::Sync { .. }))
+        .expect("a sync");
     journal[(last - 1) * 64..last * 64].fill(0);
     image.put(&files.journal, &journal);
     check(&spec, &image, RecoverOptions::default());
@@ -286,9 +289,9 @@ fn a_disk_that_does_not_read_a_block_is_not_mended() {
     let spec = Spec { unwritten: vec![2], ..Spec::killed() };
     let image = spec.make();
     let broken = Fault::nth(
-        crate::store::scripted::OpKind::Read,
+        hairspring_store::scripted::OpKind::Read,
         9,
-        crate::store::scripted::What::Error(crate::store::Errno(libc::EIO)),
+        hairspring_store::scripted::What::Error(hairspring_store::Errno(libc::EIO)),
     );
     let disk = disk(&image, vec![broken]);
     let refused = run(&disk, ALL).expect_err("unreadable").to_string();
@@ -342,11 +345,11 @@ fn shifted(spec: &Spec, hole: u64) -> Image {
     image.put(&files.data, &data);
     let mut records = Journal::read(&image.read(&files.journal).expect("a journal")).records;
     for record in &mut records {
-        if let crate::journal::Record::Block { index: 1.., file_offset, .. } = record {
+        if let hairspring_recording::journal::Record::Block { index: 1.., file_offset, .. } = record {
             *file_offset += hole;
         }
     }
-    image.put(&files.journal, &crate::recording::testing::encoded(&records));
+    image.put(&files.journal, &hairspring_recording::testing::encoded(&records));
     image
 }
 
@@ -435,20 +438,20 @@ proptest! {
         // Records that say anything at all, with right checksums.
         let [index, file_offset, produced_bytes, rest] = block;
         let extreme = [
-            crate::journal::Record::Block {
+            hairspring_recording::journal::Record::Block {
                 index, file_offset, length: rest as u32, crc: 0, produced_bytes, at: hairspring_machine::Instant::BOOT,
             },
-            crate::journal::Record::Gap {
+            hairspring_recording::journal::Record::Gap {
                 position: file_offset,
                 gap: Gap {
                     first: hairspring_ring::Frames(index), frames: hairspring_ring::Frames(rest), cause: GapCause::Resumed,
                     found: hairspring_machine::Instant::BOOT,
                 },
             },
-            crate::journal::Record::Skip {
+            hairspring_recording::journal::Record::Skip {
                 position: rest, skip: hairspring_ring::Skip { first: hairspring_ring::Frames(produced_bytes), frames: hairspring_ring::Frames(index) },
             },
-            crate::journal::Record::End {
+            hairspring_recording::journal::Record::End {
                 verdict: RecordingVerdict::Stopped, recovered: false, produced_bytes, stored_bytes: index, lost_bytes: rest,
                 left_out_bytes: file_offset,
             },

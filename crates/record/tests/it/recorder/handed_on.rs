@@ -1,9 +1,9 @@
 //! One recorder hands the ring on to the next, step by step: nothing is lost, and the ring gets its room back in order.
 
-use hairspring_record::clock::BootId;
-use hairspring_record::ledger::RecordingVerdict;
 use hairspring_record::recorder::ResumeFrom;
-use hairspring_record::sigmf::SegmentOf;
+use hairspring_recording::clock::BootId;
+use hairspring_recording::ledger::RecordingVerdict;
+use hairspring_recording::sigmf::SegmentOf;
 
 use super::*;
 

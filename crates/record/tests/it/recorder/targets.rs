@@ -1,7 +1,7 @@
 //! Targets that fail or are slow, step by step: where blocks go, what is told of it, and what the journals say.
 
-use hairspring_record::journal::FailedOperation;
-use hairspring_record::ledger::RecordingVerdict;
+use hairspring_recording::journal::FailedOperation;
+use hairspring_recording::ledger::RecordingVerdict;
 
 use super::*;
 

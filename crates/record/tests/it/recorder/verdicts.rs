@@ -1,10 +1,10 @@
 //! What a recording says of itself at its end: verdict, reason, and the metadata that state both.
 
-use hairspring_record::clock::{BootId, ClockNote, Mark, MarkSource};
-use hairspring_record::journal::GapBounds;
-use hairspring_record::ledger::RecordingVerdict::{self, Complete, Incomplete, Stopped, Unaccounted};
 use hairspring_record::recorder::ResumeFrom;
-use hairspring_record::sigmf::{self, SegmentOf};
+use hairspring_recording::clock::{BootId, ClockNote, Mark, MarkSource};
+use hairspring_recording::journal::GapBounds;
+use hairspring_recording::ledger::RecordingVerdict::{self, Complete, Incomplete, Stopped, Unaccounted};
+use hairspring_recording::sigmf::{self, SegmentOf};
 use hairspring_source::{Ignored, SenderCount};
 
 use super::*;
@@ -344,7 +344,7 @@ fn what_is_known_of_the_end_says_when_the_frame_after_it_would_have_been_taken()
     let mark =
         |frame, us| Mark { frame: Frames(frame), earliest: at(us - 10), latest: at(us), how: MarkSource::Kernel };
     let about = |marks: &[Mark], epoch_first: u64| {
-        let mut about = hairspring_record::recording::testing::Spec::plain().about(0);
+        let mut about = hairspring_recording::testing::Spec::plain().about(0);
         marks.iter().for_each(|mark| about.clock.mark(*mark));
         about.started_monotonic = at(0);
         about.series = resumed().series.map(|of| SegmentOf { epoch_first: Frames(epoch_first), ..of });

@@ -2,7 +2,7 @@
 
 use hairspring_record::compress::{USUAL_LEVEL, compress};
 use hairspring_record::series::collection::renew_sums;
-use hairspring_record::store::compressed::CompressedReads;
+use hairspring_store::compressed::CompressedReads;
 
 use super::*;
 

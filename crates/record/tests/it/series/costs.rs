@@ -3,12 +3,10 @@
 use std::ffi::OsStr;
 use std::sync::Mutex;
 
-use hairspring_record::series::open::find;
-use hairspring_record::store::owner::{Holder, OwnError, Ownership, PathFacts, Work};
-use hairspring_record::store::{
-    Completion, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, StoreError, Token,
-};
+use hairspring_recording::series::open::find;
 use hairspring_ring::notifier::Notifier;
+use hairspring_store::owner::{Holder, OwnError, Ownership, PathFacts, Work};
+use hairspring_store::{Completion, Fallback, FileFacts, FileId, LentMemory, MemoryId, Op, Open, StoreError, Token};
 
 use super::*;
 

@@ -1,8 +1,8 @@
 //! Segments that are kept: those that a trigger pins, and the newest one.
 
-use hairspring_record::series::segment_of;
-use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{OpKind, What, When};
+use hairspring_recording::series::segment_of;
+use hairspring_store::Errno;
+use hairspring_store::scripted::{OpKind, What, When};
 
 use super::*;
 

@@ -1,14 +1,14 @@
 //! A series outlasts failed writes, damage and other users of its folder.
 
 use hairspring_record::series::{Pinned, keep};
-use hairspring_record::store::Errno;
-use hairspring_record::store::scripted::{OpKind, What};
+use hairspring_store::Errno;
+use hairspring_store::scripted::{OpKind, What};
 
 use super::*;
 
 const INDEX: &str = "a/x.hairspring-series";
 
-fn index_on(disk: &ScriptedDisk) -> hairspring_record::series::index::SeriesIndex {
+fn index_on(disk: &ScriptedDisk) -> hairspring_recording::series::index::SeriesIndex {
     index_at(&mut stores(disk), Path::new("a/x")).expect("read").expect("an index")
 }
 
@@ -39,7 +39,7 @@ fn an_index_that_lacks_a_record_after_a_failed_append_is_written_anew() {
 #[test]
 fn nothing_is_deleted_while_the_index_cannot_be_written() {
     let refused = What::Error(Errno(libc::EACCES));
-    let when = hairspring_record::store::scripted::When::From(2);
+    let when = hairspring_store::scripted::When::From(2);
     let faults = [OpKind::Open, OpKind::Put]
         .map(|kind| Fault { when, ..Fault::nth(kind, 1, refused).on(".hairspring-series") })
         .into_iter();
@@ -148,13 +148,13 @@ fn a_pin_that_comes_too_late_is_refused_and_one_in_time_holds() {
     // The index says that it is being deleted; meanwhile it is.
     let before = index_on(&disk);
     let mut dropping = before.clone();
-    dropping.enter(hairspring_record::series::index::IndexRecord::Dropped {
+    dropping.enter(hairspring_recording::series::index::IndexRecord::Dropped {
         number: 0,
         stored_bytes: 1,
         at: Nanos::ZERO,
     });
-    let write = |index: &hairspring_record::series::index::SeriesIndex| {
-        let bytes = hairspring_record::series::index::SeriesIndex::encoded(&index.shortened());
+    let write = |index: &hairspring_recording::series::index::SeriesIndex| {
+        let bytes = hairspring_recording::series::index::SeriesIndex::encoded(&index.shortened());
         disk.store(8).put(Path::new(INDEX), &bytes).expect("written");
     };
     write(&dropping);
@@ -181,9 +181,9 @@ fn a_deletion_that_was_begun_leaves_a_segment_that_was_pinned_in_time() {
     let disk = run(&Case::default(), Image::default(), |_, _| {}).disk;
     let mut index = index_on(&disk);
     let stored_bytes = index.segments[&1].stored_bytes;
-    index.enter(hairspring_record::series::index::IndexRecord::Dropped { number: 1, stored_bytes, at: Nanos::ZERO });
+    index.enter(hairspring_recording::series::index::IndexRecord::Dropped { number: 1, stored_bytes, at: Nanos::ZERO });
     let mut image = disk.image_after_kill(0);
-    image.put(INDEX, &hairspring_record::series::index::SeriesIndex::encoded(&index.shortened()));
+    image.put(INDEX, &hairspring_recording::series::index::SeriesIndex::encoded(&index.shortened()));
     image.put(pin_of(&segment_base(Path::new("a/x"), 1)), b"");
     let disk = disk_of(&image);
     let found = recover_series(stores(&disk), Path::new("a/x"), RecoverOptions::default(), &mut |_| {});
@@ -196,7 +196,7 @@ fn a_deletion_that_was_begun_leaves_a_segment_that_was_pinned_in_time() {
 #[test]
 fn a_reader_beside_retention_sees_whole_segments_or_none() {
     let disk = run(&Case::default(), Image::default(), |_, _| {}).disk;
-    let found = hairspring_record::series::open::find(&mut disk.store(8), Path::new("a/x")).expect("read");
+    let found = hairspring_recording::series::open::find(&mut disk.store(8), Path::new("a/x")).expect("read");
     let found = found.expect("a series");
     keeper(&disk, stores(&disk)).sweep(&moment());
     let recording = found.open(&mut disk.store(8)).expect("opens");

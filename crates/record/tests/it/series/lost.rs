@@ -1,6 +1,6 @@
 //! Series of which a crash took the index, or the journal of a segment.
 
-use hairspring_record::journal::RECORD_BYTES;
+use hairspring_recording::journal::RECORD_BYTES;
 
 use super::*;
 

@@ -85,7 +85,7 @@ fn another_recordings_files_are_not_deleted_though_they_have_the_segments_name()
         if number == 2 && !swapped.get() {
             let mut store = disk.store(8);
             let journal = Path::new("a/x-000001.hairspring-journal");
-            let other = hairspring_record::journal::Record::Start {
+            let other = hairspring_recording::journal::Record::Start {
                 id: RecordingId([77; 16]),
                 block_bytes: 4096,
                 grain_bytes: 2,

@@ -1,11 +1,11 @@
 //! The gaps, failures and places that the journals state stay stated after a recovery.
 
 use super::*;
-use crate::journal::{FailedOperation, InSeries, Record, RecordingId};
-use crate::recording::testing::encoded;
 use crate::recover::mend::records;
-use crate::sigmf::{About, SegmentOf};
 use hairspring_machine::{Instant, Nanos};
+use hairspring_recording::journal::{FailedOperation, InSeries, Record, RecordingId};
+use hairspring_recording::sigmf::{About, SegmentOf};
+use hairspring_recording::testing::encoded;
 
 /// The recording with these records after the start of a member's journal.
 fn with_records(spec: &Spec, member: usize, added: &[Record]) -> Image {

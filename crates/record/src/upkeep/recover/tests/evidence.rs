@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::journal::RecordingId;
+use hairspring_recording::journal::RecordingId;
 
 /// Recovers, which is refused, and changes nothing. Returns why.
 #[track_caller]
@@ -37,7 +37,7 @@ fn samples_stay_whose_journal_was_not_copied_or_only_in_part() {
         let spec = Spec { members, ..Spec::plain() };
         let journal = spec.make().read(&Files::of(&Spec::base(0)).journal).expect("a journal");
         let mut foreign = journal.clone();
-        let other = crate::journal::Record::Start {
+        let other = hairspring_recording::journal::Record::Start {
             id: RecordingId([1; 16]),
             block_bytes: 4096,
             grain_bytes: 4,
@@ -122,9 +122,9 @@ fn what_is_cut_off_goes_to_the_first_free_name_unless_it_is_zeros_or_given_up() 
 fn a_disk_without_room_for_what_is_cut_off_is_told_of_and_nothing_is_changed() {
     let image = damaged(&Spec::killed(), &[9]);
     let full = Fault::nth(
-        crate::store::scripted::OpKind::Write,
+        hairspring_store::scripted::OpKind::Write,
         1,
-        crate::store::scripted::What::Error(crate::store::Errno(libc::ENOSPC)),
+        hairspring_store::scripted::What::Error(hairspring_store::Errno(libc::ENOSPC)),
     );
     let disk = disk(&image, vec![full]);
     let why = run(&disk, ALL).expect_err("no room").to_string();

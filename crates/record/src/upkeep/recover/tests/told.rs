@@ -1,8 +1,8 @@
 //! What a recovery reads, and what it tells of it.
 
 use super::*;
-use crate::store::Errno;
-use crate::store::scripted::{OpKind, What, When};
+use hairspring_store::Errno;
+use hairspring_store::scripted::{OpKind, What, When};
 
 #[track_caller]
 fn damaged_blocks(spec: &Spec, blocks: &[u64]) -> u64 {
