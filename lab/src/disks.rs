@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_recording::Recording;
 use hairspring_recording::RecordingVerdict;
@@ -29,7 +30,12 @@ pub(crate) fn recorded(
     target: PathBuf,
     meanwhile: &mut dyn FnMut(u64) -> Result<(), String>,
 ) -> Result<Recorded, String> {
-    let config = RecordConfig { buffer: Bytes::mib(8), notify: BLOCK, pages: Pages::Small, ..RecordConfig::default() };
+    let config = RecordConfig {
+        buffer: Bytes::mib(8),
+        write: WriteSettings { block: BLOCK, ..WriteSettings::default() },
+        pages: Pages::Small,
+        ..RecordConfig::default()
+    };
     let input = Input { source, targets: vec![target], channels: Vec::new() };
     let mut happened = Ok(());
     let stop = AtomicBool::new(false);

@@ -46,6 +46,7 @@ mod place;
 mod present;
 mod resume;
 mod settled;
+mod write_settings;
 mod writes;
 
 use std::collections::VecDeque;
@@ -73,6 +74,7 @@ pub use error::RecorderError;
 pub use inlet::RingLoan;
 pub use keep::{KeepOn, KeepWatch};
 pub use resume::ResumeFrom;
+pub use write_settings::WriteSettings;
 pub use writes::BlockPlacement;
 
 use feed::Staging;
@@ -89,19 +91,8 @@ pub struct Setup {
     pub targets: Vec<PathBuf>,
     /// The recording's id; random.
     pub id: RecordingId,
-    /// Size of a write, rounded to whole frames and to the disks' alignment; at most [`MOST_BLOCK`], because readers refuse
-    /// larger blocks.
-    pub block: Bytes,
-    /// Writes under way at once, 1–256.
-    pub depth: usize,
-    /// Where blocks go.
-    pub placement: BlockPlacement,
-    /// The expected volume, if known; the recorder reserves space for it before the start.
-    pub volume: Option<Bytes>,
-    /// Time between two syncs.
-    pub sync_every: Nanos,
-    /// Bytes after which the recorder syncs, whatever the time.
-    pub sync_bytes: Bytes,
+    /// How data are written.
+    pub write: WriteSettings,
     /// Records only what a trigger asks for.
     pub gate: Option<Gate>,
     /// Whether the segment before hands its gate on. A setup with a gate need not say so.
@@ -110,8 +101,6 @@ pub struct Setup {
     pub keep_on: Option<KeepWatch>,
     /// When the recorder was made. The caller reports the time of the first frame by [`Recorder::begins`].
     pub opened: Beginning,
-    /// The program that records, for the metadata.
-    pub software: String,
     /// What the channels measure: all of them, or none.
     pub channels: Vec<ChannelDescription>,
     /// What is known of time before the start.
@@ -327,7 +316,7 @@ impl Recorder {
         if setup.targets.is_empty() {
             return Err(RecorderError::Setup("a recording needs a target"));
         }
-        if setup.depth == 0 || setup.depth > MOST_DEPTH {
+        if setup.write.depth == 0 || setup.write.depth > MOST_DEPTH {
             return Err(RecorderError::Setup("the number of writes under way must be 1 to 256"));
         }
         let inlet = Inlet::new(ring, consumer).map_err(|error| ends::no_descriptor(&error))?;
@@ -350,7 +339,7 @@ impl Recorder {
         let layout = description.layout;
         let grain = layout.grain();
         let step = lcm(grain.bytes, alignment);
-        let block = (setup.block.0.min(MOST_BLOCK.0) / step).max(1) * step;
+        let block = (setup.write.block.0.min(MOST_BLOCK.0) / step).max(1) * step;
         let ring_size = inlet.memory_bytes();
         let held = setup.gate.as_ref().map_or(0, |gate| gate.must_hold().0);
         let refused = match block {
@@ -363,7 +352,7 @@ impl Recorder {
             return Err(refused);
         }
         let copies = setup.gated || inlet.on_overrun() == OnOverrun::Overwrite;
-        let staging = copies.then(|| Staging::new(&mut *store, block, setup.depth + 1)).transpose();
+        let staging = copies.then(|| Staging::new(&mut *store, block, setup.write.depth + 1)).transpose();
         let staging = staging.inspect_err(|_| ends::remove_files(&mut *store, &members));
         let staging = staging.map_err(RecorderError::Memory)?;
         let ring = hairspring_store::lent_memory::attach(inlet.memory(), &mut *store);
@@ -372,8 +361,8 @@ impl Recorder {
             block,
             phase: Phase::Streaming,
             staging,
-            writes: (0..setup.depth).map(|_| None).collect(),
-            taken: VecDeque::with_capacity(setup.depth + 1),
+            writes: (0..setup.write.depth).map(|_| None).collect(),
+            taken: VecDeque::with_capacity(setup.write.depth + 1),
             place: Place::default(),
             source_lost_bytes: 0,
             cut_after: None,
@@ -406,7 +395,7 @@ impl Recorder {
             checksum_time: Nanos::ZERO,
             beginning: None,
             clock: setup.clock.clone(),
-            completions: Vec::with_capacity(setup.depth * 2),
+            completions: Vec::with_capacity(setup.write.depth * 2),
             store,
             inlet,
             description,
@@ -493,7 +482,7 @@ impl Recorder {
         // Often enough, because completions and the notifier wake the recorder in any case.
         const AT_LEAST_EVERY: Nanos = Nanos::from_millis(100);
         let wanting = (0..self.members.len()).filter(|number| self.settled.wants_sync(*number));
-        let sync = wanting.filter_map(|number| self.members[number].next_sync(self.setup.sync_every)).min();
+        let sync = wanting.filter_map(|number| self.members[number].next_sync(self.setup.write.sync_every)).min();
         let latest = now + AT_LEAST_EVERY;
         sync.map_or(latest, |sync| sync.clamp(now, latest))
     }

@@ -1,4 +1,4 @@
-//! [`FrameTable`]: the pieces of compressed data that are decompressed one by one; and [`FrameWriter`]: data compressed by zstd, frame by frame, with
+//! `FrameTable`: the pieces of compressed data that are decompressed one by one; and [`FrameWriter`]: data compressed by zstd, frame by frame, with
 //! a table of the frames at the end.
 //!
 //! ```text

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_recording::verify::{VerifyOptions, verify};
@@ -173,10 +174,8 @@ fn one(base: &Path, source: Box<dyn Source>) -> Result<Recorded, String> {
     let clocked = source.describe().clocked;
     let config = RecordConfig {
         buffer: Bytes::mib(64),
-        notify: BLOCK,
-        depth: DEPTH,
+        write: WriteSettings { block: BLOCK, depth: DEPTH, volume: Some(VOLUME), ..WriteSettings::default() },
         on_overrun: if clocked { OnOverrun::Gap } else { OnOverrun::Block },
-        volume: Some(VOLUME),
         ..RecordConfig::default()
     };
     let input = Input { source, targets: vec![base.to_owned()], channels: Vec::new() };

@@ -7,6 +7,7 @@ use hairspring_advice::job::{AnswerKind, RecordAnswer, RecordEvidence, RecordReq
 use hairspring_machine::Nanos;
 use hairspring_plan::maxrate::{Doing, ProbeError, Purpose, Recordings};
 use hairspring_plan::{Direction, Fits, Plan, Request, Stall, Stream, Sustainable, Topology, Written, sizes};
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::session::RecordConfig;
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_sheet::Sheet;
@@ -84,7 +85,11 @@ fn watch(
     let fifo = requirement.rate.volume_in(FIFO).0.clamp(FIFO_LEAST, FIFO_MOST);
     let card: Card = format!("virtual:1ch,16bit,1MS/s,fifo={fifo}B").parse().map_err(|_| ProbeError::NotVirtual)?;
     let free = PlainStore::new(1, Ways::default()).free_bytes(folder).map_or(Bytes::gib(4), |free| Bytes(free / 2));
-    let config = RecordConfig { buffer: plan.buffer(), notify: plan.notify(), ..RecordConfig::default() };
+    let config = RecordConfig {
+        buffer: plan.buffer(),
+        write: WriteSettings { block: plan.notify(), ..WriteSettings::default() },
+        ..RecordConfig::default()
+    };
     let target = folder.join(format!(".hairspring-can-{}", std::process::id()));
     let of = |length| Recordings {
         card: card.clone(),

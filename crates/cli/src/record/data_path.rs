@@ -1,7 +1,7 @@
 //! The path of data from cards to disks: arguments of every recording, and default sizes.
 
 use clap::{Args, ValueEnum};
-use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH};
+use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, WriteSettings};
 use hairspring_record::session::RecordConfig;
 use hairspring_ring::memory::{Pages, free_memory};
 use hairspring_ring::{ByteRate, Bytes};
@@ -120,11 +120,14 @@ pub(crate) fn config(data_path: &DataPath, cards: usize, fastest: Option<ByteRat
     RecordConfig {
         buffer,
         pages: data_path.pages.into(),
-        notify,
-        depth: usize::from(data_path.depth),
-        placement: data_path.placement.into(),
+        write: WriteSettings {
+            block: notify,
+            depth: usize::from(data_path.depth),
+            placement: data_path.placement.into(),
+            sync_every: data_path.sync,
+            ..WriteSettings::default()
+        },
         ways: Ways { uring: data_path.engine == EngineName::IoUring, direct: !data_path.no_direct, ..Ways::default() },
-        sync_every: data_path.sync,
         ..RecordConfig::default()
     }
 }

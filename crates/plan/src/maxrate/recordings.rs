@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hairspring_machine::Nanos;
 
 use super::{Probe, Purpose};
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::session::{Input, RecordConfig, RecordError, RecordProgress, Recorded, record};
 use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_recording::verify;
@@ -189,7 +190,7 @@ impl Recordings {
     }
 
     fn config(&self, on_overrun: OnOverrun, volume: Option<Bytes>) -> RecordConfig {
-        RecordConfig { on_overrun, volume, ..self.config.clone() }
+        RecordConfig { on_overrun, write: WriteSettings { volume, ..self.config.write.clone() }, ..self.config.clone() }
     }
 
     fn one(
@@ -215,7 +216,7 @@ impl Recordings {
 
     /// Whether every byte on the disk is as the card made it.
     fn is_readable(&self, stop: &AtomicBool, progress: &mut dyn FnMut(Doing<'_>)) -> Result<bool, ProbeError> {
-        let mut store = best(self.config.depth, self.config.ways);
+        let mut store = best(self.config.write.depth, self.config.ways);
         let recording = Recording::open_in(&mut *store, &self.targets).map_err(ProbeError::Verify)?;
         let options = VerifyOptions { counters: true, sha512: false };
         let verified = verify(&mut *store, &recording, options, &mut |at| progress(Doing::Verifying(at)));
@@ -243,7 +244,7 @@ mod tests {
             targets: vec![folder.join("probe")],
             config: RecordConfig {
                 buffer: Bytes::mib(1),
-                notify: Bytes::kib(64),
+                write: WriteSettings { block: Bytes::kib(64), ..WriteSettings::default() },
                 pages: hairspring_ring::memory::Pages::Small,
                 ..RecordConfig::default()
             },

@@ -27,7 +27,7 @@ impl Recorder {
     pub(super) fn begin(&mut self, grain: Grain) -> Result<(), RecorderError> {
         let count = self.members.len();
         // With a gate the volume that is kept is unknown.
-        let volume = self.setup.volume.filter(|_| self.setup.gate.is_none());
+        let volume = self.setup.write.volume.filter(|_| self.setup.gate.is_none());
         // A member may get more than its share of blocks, because they go to the least loaded one. So an eighth more is reserved.
         let share = volume.map(|volume| (volume.0 / count as u64) * if count > 1 { 9 } else { 8 } / 8);
         // Before anything is reserved, because the system takes all free space before it reports that it is not enough.
@@ -114,7 +114,7 @@ impl Recorder {
             member,
             on_overrun: self.inlet.on_overrun(),
             clocked: self.description.clocked,
-            software: self.setup.software.clone(),
+            software: self.setup.write.software.clone(),
             series: self.setup.series.clone(),
             channels: self.setup.channels.clone(),
             clock: self.clock.clone(),

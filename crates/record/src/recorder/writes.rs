@@ -127,7 +127,7 @@ impl Recorder {
             let its_own = self.writes.iter().flatten().filter(|write| write.member == number);
             its_own.map(|write| write.length).sum()
         };
-        match self.setup.placement {
+        match self.setup.write.placement {
             BlockPlacement::Static => alive.get((index % alive.len().max(1) as u64) as usize).copied(),
             BlockPlacement::LeastLoaded => {
                 alive.into_iter().min_by_key(|number| (under_way(*number), self.members[*number].data_end))
@@ -356,7 +356,7 @@ impl Recorder {
     }
 
     pub(super) fn sync_when_due(&mut self, now: Instant) {
-        let (every, bytes) = (self.setup.sync_every, self.setup.sync_bytes.0);
+        let (every, bytes) = (self.setup.write.sync_every, self.setup.write.sync_bytes.0);
         for number in 0..self.members.len() {
             let member = &self.members[number];
             let Some(due) = member.next_sync(every) else { continue };

@@ -8,7 +8,7 @@ use hairspring_machine::{Instant, Nanos};
 
 use super::RoomLeft;
 use super::keeper::{Dropped, KeepWish, Keeper, SegmentEnd, StoreMaker};
-use crate::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step};
+use crate::recorder::{Outcome, Recorder, RecorderError, RingLoan, Setup, Step, WriteSettings};
 use hairspring_recording::beginning::Beginning;
 use hairspring_recording::channels::ChannelDescription;
 use hairspring_recording::clock::ClockRecord;
@@ -17,7 +17,7 @@ use hairspring_recording::moment::ClockMoment;
 use hairspring_recording::series::index::IndexRecord;
 use hairspring_recording::series::segment_base;
 use hairspring_recording::sigmf::SegmentOf;
-use hairspring_ring::units::{Bytes, Frames};
+use hairspring_ring::units::Frames;
 use hairspring_source::{SourceCounters, SourceDescription};
 
 /// What becomes of a segment that was handed over.
@@ -82,20 +82,8 @@ pub struct Template {
     pub ring: RingLoan,
     /// The series. Its number and frames are those of the first segment of this run.
     pub of: SegmentOf,
-    /// Size of a write.
-    pub block: Bytes,
-    /// Writes under way at once.
-    pub depth: usize,
-    /// Where blocks go.
-    pub placement: BlockPlacement,
-    /// The volume of a segment, if it is known.
-    pub volume: Option<Bytes>,
-    /// Time between two syncs.
-    pub sync_every: Nanos,
-    /// Bytes after which the recorder syncs.
-    pub sync_bytes: Bytes,
-    /// The program that records.
-    pub software: String,
+    /// How data are written; the volume is that of a segment.
+    pub write: WriteSettings,
     /// Whether a trigger chooses the data. The gate goes from each segment to the next.
     pub gated: bool,
     /// What the channels measure.
@@ -116,17 +104,11 @@ impl Template {
         Setup {
             targets: targets.iter().map(|base| segment_base(base, number)).collect(),
             id: (self.id)(),
-            block: self.block,
-            depth: self.depth,
-            placement: self.placement,
-            volume: self.volume,
-            sync_every: self.sync_every,
-            sync_bytes: self.sync_bytes,
+            write: self.write.clone(),
             gate: None,
             gated: self.gated,
             keep_on: None,
             opened: (self.beginning)(),
-            software: self.software.clone(),
             channels: self.channels.clone(),
             clock: ClockRecord::default(),
             series: Some(SegmentOf { number, first: None, previous: None, ..self.of.clone() }),
@@ -291,5 +273,42 @@ impl Hands for Inline {
 
     fn room(&mut self) -> RoomLeft {
         self.workshop.sweep()
+    }
+}
+
+/// Closes the one segment of a recording that is not divided.
+#[derive(Default)]
+pub struct Undivided {
+    ending: Option<(u32, Box<Recorder>, SourceCounters)>,
+}
+
+impl Hands for Undivided {
+    fn prepare(&mut self, number: u32) {
+        unreachable!("segment {number} of a recording that is not divided");
+    }
+
+    fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>> {
+        None
+    }
+
+    fn keep(&mut self, _wish: KeepWish) {}
+
+    fn close(&mut self, number: u32, old: Box<Recorder>, _next: Option<NextSegment>, counters: SourceCounters) {
+        self.ending = Some((number, old, counters));
+    }
+
+    fn closed(&mut self, _now: Instant) -> Option<ClosedSegment> {
+        None
+    }
+
+    fn finish(&mut self, now: Instant) -> Option<ClosedSegment> {
+        let (number, recorder, counters) = self.ending.take()?;
+        let outcome = recorder.finish(now, counters);
+        let (dropped, room) = (Dropped::default(), RoomLeft::Enough);
+        Some(ClosedSegment { number, outcome, dropped, kept: 1, pinned: 0, room, troubles: Vec::new() })
+    }
+
+    fn room(&mut self) -> RoomLeft {
+        RoomLeft::Enough
     }
 }

@@ -10,6 +10,8 @@
 //!    old segment is still written from the ring.
 //! 3. The old segment goes to the other hands, which drive it to its end and describe it.
 //!
+//! A recording that is not divided is a series without cuts: [`SeriesRecorder::undivided`].
+//!
 //! At most three segments have files open: one that is closed, the present one, and the next. A state machine like [`Recorder`], with the
 //! same calls.
 
@@ -19,7 +21,7 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::SourceCounters;
 
 use super::RoomLeft;
-use super::hands::{ClosedSegment, Hands, NextSegment};
+use super::hands::{ClosedSegment, Hands, NextSegment, Undivided};
 use super::keeper::KeepWish;
 use crate::recorder::{Outcome, Recorder, RecorderError, Status, Step};
 use hairspring_recording::beginning::Beginning;
@@ -44,6 +46,8 @@ const MOST_TROUBLES: usize = 16;
 /// How long a segment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentLength {
+    /// No cuts: one segment has all.
+    Undivided,
     /// So many blocks.
     Blocks(u64),
     /// At least so long, by this computer's clock, suspends included; for a source without a rate, and where a trigger chooses the data.
@@ -252,6 +256,11 @@ impl SeriesRecorder {
         }
     }
 
+    /// Drives one recorder, and never cuts.
+    pub fn undivided(recorder: Box<Recorder>, layout: Layout) -> Self {
+        Self::new(recorder, 0, Box::new(Undivided::default()), SegmentLength::Undivided, layout)
+    }
+
     /// Counts suspends of the computer into the length of segments that are as long as a time.
     #[must_use]
     pub fn with_suspends(self, suspended: fn() -> Nanos) -> Self {
@@ -293,7 +302,9 @@ impl SeriesRecorder {
         let since = *self.since.get_or_insert(awake);
         let is_stopped = self.sums.summary.stopped.is_some();
         let may_ask = self.refused.as_ref().is_none_or(|(.., again)| now >= *again);
-        if !self.asked && may_ask && self.next.is_none() && self.sums.closing_bytes.is_none() && !is_stopped {
+        let divides = self.length != SegmentLength::Undivided;
+        if divides && !self.asked && may_ask && self.next.is_none() && self.sums.closing_bytes.is_none() && !is_stopped
+        {
             self.asked = true;
             self.hands.prepare(self.number + 1);
         }
@@ -362,7 +373,7 @@ impl SeriesRecorder {
         let due = match self.length {
             SegmentLength::Blocks(blocks) => Some(blocks),
             SegmentLength::Time(time) if open_for >= time => Some(1),
-            SegmentLength::Time(_) => None,
+            SegmentLength::Time(_) | SegmentLength::Undivided => None,
         };
         let sums = &mut self.sums;
         let may = self.next.is_some() && sums.closing_bytes.is_none() && sums.summary.stopped.is_none();
@@ -442,9 +453,9 @@ impl SeriesRecorder {
         self.sums.low
     }
 
-    /// The number of the present segment.
-    pub fn number(&self) -> u32 {
-        self.number
+    /// The number of the present segment; `None` if the recording is not divided.
+    pub fn number(&self) -> Option<u32> {
+        (self.length != SegmentLength::Undivided).then_some(self.number)
     }
 
     /// Removes the files of all segments, before anything was recorded. Blocks.
@@ -471,7 +482,10 @@ impl SeriesRecorder {
         let ledger = sums.ledger(own, true);
         let (verdict, reason) = judged(&last, &sums, &ledger);
         let Sums { totals, summary, .. } = sums;
+        // One segment has all of them.
+        let only = (summary.segments == 1).then(|| (last.gaps.clone(), last.triggers.clone()));
         let Totals { gaps, triggers, worst_stall, checksum_time, is_direct, .. } = totals;
+        let (gaps, triggers) = only.unwrap_or((gaps, triggers));
         let direct = is_direct.unwrap_or(last.direct);
         let outcome = Outcome { verdict, reason, ledger, gaps, triggers, worst_stall, checksum_time, direct, ..last };
         (outcome, summary)

@@ -9,7 +9,7 @@ use hairspring_ring::gap::GapBounds;
 use hairspring_source::SenderCount;
 
 use super::Board;
-use super::writer::Writer;
+use crate::series::SeriesRecorder;
 use hairspring_recording::clock::ClockNote;
 
 /// The bounds so far. Hardly any recording has some, so both sides look at a flag before they lock.
@@ -32,7 +32,7 @@ impl SharedBounds {
     }
 
     /// Gives the recorder what was shown.
-    pub(super) fn tell(&self, recorder: &mut Writer) {
+    pub(super) fn tell(&self, recorder: &mut SeriesRecorder) {
         // Acquire: pairs with the Release of the source's thread.
         if self.any.load(Ordering::Acquire)
             && let Ok(bounds) = self.bounds.lock()
@@ -58,7 +58,7 @@ impl SharedCount {
     }
 
     /// Gives the recorder what was shown.
-    fn tell(&self, recorder: &mut Writer) {
+    fn tell(&self, recorder: &mut SeriesRecorder) {
         // Acquire: pairs with the Release of the source's thread.
         if self.is_new.load(Ordering::Acquire) {
             // Relaxed: the lock below orders it; a count that is shown meanwhile sets it again.
@@ -70,7 +70,7 @@ impl SharedCount {
 }
 
 /// Gives the recorder what the source's thread has learnt of time.
-pub(super) fn hand_over(recorder: &mut Writer, board: &Board, notes: &Receiver<ClockNote>) {
+pub(super) fn hand_over(recorder: &mut SeriesRecorder, board: &Board, notes: &Receiver<ClockNote>) {
     let began = board.began();
     // The count was shown before the recording began, and a series that is resumed needs it to know where it begins.
     board.count.tell(recorder);

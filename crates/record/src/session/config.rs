@@ -9,18 +9,12 @@ pub struct RecordConfig {
     pub buffer: Bytes,
     /// The kind of its pages.
     pub pages: Pages,
-    /// Bytes that gather before the recorder is woken; also the size of a write. Must divide the buffer.
-    pub notify: Bytes,
+    /// How data are written. The block must divide the buffer; the volume is that of each card.
+    pub write: WriteSettings,
     /// The policy for data that do not fit.
     pub on_overrun: OnOverrun,
-    /// Writes under way at once, for each card.
-    pub depth: usize,
-    /// Which target gets a block.
-    pub placement: BlockPlacement,
     /// The ways to the disk that may be used.
     pub ways: Ways,
-    /// The expected volume of each card, if known; space is reserved for it.
-    pub volume: Option<Bytes>,
     /// How long to record, from when all cards have delivered data; `None` to record until the sources end or `stop` is set.
     pub length: Option<Nanos>,
     /// Whether the sources end by their own count of frames after that time. This computer's clock then ends those that fall silent or are
@@ -30,16 +24,12 @@ pub struct RecordConfig {
     pub wait: Option<Nanos>,
     /// Records only what this trigger asks for: the trigger, frames before and after it, and the number of shots.
     pub trigger: Option<(Trigger, Frames, Frames, Shots)>,
-    /// Time between two syncs.
-    pub sync_every: Nanos,
     /// Divides the recording of each card into segments.
     pub series: Option<SeriesConfig>,
     /// Priority, CPUs, node and locked memory of the threads.
     pub threads: RecordingThreads,
     /// An external clock with which to compare `CLOCK_MONOTONIC`. One that goes away is noted, and ends nothing.
     pub external: Option<Arc<Mutex<dyn ExternalClock>>>,
-    /// The program that records, for the metadata.
-    pub software: String,
 }
 
 impl Default for RecordConfig {
@@ -47,21 +37,16 @@ impl Default for RecordConfig {
         Self {
             buffer: Bytes::mib(256),
             pages: Pages::Huge2M,
-            notify: Bytes::mib(4),
+            write: WriteSettings::default(),
             on_overrun: OnOverrun::Stop,
-            depth: 8,
-            placement: BlockPlacement::LeastLoaded,
             ways: Ways::default(),
-            volume: None,
             length: None,
             by_frames: false,
             wait: None,
             trigger: None,
-            sync_every: Nanos::from_secs(1),
             series: None,
             threads: RecordingThreads::default(),
             external: None,
-            software: concat!("hairspring ", env!("CARGO_PKG_VERSION")).to_owned(),
         }
     }
 }

@@ -14,9 +14,9 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::trigger::Gate;
 use hairspring_source::{SourceCounters, SourceDescription};
 
-use super::writer::Writer;
-use super::{RecordConfig, RecordError, SYNC_BYTES, clock_record, monotonic, random_id};
-use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step};
+use super::card::{clock_record, random_id};
+use super::{RecordConfig, RecordError, monotonic};
+use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step, WriteSettings};
 use crate::recover::RecoverOptions;
 use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Wishes, Workshop};
 use crate::series::keeper::{KeepWish, Keeper, lending};
@@ -77,7 +77,8 @@ impl AskedLength {
     }
 }
 
-/// Makes the recorder of the first segment, and the thread that makes the others.
+/// Makes the recorder of the first segment, and the thread that makes the others. Returns the files beside the segments, too, and
+/// whether they are new.
 pub(super) fn begin(
     bases: &[PathBuf],
     channels: &[ChannelDescription],
@@ -86,7 +87,7 @@ pub(super) fn begin(
     config: &RecordConfig,
     series: SeriesConfig,
     (gate, keep_on): (Option<Gate>, Option<KeepWatch>),
-) -> Result<Writer, RecordError> {
+) -> Result<(SeriesRecorder, Vec<PathBuf>, bool), RecordError> {
     let bases = bases.to_vec();
     let before = if series.resume { resumed(&bases, description, config)? } else { None };
     refuse_what_it_would_meet(&bases, before.as_ref().map_or(0, |before| before.index.next))?;
@@ -106,13 +107,7 @@ pub(super) fn begin(
         description: description.clone(),
         ring: RingLoan::of(&consumer),
         of: of.clone(),
-        block: config.notify,
-        depth: config.depth,
-        placement: config.placement,
-        volume: None,
-        sync_every: config.sync_every,
-        sync_bytes: SYNC_BYTES,
-        software: config.software.clone(),
+        write: WriteSettings { volume: None, ..config.write.clone() },
         gated: gate.is_some(),
         channels: channels.to_vec(),
         stopwatch: monotonic,
@@ -136,7 +131,7 @@ pub(super) fn begin(
     let mut keeper = keeper.map_err(refused)?;
     let files = keeper.files();
     let first_frame = of.first.unwrap_or_default();
-    let (depth, ways) = (config.depth + 8, config.ways);
+    let (depth, ways) = (config.write.depth + 8, config.ways);
     let mut setup = template.setup(number, &bases);
     setup.series = Some(of);
     setup.resumed = from;
@@ -162,7 +157,7 @@ pub(super) fn begin(
     }
     let length = series.length.in_blocks(description, first.block(), template.gated);
     if let SegmentLength::Blocks(blocks) = length {
-        template.volume = Some(Bytes(blocks * first.block().0));
+        template.write.volume = Some(Bytes(blocks * first.block().0));
     }
     keeper.opened(number, first.id(), first_frame, opened.realtime);
     let workshop = Workshop::new(template, keeper, Box::new(move || best(depth, ways)));
@@ -178,7 +173,7 @@ pub(super) fn begin(
     };
     let recorder = SeriesRecorder::new(first, number, Box::new(hands), length, description.layout);
     let recorder = recorder.with_suspends(|| Host.suspended().max(Nanos::ZERO));
-    Ok(Writer::Series(Box::new(recorder), files, is_new))
+    Ok((recorder, files, is_new))
 }
 
 /// A series that goes on.
@@ -258,7 +253,7 @@ fn refuse_what_it_would_meet(bases: &[PathBuf], next: u32) -> Result<(), RecordE
     }
 }
 
-fn remove(files: &[PathBuf]) {
+pub(super) fn remove(files: &[PathBuf]) {
     for file in files {
         // They were made a moment ago; one that stays is reported when the name is used again.
         drop(std::fs::remove_file(file as &Path));

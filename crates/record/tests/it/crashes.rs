@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, Setup, Step};
+use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, Setup, Step, WriteSettings};
 use hairspring_recording::beginning::Beginning;
 use hairspring_recording::journal::RecordingId;
 use hairspring_recording::ledger::RecordingVerdict;
@@ -230,15 +230,17 @@ pub(crate) fn run(case: &Case) -> Run {
         keep_on: None,
         targets: NAMES[..case.members].iter().map(Into::into).collect(),
         id: RecordingId([3; 16]),
-        block: Bytes(case.block),
-        depth: case.depth,
-        placement: case.placement,
-        volume: case.volume,
-        sync_every: Nanos::from_millis(5),
-        sync_bytes: Bytes::mib(1),
+        write: WriteSettings {
+            block: Bytes(case.block),
+            depth: case.depth,
+            placement: case.placement,
+            volume: case.volume,
+            sync_every: Nanos::from_millis(5),
+            sync_bytes: Bytes::mib(1),
+            software: "test".to_owned(),
+        },
         gate: None,
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
-        software: "test".to_owned(),
         channels: Vec::new(),
         clock: hairspring_recording::clock::ClockRecord::default(),
         series: None,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, Setup, Step};
+use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, Setup, Step, WriteSettings};
 use hairspring_recording::beginning::Beginning;
 use hairspring_recording::journal::RecordingId;
 use hairspring_recording::ledger::RecordingVerdict;
@@ -145,17 +145,19 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
     let setup = Setup {
         targets: vec!["a/x".into()],
         id: RecordingId([3; 16]),
-        block: Bytes(case.block),
-        depth: 2,
-        placement: BlockPlacement::LeastLoaded,
-        volume: None,
-        sync_every: Nanos::from_millis(5),
-        sync_bytes: Bytes::mib(1),
+        write: WriteSettings {
+            block: Bytes(case.block),
+            depth: 2,
+            placement: BlockPlacement::LeastLoaded,
+            volume: None,
+            sync_every: Nanos::from_millis(5),
+            sync_bytes: Bytes::mib(1),
+            software: "test".to_owned(),
+        },
         gate,
         gated: false,
         keep_on: None,
         opened: Beginning { realtime: Nanos::ZERO, monotonic: Instant::BOOT, within: Nanos::ZERO },
-        software: "test".to_owned(),
         channels: Vec::new(),
         clock: hairspring_recording::clock::ClockRecord::default(),
         series: None,

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hairspring_machine::Nanos;
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_recording::RecordingVerdict;
 use hairspring_ring::OnOverrun;
@@ -64,7 +65,7 @@ fn recorded(targets: Vec<PathBuf>, tell: bool) -> Recorded {
     let config = RecordConfig {
         buffer: Bytes::mib(1),
         pages: Pages::Small,
-        notify: Bytes::kib(64),
+        write: WriteSettings { block: Bytes::kib(64), ..WriteSettings::default() },
         on_overrun: OnOverrun::Gap,
         ..RecordConfig::default()
     };

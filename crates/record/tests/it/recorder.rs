@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::recorder::{BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step};
+use hairspring_record::recorder::{
+    BlockPlacement, Outcome, Recorder, RecorderError, RingLoan, Setup, Step, WriteSettings,
+};
 use hairspring_recording::MOST_BLOCK;
 use hairspring_recording::beginning::Beginning;
 use hairspring_recording::clock::ClockRecord;
@@ -57,21 +59,32 @@ fn stopwatch() -> Instant {
     Instant::BOOT + Nanos::new(READ.get())
 }
 
-fn setup() -> Setup {
-    Setup {
-        targets: vec!["a/x".into()],
-        id: RecordingId([3; 16]),
+fn write() -> WriteSettings {
+    WriteSettings {
         block: Bytes(BLOCK),
         depth: 4,
         placement: BlockPlacement::LeastLoaded,
         volume: None,
         sync_every: Nanos::from_secs(3600),
         sync_bytes: Bytes::gib(1),
+        software: "test".to_owned(),
+    }
+}
+
+/// The usual set-up, written like this.
+fn writing(write: WriteSettings) -> Setup {
+    Setup { write, ..setup() }
+}
+
+fn setup() -> Setup {
+    Setup {
+        targets: vec!["a/x".into()],
+        id: RecordingId([3; 16]),
+        write: write(),
         gate: None,
         gated: false,
         keep_on: None,
         opened: Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Instant::BOOT, within: Nanos::ZERO },
-        software: "test".to_owned(),
         channels: Vec::new(),
         clock: ClockRecord::default(),
         series: None,
@@ -214,7 +227,7 @@ fn blocks_are_whole_frames_and_sectors_and_as_large_as_asked_where_that_is_possi
     ] {
         let layout = layout.expect("exists");
         let disk = ScriptedDisk::new(DiskScript { alignment, ..at_once() });
-        let setup = Setup { block: Bytes(asked), ..setup() };
+        let setup = writing(WriteSettings { block: Bytes(asked), ..write() });
         let consumer = ring_of(1 << 20, OnOverrun::Gap).1;
         let recorder = Recorder::open(Box::new(disk.store(8)), consumer, description(layout), setup).expect("opens");
         let (block, grain) = (recorder.block().0, layout.grain().bytes);
@@ -222,7 +235,7 @@ fn blocks_are_whole_frames_and_sectors_and_as_large_as_asked_where_that_is_possi
         let largest = (1..=asked).rev().find(|size| fits(*size)).or_else(|| (1..).find(|size| fits(*size)));
         assert_eq!(Some(block), largest, "{layout:?}, sectors of {alignment}, asked for {asked}");
     }
-    let asked = Setup { block: Bytes(2 * MOST_BLOCK.0), ..setup() };
+    let asked = writing(WriteSettings { block: Bytes(2 * MOST_BLOCK.0), ..write() });
     let consumer = ring_of(2 * MOST_BLOCK.0, OnOverrun::Gap).1;
     let disk = ScriptedDisk::new(at_once());
     let recorder = Recorder::open(Box::new(disk.store(8)), consumer, description(bytes()), asked).expect("opens");
@@ -234,13 +247,23 @@ fn a_recording_that_cannot_begin_leaves_no_files() {
     let held = || Some(gate("level:ch0>0.5", 10_000, 10));
     let cases: [(&str, u64, Setup, bool); 8] = [
         ("no target", RING, Setup { targets: Vec::new(), ..setup() }, false),
-        ("no write may be under way", RING, Setup { depth: 0, ..setup() }, false),
-        ("257 writes", RING, Setup { depth: 257, ..setup() }, false),
-        ("256 writes", RING, Setup { depth: 256, ..setup() }, true),
-        ("two blocks", RING, Setup { block: Bytes(RING / 2), ..setup() }, true),
-        ("less than two", RING, Setup { block: Bytes(RING / 2 + BLOCK), ..setup() }, false),
-        ("a shot beside two blocks", RING, Setup { block: Bytes(BLOCK * 6), gate: held(), ..setup() }, true),
-        ("no room for a shot", RING, Setup { block: Bytes(BLOCK * 7), gate: held(), ..setup() }, false),
+        ("no write may be under way", RING, writing(WriteSettings { depth: 0, ..write() }), false),
+        ("257 writes", RING, writing(WriteSettings { depth: 257, ..write() }), false),
+        ("256 writes", RING, writing(WriteSettings { depth: 256, ..write() }), true),
+        ("two blocks", RING, writing(WriteSettings { block: Bytes(RING / 2), ..write() }), true),
+        ("less than two", RING, writing(WriteSettings { block: Bytes(RING / 2 + BLOCK), ..write() }), false),
+        (
+            "a shot beside two blocks",
+            RING,
+            Setup { write: WriteSettings { block: Bytes(BLOCK * 6), ..write() }, gate: held(), ..setup() },
+            true,
+        ),
+        (
+            "no room for a shot",
+            RING,
+            Setup { write: WriteSettings { block: Bytes(BLOCK * 7), ..write() }, gate: held(), ..setup() },
+            false,
+        ),
     ];
     for (what, size, setup, begins) in cases {
         let disk = ScriptedDisk::new(at_once());
@@ -273,9 +296,9 @@ fn a_recording_that_cannot_begin_leaves_no_files() {
 /// The journal was reserved for all blocks of the expected volume at once: gigabytes for a long recording of small blocks, which no reader took.
 #[test]
 fn a_journal_is_reserved_in_pieces_however_large_the_volume_is() {
-    let rig = Rig::new(at_once(), Setup { volume: Some(Bytes(1 << 40)), ..setup() });
+    let rig = Rig::new(at_once(), writing(WriteSettings { volume: Some(Bytes(1 << 40)), ..write() }));
     assert_eq!(length(&rig.disk, "a/x.hairspring-journal"), Some(64 << 20));
-    let mut rig = Rig::new(at_once(), Setup { volume: Some(Bytes(BLOCK)), ..setup() });
+    let mut rig = Rig::new(at_once(), writing(WriteSettings { volume: Some(Bytes(BLOCK)), ..write() }));
     let first = 2 * 64 + JOURNAL_SPARE;
     assert_eq!(length(&rig.disk, "a/x.hairspring-journal"), Some(first));
     rig.put(3 * BLOCK);
@@ -287,12 +310,22 @@ fn a_journal_is_reserved_in_pieces_however_large_the_volume_is() {
 fn what_is_reserved_is_the_expected_volume_in_whole_blocks_and_an_eighth_more_where_targets_share_it() {
     let two = || vec!["a/x".into(), "b/x".into()];
     let cases = [
-        (Setup { volume: Some(Bytes(1_000_000)), ..setup() }, 245 * BLOCK),
+        (writing(WriteSettings { volume: Some(Bytes(1_000_000)), ..write() }), 245 * BLOCK),
         // Half of it is 500,000.
-        (Setup { volume: Some(Bytes(1_000_000)), targets: two(), ..setup() }, 138 * BLOCK),
+        (
+            Setup { write: WriteSettings { volume: Some(Bytes(1_000_000)), ..write() }, targets: two(), ..setup() },
+            138 * BLOCK,
+        ),
         (setup(), AHEAD),
         // Nobody knows what a trigger will choose.
-        (Setup { volume: Some(Bytes(1_000_000)), gate: Some(gate("level:ch0>0.5", 1, 1)), ..setup() }, AHEAD),
+        (
+            Setup {
+                write: WriteSettings { volume: Some(Bytes(1_000_000)), ..write() },
+                gate: Some(gate("level:ch0>0.5", 1, 1)),
+                ..setup()
+            },
+            AHEAD,
+        ),
     ];
     for (setup, expected) in cases {
         let rig = Rig::new(at_once(), setup);
@@ -305,18 +338,21 @@ fn what_is_reserved_is_the_expected_volume_in_whole_blocks_and_an_eighth_more_wh
         });
     }
     // Nothing is reserved beyond an expected volume.
-    let mut rig = Rig::new(at_once(), Setup { volume: Some(Bytes(10 * BLOCK)), ..setup() });
+    let mut rig = Rig::new(at_once(), writing(WriteSettings { volume: Some(Bytes(10 * BLOCK)), ..write() }));
     rig.put(3 * BLOCK);
     rig.settle();
     assert_eq!(length(&rig.disk, "a/x.sigmf-data"), Some(10 * BLOCK));
     // The journal of a volume that just fits finds no room, which is no reason to refuse.
     let fits = DiskScript { capacity: Some(Bytes(245 * BLOCK + 100_000)), ..at_once() };
     let volume = Some(Bytes(1_000_000));
-    assert_eq!(length(&Rig::new(fits, Setup { volume, ..setup() }).disk, "a/x.sigmf-data"), Some(245 * BLOCK));
+    assert_eq!(
+        length(&Rig::new(fits, writing(WriteSettings { volume, ..write() })).disk, "a/x.sigmf-data"),
+        Some(245 * BLOCK)
+    );
     // Each target alone has room for its half, and both are the same disk.
     let script = DiskScript { capacity: Some(Bytes(200 * BLOCK)), ..at_once() };
     let disk = ScriptedDisk::new(script);
-    let setup = Setup { volume, targets: two(), ..setup() };
+    let setup = Setup { write: WriteSettings { volume, ..write() }, targets: two(), ..setup() };
     let made = Recorder::open(Box::new(disk.store(8)), ring_of(RING, OnOverrun::Gap).1, description(bytes()), setup);
     match made.err().expect("refused") {
         RecorderError::NoSpace(folder, needed, Some(free)) => {
@@ -331,7 +367,7 @@ fn what_is_reserved_is_the_expected_volume_in_whole_blocks_and_an_eighth_more_wh
 #[test]
 fn of_a_small_disk_not_everything_is_reserved_ahead() {
     let disk = |capacity: u64| DiskScript { capacity: Some(Bytes(capacity)), refused_takes_all: true, ..at_once() };
-    let mut rig = Rig::new(disk(64 << 20), Setup { volume: None, ..setup() });
+    let mut rig = Rig::new(disk(64 << 20), writing(WriteSettings { volume: None, ..write() }));
     assert_eq!(length(&rig.disk, "a/x.sigmf-data"), Some(32 << 20));
     rig.put(3 * BLOCK);
     rig.settle();
@@ -339,12 +375,12 @@ fn of_a_small_disk_not_everything_is_reserved_ahead() {
     assert_eq!(length(&disk_after, "a/x.sigmf-data"), Some(outcome.ledger.stored_bytes));
     // Where there is no room for the metadata, nothing is left.
     let tiny = ScriptedDisk::new(disk(1 << 20));
-    let without = Setup { volume: None, ..setup() };
+    let without = writing(WriteSettings { volume: None, ..write() });
     let made = Recorder::open(Box::new(tiny.store(8)), ring_of(RING, OnOverrun::Gap).1, description(bytes()), without);
     assert!(made.err().expect("refused").to_string().contains("No space left"));
     assert_eq!(tiny.names(), 0);
     // Later, too, some stays free.
-    let setup = Setup { block: Bytes::mib(8), volume: None, ..setup() };
+    let setup = writing(WriteSettings { block: Bytes::mib(8), volume: None, ..write() });
     let script = DiskScript { forgetful: true, ..disk(AHEAD * 5 / 2) };
     let mut rig = Rig::with(script, 32 << 20, OnOverrun::Gap, setup).expect("a recorder");
     while rig.counters.produced_bytes < AHEAD * 5 / 4 {
@@ -360,7 +396,7 @@ fn of_a_small_disk_not_everything_is_reserved_ahead() {
 
 #[test]
 fn when_half_of_what_was_reserved_ahead_is_used_more_is_reserved_unless_the_disk_refused_it() {
-    let setup = || Setup { block: Bytes::mib(8), volume: None, ..setup() };
+    let setup = || writing(WriteSettings { block: Bytes::mib(8), volume: None, ..write() });
     for (refused, expected) in [(false, 2 * AHEAD), (true, AHEAD)] {
         let faults = if refused {
             failing(OpKind::Allocate, ".sigmf-data", When::From(2), libc::ENOSPC).faults
@@ -390,7 +426,7 @@ fn when_half_of_what_was_reserved_ahead_is_used_more_is_reserved_unless_the_disk
 
 #[test]
 fn a_sync_comes_when_it_is_due_by_time_and_covers_the_blocks_before_it() {
-    let mut rig = Rig::new(at_once(), Setup { sync_every: Nanos::from_millis(10), ..setup() });
+    let mut rig = Rig::new(at_once(), writing(WriteSettings { sync_every: Nanos::from_millis(10), ..write() }));
     for _ in 0..200 {
         rig.put(BLOCK);
         rig.settle();
@@ -406,7 +442,7 @@ fn a_sync_comes_when_it_is_due_by_time_and_covers_the_blocks_before_it() {
 
 #[test]
 fn a_sync_comes_after_so_many_bytes_whatever_the_time() {
-    let mut rig = Rig::new(at_once(), Setup { sync_bytes: Bytes(5 * BLOCK), ..setup() });
+    let mut rig = Rig::new(at_once(), writing(WriteSettings { sync_bytes: Bytes(5 * BLOCK), ..write() }));
     for _ in 0..50 {
         rig.put(BLOCK);
         rig.settle();
@@ -418,7 +454,7 @@ fn a_sync_comes_after_so_many_bytes_whatever_the_time() {
 
 #[test]
 fn a_step_says_when_the_next_one_is_needed() {
-    let mut rig = Rig::new(at_once(), Setup { sync_every: Nanos::from_millis(60), ..setup() });
+    let mut rig = Rig::new(at_once(), writing(WriteSettings { sync_every: Nanos::from_millis(60), ..write() }));
     let at = |ms| Step::Wait(Instant::BOOT + Nanos::from_millis(ms));
     assert_eq!(rig.step(), at(100), "nothing is to be synced");
     rig.pass(Nanos::from_millis(2));
@@ -438,7 +474,7 @@ fn a_step_says_when_the_next_one_is_needed() {
 #[test]
 fn the_state_says_where_everything_is() {
     let script = DiskScript { least_latency: MILLISECOND, most_latency: MILLISECOND, ..at_once() };
-    let mut rig = Rig::new(script, Setup { volume: Some(Bytes(10 * BLOCK)), ..setup() });
+    let mut rig = Rig::new(script, writing(WriteSettings { volume: Some(Bytes(10 * BLOCK)), ..write() }));
     rig.now = rig.disk.now();
     rig.put(3 * BLOCK / 2);
     rig.lose(5, GapCause::Source);

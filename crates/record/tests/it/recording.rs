@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
-use hairspring_record::recorder::{BlockPlacement, MOST_DEPTH, Outcome, Recorder, RecorderError, Setup, Step};
+use hairspring_record::recorder::{
+    BlockPlacement, MOST_DEPTH, Outcome, Recorder, RecorderError, Setup, Step, WriteSettings,
+};
 use hairspring_recording::MOST_BLOCK;
 use hairspring_recording::beginning::Beginning;
 use hairspring_recording::channels::ChannelDescription;
@@ -102,19 +104,21 @@ pub(crate) fn open(
     let setup = Setup {
         targets: NAMES[..case.members].iter().map(Into::into).collect(),
         id: RecordingId([3; 16]),
-        block: Bytes(case.notify),
-        depth: case.depth,
-        placement: case.placement,
-        volume,
-        sync_every: Nanos::from_millis(5),
-        sync_bytes: Bytes::mib(1),
+        write: WriteSettings {
+            block: Bytes(case.notify),
+            depth: case.depth,
+            placement: case.placement,
+            volume,
+            sync_every: Nanos::from_millis(5),
+            sync_bytes: Bytes::mib(1),
+            software: "test".to_owned(),
+        },
         gated: false,
         keep_on: None,
         gate: case.trigger.map(|(text, pre, post, shots)| {
             Gate::new(text.parse().expect("a trigger"), case.layout, Frames(pre), Frames(post), shots).expect("a gate")
         }),
         opened: Beginning { realtime: Nanos::from_secs(1_700_000_000), monotonic: Instant::BOOT, within: Nanos::ZERO },
-        software: "test".to_owned(),
         channels: channels(case.layout),
         clock: of_a_boot(),
         series: None,

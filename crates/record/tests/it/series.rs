@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_record::join;
-use hairspring_record::recorder::{BlockPlacement, KeepOn, KeepWatch, Outcome, Recorder, RingLoan, Step};
+use hairspring_record::recorder::{
+    BlockPlacement, KeepOn, KeepWatch, Outcome, Recorder, RingLoan, Step, WriteSettings,
+};
 use hairspring_record::recover::RecoverOptions;
 use hairspring_record::series::hands::{Inline, Template, Workshop};
 use hairspring_record::series::keeper::{Keeper, StoreMaker};
@@ -156,13 +158,15 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
         description: card.describe(),
         ring: RingLoan::of(&consumer),
         of: of.clone(),
-        block: Bytes(BLOCK),
-        depth: case.depth,
-        placement: BlockPlacement::LeastLoaded,
-        volume: None,
-        sync_every: Nanos::from_millis(5),
-        sync_bytes: Bytes::mib(1),
-        software: "test".to_owned(),
+        write: WriteSettings {
+            block: Bytes(BLOCK),
+            depth: case.depth,
+            placement: BlockPlacement::LeastLoaded,
+            volume: None,
+            sync_every: Nanos::from_millis(5),
+            sync_bytes: Bytes::mib(1),
+            software: "test".to_owned(),
+        },
         gated: case.trigger.is_some(),
         channels: Vec::new(),
         stopwatch: || Instant::BOOT,
@@ -210,7 +214,7 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
         } else if !std::mem::replace(&mut crashed, true) {
             durable = durable.min(ledger.durable_bytes + ledger.dropped_bytes);
         }
-        look(&disk, recorder.number());
+        look(&disk, recorder.number().expect("a series"));
         let mut wake = now;
         match step {
             Step::Done => {

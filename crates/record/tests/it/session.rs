@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use hairspring_machine::{Clock, Host, Instant, Machine as _, Nanos};
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::recover;
 use hairspring_record::recover::recover;
 use hairspring_record::session::{Input, RecordConfig, RecordError, Recorded, record};
@@ -128,7 +129,7 @@ fn recorded_beside(
         let config = RecordConfig {
             buffer: Bytes::mib(1),
             pages: Pages::Small,
-            notify: Bytes::kib(64),
+            write: WriteSettings { block: Bytes::kib(64), ..WriteSettings::default() },
             on_overrun: OnOverrun::Block,
             external,
             ..RecordConfig::default()

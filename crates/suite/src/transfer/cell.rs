@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::session::{Input, RecordConfig, Recorded, record};
 use hairspring_recording::Files;
 use hairspring_ring::{Bytes, Frames, Layout, OnOverrun};
@@ -110,9 +111,8 @@ pub(super) fn keep_recording(cell: Cell, source: Box<dyn Source>, disks: &Disks)
     let clocked = source.describe().clocked;
     let config = RecordConfig {
         buffer: cell.software,
-        notify: cell.notify,
+        write: WriteSettings { block: cell.notify, volume: Some(cell.least_run()), ..WriteSettings::default() },
         on_overrun: if clocked { OnOverrun::Stop } else { OnOverrun::Block },
-        volume: Some(cell.least_run()),
         ..RecordConfig::default()
     };
     let input = Input { source, targets, channels: Vec::new() };

@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         folders: arguments.to.iter().map(|folder| folder.display().to_string()).collect(),
         length: arguments.length,
         buffer: first.outcome.buffer,
-        notify: recordings.config.notify,
+        notify: recordings.config.write.block,
         unpaced,
         fallbacks: first.outcome.fallbacks,
         direct: first.outcome.direct,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use hairspring_device::{DeviceError, ReferenceDescription};
+use hairspring_record::recorder::WriteSettings;
 use hairspring_record::session::{Input, RecordConfig};
 use hairspring_recording::channels::ChannelDescription;
 use hairspring_ring::{Bytes, Frames, Layout};
@@ -146,17 +147,18 @@ fn config(arguments: &Arguments, cards: &[(AnyCard, Option<Frames>, Vec<PathBuf>
         let shots = arguments.shots.unwrap_or(Shots::Single);
         (trigger, pre, arguments.post.unwrap_or(Frames(0)), shots)
     });
+    let usual = data_path::config(&arguments.data_path, cards.len(), fastest, held);
     RecordConfig {
         wait: arguments.wait,
         on_overrun: arguments.on_overrun.into(),
-        volume,
+        write: WriteSettings { volume, ..usual.write.clone() },
         // A card with a rate ends by its own count of frames, unless it falls silent.
         length: arguments
             .length
             .filter(|_| cards.iter().any(|(card, limit, _)| limit.is_none() || may_be_silent(card))),
         by_frames: cards.iter().all(|(_, limit, _)| limit.is_some()),
         trigger,
-        ..data_path::config(&arguments.data_path, cards.len(), fastest, held)
+        ..usual
     }
 }
 

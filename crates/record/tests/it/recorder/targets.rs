@@ -29,7 +29,7 @@ fn a_block_goes_to_the_target_with_the_least_under_way_or_to_each_in_turn() {
     for (placement, expected) in
         [(BlockPlacement::LeastLoaded, [vec![0, 2], vec![1, 3]]), (BlockPlacement::Static, [vec![0, 2], vec![1, 3]])]
     {
-        let mut rig = Rig::new(at_once(), Setup { placement, ..two() });
+        let mut rig = Rig::new(at_once(), Setup { write: WriteSettings { placement, ..write() }, ..two() });
         rig.put(4 * BLOCK);
         let (_, disk) = rig.end(End::Finished);
         assert_eq!(["a/x", "b/x"].map(|base| blocks(&disk, base)), expected, "{}", placement.name());
@@ -39,7 +39,10 @@ fn a_block_goes_to_the_target_with_the_least_under_way_or_to_each_in_turn() {
     for (placement, expected) in
         [(BlockPlacement::LeastLoaded, [vec![0, 2], vec![1]]), (BlockPlacement::Static, [vec![0, 2], vec![1]])]
     {
-        let mut rig = Rig::new(DiskScript { faults: vec![stall.clone()], ..at_once() }, Setup { placement, ..two() });
+        let mut rig = Rig::new(
+            DiskScript { faults: vec![stall.clone()], ..at_once() },
+            Setup { write: WriteSettings { placement, ..write() }, ..two() },
+        );
         for _ in 0..3 {
             rig.put(BLOCK);
             rig.settle();
@@ -228,7 +231,8 @@ fn while_the_journal_cannot_be_written_gaps_stay_in_the_ring() {
 #[test]
 fn blocks_are_copied_while_others_are_written_and_all_that_there_is_in_one_step() {
     let script = DiskScript { least_latency: MILLISECOND, most_latency: MILLISECOND, ..at_once() };
-    let mut rig = Rig::with(script, RING, OnOverrun::Overwrite, Setup { depth: 3, ..setup() }).expect("a recorder");
+    let mut rig = Rig::with(script, RING, OnOverrun::Overwrite, writing(WriteSettings { depth: 3, ..write() }))
+        .expect("a recorder");
     rig.put(5 * BLOCK);
     rig.step();
     let ledger = rig.ledger();
