@@ -21,7 +21,7 @@
 //!    succeeds.
 //! 4. Then the journal records that and is itself synced. Only then do the blocks count as durable.
 //!
-//! The state of each block stands in one place, `recorder/settled.rs`. Ledger, verdict and metadata follow from it.
+//! The state of each block stands in one place, `recorder/block_states.rs`. Ledger, verdict and metadata follow from it.
 //!
 //! **Failures.** The recorder gives up a target that fails, and its unfinished blocks go to the others. If the target's journal
 //! fails, blocks that are written but not yet in the journal become a gap. When the last target fails, the recording ends in
@@ -33,19 +33,19 @@
 //!
 //! **Real-time behaviour.** No call sleeps or locks. It allocates only where lists of blocks and gaps grow.
 
+mod block_states;
 mod ends;
 mod error;
 mod feed;
 mod gaps;
 mod inlet;
-mod keep;
 mod look;
 mod member;
 mod notes;
-mod place;
+mod pin_trigger;
 mod present;
 mod resume;
-mod settled;
+mod segment_cut;
 mod write_settings;
 mod writes;
 
@@ -72,16 +72,16 @@ use hairspring_store::{Completion, Direct, Fallback, MemoryId, Store, not_made};
 
 pub use error::RecorderError;
 pub use inlet::RingLoan;
-pub use keep::{KeepOn, KeepWatch};
+pub use pin_trigger::{KeepOn, KeepWatch};
 pub use resume::ResumeFrom;
 pub use write_settings::WriteSettings;
 pub use writes::BlockPlacement;
 
+use block_states::BlockStates;
 use feed::Staging;
 use inlet::Inlet;
 use member::Member;
-use place::Place;
-use settled::Settled;
+use segment_cut::Place;
 use writes::Write;
 
 /// The settings of a recorder.
@@ -234,7 +234,7 @@ pub struct Recorder {
     /// The source's counts at the cut. Later counts belong to later segments.
     sealed: Option<SourceCounters>,
     /// The state of each block.
-    settled: Settled,
+    block_states: BlockStates,
     /// Position in the stored stream after the last byte that has a place in a block, written or not.
     stored_position: u64,
     /// Ring position up to which gaps and frames are accounted for, and the frame there.
@@ -369,7 +369,7 @@ impl Recorder {
             resumed: None,
             first_count: None,
             sealed: None,
-            settled: Settled::new(members.len()),
+            block_states: BlockStates::new(members.len()),
             stored_position: 0,
             position: inlet.next(),
             frame: Frames(0),
@@ -481,7 +481,7 @@ impl Recorder {
     fn next_due(&self, now: Instant) -> Instant {
         // Often enough, because completions and the notifier wake the recorder in any case.
         const AT_LEAST_EVERY: Nanos = Nanos::from_millis(100);
-        let wanting = (0..self.members.len()).filter(|number| self.settled.wants_sync(*number));
+        let wanting = (0..self.members.len()).filter(|number| self.block_states.wants_sync(*number));
         let sync = wanting.filter_map(|number| self.members[number].next_sync(self.setup.write.sync_every)).min();
         let latest = now + AT_LEAST_EVERY;
         sync.map_or(latest, |sync| sync.clamp(now, latest))
@@ -501,7 +501,7 @@ impl Recorder {
         if self.phase == Phase::Syncing {
             // Also a second time, because the sync under way may not cover blocks that were withdrawn since.
             for number in 0..self.members.len() {
-                if self.settled.wants_sync(number) {
+                if self.block_states.wants_sync(number) {
                     self.begin_sync(number, now);
                 }
             }
@@ -538,8 +538,8 @@ impl Recorder {
     /// Whether all blocks of a member are in its journal and durable, or never will be.
     fn is_synced(&self, number: usize) -> bool {
         let member = &self.members[number];
-        let is_durable = !self.settled.wants_sync(number) || !member.may_sync();
-        !self.settled.has_entered(number) && !member.is_syncing() && is_durable
+        let is_durable = !self.block_states.wants_sync(number) || !member.may_sync();
+        !self.block_states.has_entered(number) && !member.is_syncing() && is_durable
     }
 
     /// Enters a record into every journal.

@@ -21,12 +21,12 @@
 mod ages;
 pub mod collection;
 mod deletion;
-pub mod hands;
 pub mod keeper;
 mod pins;
 pub mod recorder;
 pub mod recover;
 pub mod retention;
+pub mod segment_worker;
 
 pub use keeper::KeepWish;
 pub use pins::{Pinned, keep};

@@ -10,7 +10,6 @@
 //! A stop drains: all data that the source has produced by then are recorded.
 
 mod board;
-mod bounds;
 mod card;
 mod config;
 mod error;
@@ -19,8 +18,9 @@ mod guards;
 mod running;
 mod segments;
 mod serving;
+mod tap_state;
 mod threads;
-mod watched;
+mod time_notes;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -56,12 +56,12 @@ pub use segments::{AskedLength, SeriesConfig};
 pub use threads::{RecordingThreads, ThreadGrant, node_cpus};
 
 use board::Board;
-use bounds::hand_over;
 use card::{Ready, abandon, ready_all};
 use external::{External, ExternalEnd, ExternalThread};
 use guards::{Leaves, SpaceWatch, said, watch_space};
 use running::{Flags, Session, results};
 use serving::serve;
+use time_notes::hand_over;
 
 /// How much later than asked a source is stopped that ends by its own count of frames: see [`RecordConfig::by_frames`].
 const LEAST_PATIENCE: Nanos = Nanos::from_millis(100);

@@ -8,7 +8,6 @@
 //! Opening reads metadata and journals only. It takes memory in proportion to their size, never to the sizes that they state.
 
 mod account;
-pub mod blocking;
 mod chain;
 mod evidence;
 mod excerpt;
@@ -18,6 +17,7 @@ mod missing;
 mod places;
 mod reader;
 mod reads;
+pub mod sync_io;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use sha2::{Digest, Sha512};
 
-use crate::blocking::{BlockingStore, PIECE};
 use crate::ledger::{Ledger, RecordingVerdict};
+use crate::sync_io::{BlockingStore, PIECE};
 use crate::{Block, BlockReader, Recording, RecordingError, Unproven};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::pattern::{Mismatch, Pattern};

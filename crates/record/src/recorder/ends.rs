@@ -18,8 +18,8 @@ use hairspring_source::SourceCounters;
 use hairspring_source::trigger::Missed;
 use hairspring_store::{Direct, Errno, Store, StoreError};
 
+use super::block_states::Standing;
 use super::member::{Member, Purpose, files_of};
-use super::settled::Standing;
 use super::{Outcome, Recorder, RecorderError};
 
 impl Recorder {
@@ -129,8 +129,8 @@ impl Recorder {
         let position = self.end_of_stored();
         self.flush_skip(position);
         let mut lost: Option<(u64, u64)> = None;
-        for index in first..self.settled.len() {
-            let Some(block) = self.settled.block(index) else { break };
+        for index in first..self.block_states.len() {
+            let Some(block) = self.block_states.block(index) else { break };
             if block.is_stored() && self.members[block.member].journal_is_dead {
                 continue;
             }
@@ -138,9 +138,9 @@ impl Recorder {
                 // A record of length 0 replaces the earlier record of the block.
                 let withdrawn = Record::Block { index, file_offset: 0, length: 0, crc: 0, produced_bytes: 0, at: now };
                 let sequence = self.members[block.member].append(&withdrawn);
-                !self.settled.withdrawn(index, sequence)
+                !self.block_states.withdrawn(index, sequence)
             } else {
-                !self.settled.lose(index)
+                !self.block_states.lose(index)
             };
             if was_lost {
                 continue;
@@ -171,7 +171,7 @@ impl Recorder {
     /// Enters a block that had a place in the stored stream as lost.
     pub(super) fn lose_block(&mut self, index: u64, now: Instant) {
         let position = index * self.block;
-        let length = self.settled.block(index).map_or(0, |block| u64::from(block.length));
+        let length = self.block_states.block(index).map_or(0, |block| u64::from(block.length));
         self.lose_stored(Some((position, position + length)), now);
     }
 
@@ -191,7 +191,7 @@ impl Recorder {
     /// Cuts the files of all members to their lengths. Blocks.
     pub(super) fn cut_files(&mut self) {
         for (number, member) in self.members.iter_mut().enumerate() {
-            let length = self.settled.needed_length(number);
+            let length = self.block_states.needed_length(number);
             if let Err(error) = member.cut(number, length, &mut *self.store) {
                 self.uncut.push(format!("failed to {error}"));
             }
@@ -430,7 +430,7 @@ impl Recorder {
 
     /// Which frames lie where in one member's data file.
     fn segments(&self, number: usize) -> Vec<sigmf::StoredSegment> {
-        let stored = self.settled.stored_of(number);
+        let stored = self.block_states.stored_of(number);
         let mut places: Vec<_> = stored
             .map(|(index, placed)| (placed.file_offset, index * self.block, Bytes(placed.length.into())))
             .collect();

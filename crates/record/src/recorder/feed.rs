@@ -54,7 +54,7 @@ impl Staging {
         matches!(self.decided, Some((_, Some(_))))
     }
 
-    /// Hands on what was decided and not yet done, which is to leave frames out.
+    /// SegmentWorker on what was decided and not yet done, which is to leave frames out.
     pub(super) fn hand_on(&mut self, next: &mut Self) {
         next.decided = self.decided.take();
     }

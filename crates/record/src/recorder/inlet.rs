@@ -79,7 +79,7 @@ impl Inlet {
         self.stage = Stage::Live(handed.consumer);
     }
 
-    /// Hands the ring on; `None` if there is none, or blocks of the segment before this one are not written yet.
+    /// SegmentWorker the ring on; `None` if there is none, or blocks of the segment before this one are not written yet.
     pub(super) fn hand_on(&mut self) -> Option<HandedOn> {
         if self.before.is_some() {
             return None;

@@ -9,9 +9,9 @@ impl Recorder {
         let bytes_of = |frames: Frames| self.timeline.layout().bytes_of(frames).0;
         Ledger {
             produced_bytes: counters.produced_bytes + bytes_of(self.place.origin),
-            stored_bytes: self.settled.stored_bytes(),
-            durable_bytes: self.settled.durable_bytes(),
-            in_flight_bytes: self.settled.in_flight_bytes(),
+            stored_bytes: self.block_states.stored_bytes(),
+            durable_bytes: self.block_states.durable_bytes(),
+            in_flight_bytes: self.block_states.in_flight_bytes(),
             in_ring_bytes: self.inlet.head() - self.position + self.ahead_bytes(),
             in_fifo_bytes: counters.fifo_bytes,
             lost_bytes: counters.lost_bytes - self.place.source_lost_bytes + self.lost_bytes,

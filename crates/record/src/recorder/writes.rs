@@ -75,7 +75,7 @@ impl Recorder {
         buffer: Option<usize>,
         now: Instant,
     ) {
-        let index = self.settled.len();
+        let index = self.block_states.len();
         let length = piece.length as u64;
         let Some(member) = self.choose_member(index) else {
             // Cannot be: blocks are taken only while a member is alive.
@@ -84,7 +84,7 @@ impl Recorder {
         let alignment = self.store.facts(self.members[member].data).alignment.max(1);
         piece.length = usize::try_from(length.next_multiple_of(alignment)).unwrap_or(piece.length);
         let file_offset = self.members[member].data_end;
-        self.settled.begin(member, file_offset, length as u32);
+        self.block_states.begin(member, file_offset, length as u32);
         let write = Write {
             index,
             member,
@@ -149,7 +149,7 @@ impl Recorder {
             Some(Purpose::Journal(number)) => match completion.result {
                 Ok(bytes) if bytes > 0 => {
                     self.members[number].journal_written(bytes, number, &mut *self.store);
-                    self.settled.journaled(number, self.members[number].written());
+                    self.block_states.journaled(number, self.members[number].written());
                 }
                 Err(_) if again && self.members[number].journal_again(number, &mut *self.store) => {}
                 Ok(_) => self.journal_failed(number, Errno(libc::EIO), now),
@@ -158,7 +158,7 @@ impl Recorder {
             Some(Purpose::SyncData(number)) => match completion.result {
                 Ok(_) => {
                     let covered = self.members[number].covers().unwrap_or(0);
-                    let durable_bytes = self.settled.covered_bytes(number, covered);
+                    let durable_bytes = self.block_states.covered_bytes(number, covered);
                     self.members[number].data_synced(durable_bytes, now);
                 }
                 Err(errno) => self.sync_failed(number, errno, now),
@@ -166,7 +166,7 @@ impl Recorder {
             Some(Purpose::SyncJournal(number)) => match completion.result {
                 Ok(_) => {
                     if let Some(before) = self.members[number].journal_synced() {
-                        self.settled.synced(number, before);
+                        self.block_states.synced(number, before);
                     }
                 }
                 Err(errno) => self.sync_failed(number, errno, now),
@@ -214,7 +214,7 @@ impl Recorder {
             produced_bytes: counters.produced_bytes + origin_bytes,
             at: now,
         });
-        self.settled.entered(write.index, sequence);
+        self.block_states.entered(write.index, sequence);
         self.let_go(&write);
     }
 
@@ -272,7 +272,7 @@ impl Recorder {
         let Some(write) = self.writes[slot] else { return };
         if let Some(other) = self.choose_member(write.index) {
             let file_offset = self.members[other].data_end;
-            self.settled.moves(write.index, other, file_offset);
+            self.block_states.moves(write.index, other, file_offset);
             self.start_write(slot, Write { member: other, file_offset, written: 0, stalls: 0, repeats: 0, ..write });
         } else {
             self.writes[slot] = None;
@@ -285,11 +285,11 @@ impl Recorder {
     fn journal_failed(&mut self, number: usize, errno: Errno, now: Instant) {
         self.members[number].journal_failed();
         self.trouble(number, FailedOperation::Journal, errno, u64::MAX, now);
-        for index in self.settled.journal_died(number) {
+        for index in self.block_states.journal_died(number) {
             self.lose_block(index, now);
         }
         if self.choose_member(0).is_none() {
-            self.fail_from(self.settled.len());
+            self.fail_from(self.block_states.len());
         }
     }
 
@@ -307,7 +307,7 @@ impl Recorder {
         self.members[number].is_alive = false;
         self.trouble(number, FailedOperation::Allocate, errno, u64::MAX, now);
         if self.choose_member(0).is_none() {
-            self.fail_from(self.settled.len());
+            self.fail_from(self.block_states.len());
         }
     }
 
@@ -360,7 +360,8 @@ impl Recorder {
         for number in 0..self.members.len() {
             let member = &self.members[number];
             let Some(due) = member.next_sync(every) else { continue };
-            if self.settled.wants_sync(number) && (due <= now || self.settled.unsynced_bytes(number) >= bytes) {
+            if self.block_states.wants_sync(number) && (due <= now || self.block_states.unsynced_bytes(number) >= bytes)
+            {
                 self.begin_sync(number, now);
             }
         }

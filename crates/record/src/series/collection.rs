@@ -11,10 +11,10 @@ use std::time::Duration;
 use hairspring_ring::units::Bytes;
 use serde_json::{Value, json};
 
-use hairspring_recording::blocking::{BlockingStore, MOST_META};
 use hairspring_recording::journal::RecordingId;
 use hairspring_recording::series::collection_of;
 use hairspring_recording::sigmf::EXTENSION_VERSION;
+use hairspring_recording::sync_io::{BlockingStore, MOST_META};
 use hairspring_recording::verify::sha512;
 use hairspring_recording::{Files, RecordingError};
 use hairspring_store::Store;

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 use crate::compress::data_files;
 use crate::recover::cut;
-use hairspring_recording::blocking::{BlockingStore, MOST_META};
 use hairspring_recording::journal::{RECORD_BYTES, Record, RecordingId};
 use hairspring_recording::sigmf;
+use hairspring_recording::sync_io::{BlockingStore, MOST_META};
 use hairspring_recording::{Files, RecordingError};
 use hairspring_store::{Open, Store, StoreError, remove_if_there};
 

@@ -25,13 +25,13 @@ use super::deletion::{self, Owner};
 use super::pins;
 use super::retention::{Due, HeldSegments, Retention, RoomLeft};
 use hairspring_recording::RecordingError;
-use hairspring_recording::blocking::BlockingStore;
 use hairspring_recording::journal::{KeptFrames, RecordingId};
 use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_recording::moment::ClockMoment;
 use hairspring_recording::series::index::{INDEX_RECORD_BYTES, IndexRecord, Listed, SeriesIndex};
 use hairspring_recording::series::present::files_of;
 use hairspring_recording::series::{collection_of, index_of, segment_base};
+use hairspring_recording::sync_io::BlockingStore;
 use hairspring_store::owner::{OwnError, Owned, Ownership, Work};
 use hairspring_store::{Errno, Open, Store, StoreError, not_made};
 

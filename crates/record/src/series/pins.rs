@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use hairspring_recording::blocking::BlockingStore;
 use hairspring_recording::journal::KeptFrames;
 use hairspring_recording::series::present::numbered;
 use hairspring_recording::series::{PIN_ENDING, pin_of, segment_base, segment_of};
+use hairspring_recording::sync_io::BlockingStore;
 use hairspring_recording::{Files, RecordingError};
 use hairspring_store::{Open, Store, StoreError};
 

@@ -5,10 +5,10 @@
 //!   next    ──────▸ ready ──────▸ present ... ──────▸ closing ──────▸ closed
 //! ```
 //!
-//! 1. As soon as a segment begins and the one before is closed, the files of the next one are made, by other [`Hands`].
+//! 1. As soon as a segment begins and the one before is closed, the files of the next one are made, by a [`SegmentWorker`].
 //! 2. When the present segment has its length, and the next is ready, the ring changes hands between two blocks. What is under way of the
 //!    old segment is still written from the ring.
-//! 3. The old segment goes to the other hands, which drive it to its end and describe it.
+//! 3. The old segment goes to the worker, which drives it to its end and describes it.
 //!
 //! A recording that is not divided is a series without cuts: [`SeriesRecorder::undivided`].
 //!
@@ -21,8 +21,8 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::SourceCounters;
 
 use super::RoomLeft;
-use super::hands::{ClosedSegment, Hands, NextSegment, Undivided};
 use super::keeper::KeepWish;
+use super::segment_worker::{ClosedSegment, NextSegment, SegmentWorker, Undivided};
 use crate::recorder::{Outcome, Recorder, RecorderError, Status, Step};
 use hairspring_recording::beginning::Beginning;
 use hairspring_recording::clock::ClockNote;
@@ -30,7 +30,7 @@ use hairspring_recording::journal::GapBounds;
 use hairspring_recording::ledger::{Ledger, RecordingVerdict};
 use hairspring_store::Direct;
 
-/// How often the hands are asked while they have something to do.
+/// How often the worker is asked while it has something to do.
 const ASK_EVERY: Nanos = Nanos::from_millis(5);
 /// How long a source is silent at a cut before the segment is closed all the same. Shorter, and a source that ends there leaves an empty segment.
 const SILENT: Nanos = Nanos::from_secs(1);
@@ -207,7 +207,7 @@ impl Sums {
 pub struct SeriesRecorder {
     current: Box<Recorder>,
     next: Option<Box<Recorder>>,
-    hands: Box<dyn Hands>,
+    worker: Box<dyn SegmentWorker>,
     length: SegmentLength,
     number: u32,
     /// Whether the next segment is being made.
@@ -231,7 +231,7 @@ impl SeriesRecorder {
     pub fn new(
         first: Box<Recorder>,
         number: u32,
-        hands: Box<dyn Hands>,
+        worker: Box<dyn SegmentWorker>,
         length: SegmentLength,
         layout: Layout,
     ) -> Self {
@@ -242,7 +242,7 @@ impl SeriesRecorder {
         Self {
             current: first,
             next: None,
-            hands,
+            worker,
             length,
             number,
             asked: false,
@@ -306,7 +306,7 @@ impl SeriesRecorder {
         if divides && !self.asked && may_ask && self.next.is_none() && self.sums.closing_bytes.is_none() && !is_stopped
         {
             self.asked = true;
-            self.hands.prepare(self.number + 1);
+            self.worker.prepare(self.number + 1);
         }
         self.arm(awake - since);
         let mut step = self.step_current(now, counters);
@@ -337,14 +337,14 @@ impl SeriesRecorder {
         let step = self.current.step(now, counters);
         let (number, first) = (self.number, self.current.first_frame());
         for kept in self.current.take_kept() {
-            self.hands.keep(KeepWish { kept, number, first });
+            self.worker.keep(KeepWish { kept, number, first });
         }
         step
     }
 
-    /// Takes what the hands have done meanwhile.
+    /// Takes what the worker has done meanwhile.
     fn ask(&mut self, now: Instant) {
-        match self.hands.prepared() {
+        match self.worker.prepared() {
             Some(Ok(next)) => (self.next, self.asked, self.refused) = (Some(next), false, None),
             // The present segment goes on to its end; there may be room by then.
             Some(Err(error)) => {
@@ -358,12 +358,12 @@ impl SeriesRecorder {
             }
             None => {}
         }
-        if let Some(closed) = self.hands.closed(now) {
+        if let Some(closed) = self.worker.closed(now) {
             self.sums.enter(closed);
         }
         if now - self.asked_space >= SPACE_EVERY {
             self.asked_space = now;
-            let room = self.hands.room();
+            let room = self.worker.room();
             self.sums.enter_room(room);
         }
     }
@@ -410,7 +410,7 @@ impl SeriesRecorder {
         let old = std::mem::replace(&mut self.current, next);
         let (id, first) = (self.current.id(), self.current.first_frame());
         let following = NextSegment { number: self.number + 1, id, first };
-        self.hands.close(self.number, old, Some(following), counters);
+        self.worker.close(self.number, old, Some(following), counters);
         self.number += 1;
         self.sums.summary.last_number = self.number;
         (self.since, self.silent_since, self.overdue) = (Some(now + (self.suspended)()), None, false);
@@ -466,16 +466,16 @@ impl SeriesRecorder {
     /// Closes the last segment, after [`Step::Done`], and removes the one that was made in advance. Blocks.
     ///
     /// # Panics
-    /// If the hands panicked, with their message.
+    /// If the worker panicked, with its message.
     pub fn finish(self, now: Instant, counters: SourceCounters) -> (Outcome, SeriesSummary) {
-        let Self { current, next, mut hands, number, asked, mut sums, .. } = self;
-        if let Some(closed) = hands.finish(now) {
+        let Self { current, next, mut worker, number, asked, mut sums, .. } = self;
+        if let Some(closed) = worker.finish(now) {
             sums.enter(closed);
         }
         let own = current.ledger(counters);
-        hands.close(number, current, None, counters);
-        let closed = hands.finish(now).unwrap_or_else(|| unreachable!("a segment that was given to the hands"));
-        let made = if asked { hands.prepared().and_then(Result::ok) } else { None };
+        worker.close(number, current, None, counters);
+        let closed = worker.finish(now).unwrap_or_else(|| unreachable!("a segment that was given to the worker"));
+        let made = if asked { worker.prepared().and_then(Result::ok) } else { None };
         next.into_iter().chain(made).for_each(|unused| unused.abandon());
         let last = closed.outcome.clone();
         sums.enter(closed);

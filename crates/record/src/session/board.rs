@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use hairspring_machine::Instant;
 use hairspring_source::{Ignored, SourceCounters};
 
-use super::bounds::{SharedBounds, SharedCount};
+use super::time_notes::{SharedBounds, SharedCount};
 use crate::recorder::Status;
 use hairspring_recording::beginning::Beginning;
 

@@ -26,7 +26,7 @@ impl Ready {
     /// Starts the source. Returns what watches its clock.
     pub(super) fn start(&mut self, machine: &Host) -> ClockWatch {
         let pair = ClockPair::take(machine);
-        self.clock_page.iter_mut().for_each(|page| watched::note(page, &ClockNote::Pair(pair)));
+        self.clock_page.iter_mut().for_each(|page| tap_state::note(page, &ClockNote::Pair(pair)));
         self.recorder.note(ClockNote::Pair(pair));
         let watch = ClockWatch::new(&*self.source, pair);
         let beginning = Beginning::now(machine);
@@ -94,7 +94,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     let (mut producer, consumer): (Producer, Consumer) =
         ring(Arc::new(memory), config.write.block, config.on_overrun).map_err(RecordError::Ring)?;
     let (id, source) = (random_id(), input.source);
-    let clock_page = watched::state(&mut producer, &description, id, &input.channels);
+    let clock_page = tap_state::state(&mut producer, &description, id, &input.channels);
     let tap = consumer.tap().map(Arc::new);
     let folders = input.targets.iter().map(|base| hairspring_file::folder_of(base).to_owned()).collect();
     let board = Arc::new(Board {

@@ -148,7 +148,7 @@ impl<'s> Session<'s> {
             let _leaves = Leaves { board: None, ending: &flags.ending };
             let placed = config.threads.place_source();
             let mut hand_on = |note| {
-                clock_page.iter_mut().for_each(|page| watched::note(page, &note));
+                clock_page.iter_mut().for_each(|page| tap_state::note(page, &note));
                 match note {
                     ClockNote::Frame0(beginning, _) => {
                         let _ = board.frame0.set(beginning);

@@ -18,9 +18,9 @@ use super::card::{clock_record, random_id};
 use super::{RecordConfig, RecordError, monotonic};
 use crate::recorder::{KeepOn, KeepWatch, Recorder, RecorderError, ResumeFrom, RingLoan, Step, WriteSettings};
 use crate::recover::RecoverOptions;
-use crate::series::hands::{ClosedSegment, Hands, NextSegment, Template, Wishes, Workshop};
 use crate::series::keeper::{KeepWish, Keeper, lending};
 use crate::series::recover::{InOrder, Look, put_in_order};
+use crate::series::segment_worker::{ClosedSegment, NextSegment, SegmentWorker, Template, Wishes, Workshop};
 use crate::series::{Retention, RoomLeft, SegmentLength, SeriesRecorder};
 use hairspring_machine::Nanos;
 use hairspring_recording::RecordingError;
@@ -161,8 +161,8 @@ pub(super) fn begin(
     }
     keeper.opened(number, first.id(), first_frame, opened.realtime);
     let workshop = Workshop::new(template, keeper, Box::new(move || best(depth, ways)));
-    let hands = match ThreadHands::start(workshop) {
-        Ok(hands) => hands,
+    let worker = match WorkerThread::start(workshop) {
+        Ok(worker) => worker,
         Err(error) => {
             first.abandon();
             if is_new {
@@ -171,7 +171,7 @@ pub(super) fn begin(
             return Err(RecordError::Thread(error));
         }
     };
-    let recorder = SeriesRecorder::new(first, number, Box::new(hands), length, description.layout);
+    let recorder = SeriesRecorder::new(first, number, Box::new(worker), length, description.layout);
     let recorder = recorder.with_suspends(|| Host.suspended().max(Nanos::ZERO));
     Ok((recorder, files, is_new))
 }
@@ -271,7 +271,7 @@ enum Done {
 }
 
 /// A thread that makes and closes segments.
-pub(super) struct ThreadHands {
+pub(super) struct WorkerThread {
     jobs: Option<Sender<Job>>,
     done: Receiver<Done>,
     made: Option<Result<Box<Recorder>, RecorderError>>,
@@ -283,7 +283,7 @@ pub(super) struct ThreadHands {
     thread: Option<JoinHandle<()>>,
 }
 
-impl ThreadHands {
+impl WorkerThread {
     fn start(workshop: Workshop) -> std::io::Result<Self> {
         let (jobs, work) = channel();
         let (results, done) = channel();
@@ -354,7 +354,7 @@ fn work_on(mut workshop: Workshop, jobs: &Receiver<Job>, done: &Sender<Done>, ro
     }
 }
 
-impl Hands for ThreadHands {
+impl SegmentWorker for WorkerThread {
     fn prepare(&mut self, number: u32) {
         self.give(Job::Make(number));
     }
@@ -397,7 +397,7 @@ impl Hands for ThreadHands {
     }
 }
 
-impl Drop for ThreadHands {
+impl Drop for WorkerThread {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {

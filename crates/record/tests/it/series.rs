@@ -17,9 +17,9 @@ use hairspring_record::recorder::{
     BlockPlacement, KeepOn, KeepWatch, Outcome, Recorder, RingLoan, Step, WriteSettings,
 };
 use hairspring_record::recover::RecoverOptions;
-use hairspring_record::series::hands::{Inline, Template, Workshop};
 use hairspring_record::series::keeper::{Keeper, StoreMaker};
 use hairspring_record::series::recover::{SeriesRecovered, index_at, recover_series};
+use hairspring_record::series::segment_worker::{Inline, Template, Workshop};
 use hairspring_record::series::{Retention, SegmentLength, SeriesRecorder, SeriesSummary};
 use hairspring_recording::beginning::Beginning;
 use hairspring_recording::clock::ClockRecord;
@@ -194,9 +194,9 @@ fn run(case: &Case, image: Image, mut look: impl FnMut(&ScriptedDisk, u32)) -> R
     let first = Recorder::open(Box::new(disk.store(64)), consumer, card.describe(), setup);
     let Ok(first) = first else { return nothing(disk) };
     keeper.opened(0, first.id(), Frames(0), Nanos::ZERO);
-    let hands = Inline::new(Workshop::new(template, keeper, stores(&disk)));
+    let worker = Inline::new(Workshop::new(template, keeper, stores(&disk)));
     let length = case.time.map_or(SegmentLength::Blocks(case.blocks), SegmentLength::Time);
-    let recorder = SeriesRecorder::new(Box::new(first), 0, Box::new(hands), length, layout());
+    let recorder = SeriesRecorder::new(Box::new(first), 0, Box::new(worker), length, layout());
     let mut recorder = recorder.with_suspends(case.suspended);
     let mut now = disk.now();
     card.start(now);

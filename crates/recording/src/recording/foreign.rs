@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha512};
 
-use super::blocking::{BlockingStore, MOST_META};
+use super::sync_io::{BlockingStore, MOST_META};
 use super::{Block, Files, Hole, Member, Recording, RecordingError};
 use crate::clock::ClockRecord;
 use crate::journal::{Journal, RecordingId};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::account::{Account, account};
-use super::blocking::{BlockingStore, MOST_META};
+use super::sync_io::{BlockingStore, MOST_META};
 use super::{Files, MOST_BLOCK, Member, Recording, RecordingError, evidence, foreign, places};
 use crate::journal::{JournalPieces, Record, RecordingId};
 use crate::sigmf;

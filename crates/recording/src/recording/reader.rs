@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use hairspring_machine::Instant;
 
-use super::blocking::buffer;
 use super::reads::{BlockRead, BlockReads, Unproven, proven, turned};
+use super::sync_io::buffer;
 use super::{Block, Recording, RecordingError};
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::units::Bytes;

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use super::index::{INDEX_RECORD_BYTES, SeriesIndex};
 use super::present::{Present, files_of};
 use super::{base_of, collection_of, index_of, segment_base};
-use crate::blocking::BlockingStore;
+use crate::sync_io::BlockingStore;
 use crate::{Chain, Files, Recording, RecordingError, open_one};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_store::owner::Holder;

@@ -46,7 +46,7 @@ fn card(card: &Recorded, request: &Request, number: usize) -> Value {
         "buffer_bytes": outcome.buffer.0,
         "pages": card.granted.pages.name(),
         "pages_refused": card.granted.refused,
-        "notify_bytes": request.config().notify.0,
+        "notify_bytes": request.config().write.block.0,
         "block_bytes": outcome.block.0,
         "ladder": outcome.fallbacks.iter().map(fallback).collect::<Vec<_>>(),
         "direct_io_proven": outcome.direct == Direct::Proven,

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::{Keeper, PART};
 use crate::series::collection::{self, CollectionEntry, MOST_STREAMS};
-use hairspring_recording::blocking::{BlockingStore, MOST_META};
 use hairspring_recording::series::{collection_of, segment_base};
+use hairspring_recording::sync_io::{BlockingStore, MOST_META};
 use hairspring_recording::verify::sha512;
 use hairspring_recording::{Files, RecordingError};
 use hairspring_ring::units::Frames;

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use hairspring_recording::blocking::{BlockingStore, PIECE};
+use hairspring_recording::sync_io::{BlockingStore, PIECE};
 use hairspring_recording::{Block, Files, Member, RecordingError};
 use hairspring_ring::units::Bytes;
 use hairspring_store::{FileId, Open, Store, StoreError};

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use hairspring_machine::{Instant, Nanos};
 
-use hairspring_recording::blocking::{BlockingStore, PIECE};
 use hairspring_recording::journal::{InSeries, RECORD_BYTES, Record};
 use hairspring_recording::ledger::RecordingVerdict;
 use hairspring_recording::sigmf;
 use hairspring_recording::sigmf::{About, Closing, State};
+use hairspring_recording::sync_io::{BlockingStore, PIECE};
 use hairspring_recording::{Block, Files, Member, Recording, RecordingError};
 use hairspring_ring::units::Bytes;
 use hairspring_store::{FileId, Open, Store, remove_if_there};

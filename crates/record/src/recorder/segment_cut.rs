@@ -100,16 +100,17 @@ impl Recorder {
 
     /// Bytes in the ring that still belong to this segment.
     pub(super) fn bytes_before_cut(&self) -> u64 {
-        self.cut_after.map_or(u64::MAX, |blocks| blocks.saturating_sub(self.settled.len()).saturating_mul(self.block))
+        self.cut_after
+            .map_or(u64::MAX, |blocks| blocks.saturating_sub(self.block_states.len()).saturating_mul(self.block))
     }
 
     /// Whether all blocks before the cut are taken.
     pub(super) fn is_full(&self) -> bool {
         let Some(blocks) = self.cut_after else { return false };
         if !self.setup.gated {
-            return self.settled.len() >= blocks;
+            return self.block_states.len() >= blocks;
         }
-        let begun = self.settled.len() + u64::from(self.ahead_bytes() > 0);
+        let begun = self.block_states.len() + u64::from(self.ahead_bytes() > 0);
         begun >= blocks && self.is_between_shots() && self.inlet.closed().is_none()
     }
 
@@ -121,7 +122,7 @@ impl Recorder {
 
     /// How many blocks were taken so far.
     pub fn blocks_taken(&self) -> u64 {
-        self.settled.len()
+        self.block_states.len()
     }
 
     /// The first frame of this segment, stored or lost.
@@ -138,7 +139,7 @@ impl Recorder {
     pub fn cut_after(&mut self, blocks: u64) {
         // Gaps were entered as far as this already, so that the frames up to there are counted.
         let ahead = self.ahead_bytes().div_ceil(self.block);
-        self.cut_after = Some(blocks.max(self.settled.len() + ahead).max(1));
+        self.cut_after = Some(blocks.max(self.block_states.len() + ahead).max(1));
     }
 
     /// Takes data without a cut again.

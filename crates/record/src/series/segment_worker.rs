@@ -1,4 +1,4 @@
-//! [`Hands`]: the thread that makes the next segment and closes the last one, so that the recorder's thread need not wait for either.
+//! [`SegmentWorker`]: the thread that makes the next segment and closes the last one, so that the recorder's thread need not wait for either.
 //!
 //! [`Inline`] does it where it is called, for tests in virtual time; [`session`](crate::session) does it on a thread.
 
@@ -50,8 +50,8 @@ pub struct NextSegment {
     pub first: Frames,
 }
 
-/// Makes and closes segments. None of these calls waits, except [`Hands::finish`].
-pub trait Hands: Send {
+/// Makes and closes segments. None of these calls waits, except [`SegmentWorker::finish`].
+pub trait SegmentWorker: Send {
     /// Begins to make the segment with this number.
     fn prepare(&mut self, number: u32);
 
@@ -233,7 +233,7 @@ impl Inline {
     }
 }
 
-impl Hands for Inline {
+impl SegmentWorker for Inline {
     fn prepare(&mut self, number: u32) {
         self.ready = Some(self.workshop.make(number));
     }
@@ -282,7 +282,7 @@ pub struct Undivided {
     ending: Option<(u32, Box<Recorder>, SourceCounters)>,
 }
 
-impl Hands for Undivided {
+impl SegmentWorker for Undivided {
     fn prepare(&mut self, number: u32) {
         unreachable!("segment {number} of a recording that is not divided");
     }

@@ -1,4 +1,4 @@
-//! [`Settled`]: the state of every block, in one place. Ledger, verdict, metadata and lengths of files follow from it.
+//! [`BlockStates`]: the state of every block, in one place. Ledger, verdict, metadata and lengths of files follow from it.
 //!
 //! ```text
 //!                1               2                 3
@@ -64,7 +64,7 @@ struct Waiting {
 
 /// The state of every block.
 #[derive(Clone, Debug)]
-pub(super) struct Settled {
+pub(super) struct BlockStates {
     blocks: Vec<Placed>,
     waiting: Vec<Waiting>,
     in_flight_bytes: u64,
@@ -72,7 +72,7 @@ pub(super) struct Settled {
     durable_bytes: u64,
 }
 
-impl Settled {
+impl BlockStates {
     pub(super) fn new(members: usize) -> Self {
         Self {
             blocks: Vec::with_capacity(4096),
@@ -250,91 +250,91 @@ mod tests {
     use super::*;
 
     /// Three blocks of 10 bytes, of which the first two are of member 0.
-    fn three() -> Settled {
-        let mut settled = Settled::new(2);
-        settled.begin(0, 0, 10);
-        settled.begin(0, 10, 10);
-        settled.begin(1, 0, 10);
-        settled
+    fn three() -> BlockStates {
+        let mut states = BlockStates::new(2);
+        states.begin(0, 0, 10);
+        states.begin(0, 10, 10);
+        states.begin(1, 0, 10);
+        states
     }
 
     #[track_caller]
-    fn sums(settled: &Settled, in_flight: u64, stored: u64, durable: u64) {
-        let found = (settled.in_flight_bytes(), settled.stored_bytes(), settled.durable_bytes());
+    fn sums(states: &BlockStates, in_flight: u64, stored: u64, durable: u64) {
+        let found = (states.in_flight_bytes(), states.stored_bytes(), states.durable_bytes());
         assert_eq!(found, (in_flight, stored, durable));
     }
 
     #[test]
     fn a_block_is_stored_when_its_record_is_in_the_file_and_durable_when_a_sync_covers_that() {
-        let mut settled = three();
-        settled.entered(1, 5);
-        settled.entered(0, 6);
-        sums(&settled, 30, 0, 0);
-        settled.journaled(0, 6);
-        sums(&settled, 20, 10, 0);
-        assert_eq!(settled.covered_bytes(0, 7), 20);
+        let mut states = three();
+        states.entered(1, 5);
+        states.entered(0, 6);
+        sums(&states, 30, 0, 0);
+        states.journaled(0, 6);
+        sums(&states, 20, 10, 0);
+        assert_eq!(states.covered_bytes(0, 7), 20);
         // A sync that was submitted with two records entered and succeeds with one in the file covers that one.
-        settled.synced(0, 7);
-        sums(&settled, 20, 10, 10);
-        settled.journaled(0, 7);
-        settled.synced(0, 6);
-        sums(&settled, 10, 20, 10);
-        assert!(settled.wants_sync(0) && !settled.has_entered(0) && !settled.wants_sync(1));
-        assert_eq!(settled.stored_of(0).map(|(index, _)| index).collect::<Vec<_>>(), [0, 1]);
+        states.synced(0, 7);
+        sums(&states, 20, 10, 10);
+        states.journaled(0, 7);
+        states.synced(0, 6);
+        sums(&states, 10, 20, 10);
+        assert!(states.wants_sync(0) && !states.has_entered(0) && !states.wants_sync(1));
+        assert_eq!(states.stored_of(0).map(|(index, _)| index).collect::<Vec<_>>(), [0, 1]);
     }
 
     #[test]
     fn what_a_dead_journal_does_not_name_is_lost_and_nothing_else() {
-        let mut settled = three();
-        settled.entered(1, 5);
-        settled.journaled(0, 6);
-        settled.entered(0, 6);
-        settled.entered(2, 1);
-        assert_eq!(settled.journal_died(0), [0]);
-        sums(&settled, 10, 10, 0);
-        assert_eq!(settled.unsynced_bytes(0), 10, "only the block that the journal names can become durable");
+        let mut states = three();
+        states.entered(1, 5);
+        states.journaled(0, 6);
+        states.entered(0, 6);
+        states.entered(2, 1);
+        assert_eq!(states.journal_died(0), [0]);
+        sums(&states, 10, 10, 0);
+        assert_eq!(states.unsynced_bytes(0), 10, "only the block that the journal names can become durable");
         // Completions that were under way come later and change nothing for it.
-        settled.journaled(0, 9);
-        settled.journaled(1, 2);
-        sums(&settled, 0, 20, 0);
+        states.journaled(0, 9);
+        states.journaled(1, 2);
+        sums(&states, 0, 20, 0);
     }
 
     /// A recorder that cut the data of a durable block away when its withdrawal was not durable left, after a power cut, a journal
     /// that promised bytes which were not there.
     #[test]
     fn a_withdrawal_waits_for_a_sync_though_its_block_was_durable() {
-        let mut settled = three();
-        settled.entered(0, 1);
-        settled.journaled(0, 2);
-        settled.synced(0, 2);
-        assert!(!settled.wants_sync(0));
-        assert_eq!(settled.needed_length(0), 10);
-        assert!(settled.withdrawn(0, 2));
-        sums(&settled, 20, 0, 0);
-        assert!(settled.wants_sync(0) && settled.has_entered(0));
-        settled.journaled(0, 3);
-        assert!(settled.wants_sync(0) && !settled.has_entered(0));
-        assert_eq!((settled.unsynced_bytes(0), settled.covered_bytes(0, 3), settled.needed_length(0)), (0, 0, 10));
-        settled.synced(0, 3);
-        assert!(!settled.wants_sync(0));
-        assert_eq!(settled.needed_length(0), 0);
-        sums(&settled, 20, 0, 0);
+        let mut states = three();
+        states.entered(0, 1);
+        states.journaled(0, 2);
+        states.synced(0, 2);
+        assert!(!states.wants_sync(0));
+        assert_eq!(states.needed_length(0), 10);
+        assert!(states.withdrawn(0, 2));
+        sums(&states, 20, 0, 0);
+        assert!(states.wants_sync(0) && states.has_entered(0));
+        states.journaled(0, 3);
+        assert!(states.wants_sync(0) && !states.has_entered(0));
+        assert_eq!((states.unsynced_bytes(0), states.covered_bytes(0, 3), states.needed_length(0)), (0, 0, 10));
+        states.synced(0, 3);
+        assert!(!states.wants_sync(0));
+        assert_eq!(states.needed_length(0), 0);
+        sums(&states, 20, 0, 0);
     }
 
     #[test]
     fn a_block_that_was_withdrawn_stays_lost() {
-        let mut settled = three();
-        settled.entered(0, 1);
-        settled.journaled(0, 2);
-        assert!(settled.lose(0) && !settled.lose(0));
-        assert!(settled.wants_sync(0), "its withdrawal is to be made durable");
-        settled.synced(0, 2);
-        sums(&settled, 20, 0, 0);
-        settled.entered(1, 3);
-        settled.journaled(0, 4);
-        settled.synced(0, 4);
-        assert!(settled.lose(1));
-        sums(&settled, 10, 0, 0);
-        assert_eq!((settled.unsynced_bytes(0), settled.covered_bytes(0, 9)), (0, 0));
+        let mut states = three();
+        states.entered(0, 1);
+        states.journaled(0, 2);
+        assert!(states.lose(0) && !states.lose(0));
+        assert!(states.wants_sync(0), "its withdrawal is to be made durable");
+        states.synced(0, 2);
+        sums(&states, 20, 0, 0);
+        states.entered(1, 3);
+        states.journaled(0, 4);
+        states.synced(0, 4);
+        assert!(states.lose(1));
+        sums(&states, 10, 0, 0);
+        assert_eq!((states.unsynced_bytes(0), states.covered_bytes(0, 9)), (0, 0));
     }
 }
