@@ -2,8 +2,8 @@
 //!
 //! MkDocs builds it in strict mode: a page that the navigation lacks, a broken link or anchor, and a missing example file are
 //! errors. The task also checks the links of the built pages, so that those of the theme, of included files and in raw HTML
-//! count. It does not follow links to other sites. `cargo xtask test --setup` installs MkDocs, in the versions that
-//! `bindings/python/requirements.txt` pins.
+//! count. It does not follow links to other sites. `cargo xtask test --setup --only book` installs MkDocs, in the versions that
+//! `docs/requirements.txt` pins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -26,6 +26,8 @@ pub(crate) struct Ended {
     /// Both streams in the order they were written.
     pub(crate) output: String,
     pub(crate) took: Duration,
+    /// CPU time of the child and of those descendants that their parents waited for.
+    pub(crate) cpu: Duration,
     pub(crate) log: PathBuf,
 }
 
@@ -41,6 +43,12 @@ pub(crate) enum Ending {
 impl Ended {
     pub(crate) fn succeeded(&self) -> bool {
         self.how == Ending::Exit(0)
+    }
+
+    /// One that ended like this with this output, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(how: Ending, output: &str) -> Ended {
+        Ended { how, output: output.to_owned(), took: Duration::ZERO, cpu: Duration::ZERO, log: "log".into() }
     }
 
     /// The end of the log, for a report of a failure.
@@ -78,12 +86,13 @@ pub(crate) fn run(label: &str, command: &mut Command, limit: Duration, log: &Pat
 /// As `run`, with a share of the CPUs.
 pub(crate) fn run_with(label: &str, command: &mut Command, limit: Duration, log: &Path, share: Share) -> Ended {
     let begun = Instant::now();
+    let mut cpu = Duration::ZERO;
     let how = match start(command, log, share) {
-        Ok(mut child) => wait(label, &mut child, begun, limit, log),
+        Ok(mut child) => wait(label, &mut child, begun, limit, log, &mut cpu),
         Err(error) => Ending::NotStarted(format!("{}: {error}", command.get_program().to_string_lossy())),
     };
     let output = fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    Ended { how, output, took: begun.elapsed(), log: log.to_owned() }
+    Ended { how, output, took: begun.elapsed(), cpu, log: log.to_owned() }
 }
 
 /// The last lines of a text, marked when something was left out.
@@ -125,9 +134,11 @@ fn start(command: &mut Command, log: &Path, share: Share) -> std::io::Result<Chi
     Ok(child)
 }
 
-fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &Path) -> Ending {
+fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &Path, cpu: &mut Duration) -> Ending {
     let mut next_sign = SIGN_OF_LIFE;
     loop {
+        // The kernel forgets the CPU time of a child that was waited for, so the last look is before that.
+        *cpu = cpu_time(child).unwrap_or(*cpu);
         match child.try_wait() {
             Ok(Some(status)) => {
                 return match (status.code(), status.signal()) {
@@ -149,6 +160,15 @@ fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &P
         }
         std::thread::sleep(POLL);
     }
+}
+
+/// CPU time so far, from /proc: of the child, and of the descendants that were waited for. `None` if there is no such file.
+fn cpu_time(child: &Child) -> Option<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    // The name in parentheses may have spaces; utime, stime, cutime and cstime are fields 14 to 17.
+    let fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11).take(4);
+    let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
 }
 
 /// Kills the child and its descendants, and reaps it.
@@ -184,6 +204,18 @@ mod tests {
         assert_eq!(ended.how, Ending::Exit(3));
         assert_eq!(ended.output, "out\nerr\n");
         assert!(!ended.succeeded());
+    }
+
+    #[test]
+    fn the_cpu_time_of_a_child_and_its_own_children_is_counted() {
+        let (ended, _folder) =
+            shell("sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; sleep 0.1", Duration::from_secs(60));
+        assert!(
+            ended.cpu >= Duration::from_millis(50) && ended.cpu <= ended.took * 2,
+            "{:?} of {:?}",
+            ended.cpu,
+            ended.took
+        );
     }
 
     #[test]

@@ -447,8 +447,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
 fn build(workspace: &Workspace) -> Result<(), String> {
     eprintln!("begin  release build of the command and the prover");
     let begun = Instant::now();
-    let status = workspace.cargo(&["build", "--release", "-p", "hairspring-cli", "-p", "prover"]).status();
-    let built = status.map_err(|error| format!("run cargo build: {error}"))?.success();
+    let mut cargo = workspace.cargo(&["build", "--release", "-p", "hairspring-cli", "-p", "prover"]);
+    let built = cargo.status().map_err(|error| format!("run cargo build: {error}"))?.success();
     eprintln!("{}   release build in {} s", if built { "pass" } else { "FAIL" }, begun.elapsed().as_secs());
     built.then_some(()).ok_or_else(|| "build the command and the prover".to_owned())
 }
@@ -518,8 +518,7 @@ mod tests {
 
     #[track_caller]
     fn check(how: Ending, output: &str, verdict: Verdict) {
-        let ended = Ended { how, output: output.to_owned(), took: Duration::from_secs(1), log: "log".into() };
-        let outcome = judge(&ended);
+        let outcome = judge(&Ended::of(how, output));
         assert_eq!(outcome.verdict, verdict, "{}", outcome.why);
     }
 

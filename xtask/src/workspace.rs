@@ -95,6 +95,11 @@ impl Workspace {
         self.target.join("release").join(name)
     }
 
+    /// The path of a program or library that the step `build` of the checks has built.
+    pub(crate) fn built(&self, name: &str) -> PathBuf {
+        self.target.join("debug").join(name)
+    }
+
     /// A Cargo command, run from the root.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = cargo();

@@ -31,7 +31,7 @@ const SETS: &str = "api-ms-win-";
 
 /// Checks and runs what is in the folder of the archive.
 pub(super) fn run(making: &Making, folder: &Path) -> Result<(), String> {
-    let wine = windows::wine().ok_or("find Wine; run cargo xtask test --setup, which installs it")?;
+    let wine = windows::wine().ok_or("find Wine; run cargo xtask test --setup --only windows, which installs it")?;
     let place = making.workspace.scratch("release-windows").join("trial");
     let _ = fs::remove_dir_all(&place);
     let prefix = place.join("prefix");

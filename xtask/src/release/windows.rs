@@ -19,7 +19,7 @@ const BINARIES: [(&str, &[&str], &str, &str); 2] = [
 
 pub(super) fn archive(making: &Making) -> Result<(), String> {
     if needs::in_path(RESOURCES).is_none() {
-        return Err(format!("find {RESOURCES}; run cargo xtask test --setup, which installs it"));
+        return Err(format!("find {RESOURCES}; run cargo xtask test --setup --only windows, which installs it"));
     }
     toolchain::has(making.workspace, WINDOWS)?;
     let root = &making.workspace.root;

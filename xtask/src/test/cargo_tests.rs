@@ -1,4 +1,4 @@
-//! `cargo test`, once, with its cases counted one by one.
+//! Runs of Cargo: one that passes or fails as a whole, and `cargo test`, once, with its cases counted one by one.
 //!
 //! The totals come from libtest's `test result:` lines. A test that finds at run time that this machine cannot
 //! run it writes `test-skip: NAME: REASON` to standard error (not through `eprintln!`, which libtest captures)
@@ -30,6 +30,16 @@ const TRIES: usize = 3;
 /// So many failed cases are a broken build, not a machine that stopped: they are not tried again.
 const MOST_TRIED: usize = 8;
 
+/// One run of Cargo that passes when it exits 0.
+pub(super) fn passes(context: &Context, name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Tally {
+    let ended = context.run(name, context.workspace.cargo(arguments).envs(environment.iter().copied()));
+    if ended.succeeded() {
+        return Tally::pass();
+    }
+    let why = format!("cargo {}: {}, log {}", arguments.join(" "), ended.how, ended.log.display());
+    Tally::fail(name, why, ended.tail())
+}
+
 /// Runs all tests except those of the peers, which take minutes to build; `cargo xtask peers` runs those before it measures.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     steady(context, name, &["--workspace", "--exclude", "peers"], &[])
@@ -43,9 +53,14 @@ pub(crate) fn run_unchecked(context: &Context, name: &str) -> Tally {
 
 /// Runs the cases of these packages that the filters choose, and those that fail again.
 fn steady(context: &Context, name: &str, packages: &[&str], filters: &[&str]) -> Tally {
+    let runner = match context.scope.runner(context.workspace) {
+        Ok(runner) => runner,
+        Err(why) => return Tally::fail(name, why, ""),
+    };
     let run = |label: &str, options: &[&str], words: &[&str]| {
         let mut tests =
             context.workspace.cargo(&[&["test", "--no-fail-fast"], packages, options, &["--"], words].concat());
+        tests.envs(runner.clone());
         if Need::Python.missing(context.workspace).is_none() {
             // Without this variable the tests use the system's Python, or are skipped.
             tests.env("HAIRSPRING_PYTHON", needs::python(context.workspace));
@@ -166,14 +181,10 @@ fn number_before(text: &str, unit: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-    use std::time::Duration;
-
     use super::*;
 
     fn ended(status: i32, output: &str) -> Ended {
-        let (output, log) = (output.to_owned(), PathBuf::from("log"));
-        Ended { how: Ending::Exit(status), output, took: Duration::ZERO, log }
+        Ended::of(Ending::Exit(status), output)
     }
 
     const GOOD: &str = "test a ... ok\ntest result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\

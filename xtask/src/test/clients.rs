@@ -1,6 +1,6 @@
 //! Tests programs in C, C++ and Tcl with the installed library, under a temporary prefix.
 //!
-//! It installs what ships: the release archive, as `cargo xtask install` does. Each program is compiled with pkg-config's flags
+//! It installs as `cargo xtask install` does: in the step `c` the library that the step `build` has built, in the others the release archive. Each program is compiled with pkg-config's flags
 //! and linked with the library's path; each script finds the package by TCLLIBPATH. LD_LIBRARY_PATH is not used, because it would
 //! hide a package with a broken path. The output of each example is compared with its shape, which is the same in every language.
 
@@ -36,93 +36,29 @@ struct Site<'a> {
     tally: Tally,
 }
 
+/// The library of the step `build`.
 pub(super) fn c(context: &Context, name: &str) -> Tally {
+    let workspace = context.workspace;
+    let (archive, command) = (workspace.built("libhairspring.a"), workspace.built("hairspring"));
+    lay_out(context, name, archive, None, |site| site.programs(&command))
+}
+
+/// The library as it ships, and under checkers.
+pub(super) fn optimised_c(context: &Context, name: &str) -> Tally {
     within(context, name, false, |site| {
-        site.case("symbols", site.symbols());
         site.earlier_interface();
-        let client = site.compiled("client.c", "crates/c/tests/client.c", &[]);
-        site.client("client", client.clone(), &[]);
-        let checked = site.compiled("client-asan.c", "crates/c/tests/client.c", &["-fsanitize=address,undefined"]);
-        site.client("client under AddressSanitizer", checked, &[]);
-        let exec = site.compiled("exec.c", "crates/c/tests/exec.c", &[]);
-        site.client("executive", exec, &[]);
-        let (test, loader) = ("crates/c/tests/exec.c", "crates/c/tests/loader.c");
-        let loaded = site.compiled("loaded.c", test, &["-shared", "-fPIC"]);
-        match site.compiled("loader.c", loader, &["-ldl"]) {
-            Ok(loader) => site.client("executive that is loaded later", loaded, &[&loader.to_string_lossy()]),
-            Err(why) => site.case("executive that is loaded later", Err(why)),
-        }
-        let objects = site.compiled("objects.c", "crates/c/tests/objects.c", &[]);
-        site.client("objects of the executive", objects, &[]);
-        let scheduling = site.compiled("scheduling.c", "crates/c/tests/scheduling.c", &[]);
-        site.client("scheduling of the executive", scheduling, &[]);
-        let deletion = site.compiled("deletion.c", "crates/c/tests/deletion.c", &[]);
-        site.client("deletion of objects of the executive", deletion, &[]);
-        let memory = site.compiled("memory.c", "crates/c/tests/memory.c", &[]);
-        site.client("memory of the executive", memory, &[]);
-        let misfortune = site.compiled("misfortune.c", "crates/c/tests/misfortune.c", &[]);
-        site.client("misfortunes of the executive", misfortune, &[]);
+        site.programs(&context.workspace.release_binary("hairspring"));
         for source in ["client", "exec", "objects", "scheduling", "deletion", "memory", "misfortune"] {
             let whole = site.compile_instrumented(source);
             site.client(&format!("{source} and library under AddressSanitizer"), whole, &[]);
         }
-        let tap = site.compiled("tap.c", "crates/c/tests/tap.c", &["-fsanitize=address,undefined"]);
-        let said = tap.and_then(|program| site.taps(&program));
-        site.case("live tap", said);
-        let handler = site.compiled("handler.c", "crates/c/tests/handler.c", &[]);
-        site.client("signal handler", handler, &[]);
+        let client = site.compiled("client-valgrind.c", "crates/c/tests/client.c", &[]);
         // Only definite leaks: the standard library's block for a foreign thread looks like a possible one.
         let leaks = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"];
         // The access to a truncated file is repeated after the signal handler, so valgrind must keep all registers exact.
         let registers = "--vex-iropt-register-updates=allregs-at-mem-access";
         let valgrind = [&["valgrind", "--quiet", "--error-exitcode=9", registers], &leaks[..]].concat();
         site.client("client under valgrind", client, &valgrind);
-        let plus = site.compile_plus().and_then(|program| site.run("header.cpp", &mut Command::new(program)).map(drop));
-        site.case("header in C++", plus);
-        let alone = site.compile_static("crates/c/examples/delay.c");
-        site.case("static", alone.and_then(|program| site.run("delay-static", &mut Command::new(program)).map(drop)));
-        let metric = site.compiled("thread_metric.c", "crates/c/tests/thread_metric.c", &["-O2"]);
-        for backend in ["fibers", "threads"] {
-            let label = format!("thread metric on {backend}");
-            let said =
-                metric.clone().and_then(|program| site.run(&label, Command::new(program).args([backend, "100"])));
-            // A loop without a call cannot be preempted on fibers.
-            let all = if backend == "fibers" { "passed 7 of 8" } else { "passed 8 of 8" };
-            let whole = |said: String| if said.lines().any(|line| line == all) { Ok(()) } else { Err(said) };
-            site.case(&label, said.and_then(whole));
-        }
-        let benchmark = site.compiled("rtos_benchmark.c", "crates/c/tests/rtos_benchmark.c", &["-O2"]);
-        for (backend, all) in [("fibers", "passed 31 of 32"), ("threads", "passed 32 of 32")] {
-            let label = format!("rtos-benchmark on {backend}");
-            let said = benchmark
-                .clone()
-                .and_then(|program| site.run(&label, Command::new(program).args([backend, FEW_CALLS])));
-            match said {
-                Ok(said) if said == "strict 0\n" => {
-                    let reason = "the system refuses real-time priorities";
-                    site.tally.add(Tally::skip(&format!("{} {label}", site.name), reason, false));
-                }
-                Ok(said) if said.lines().any(|line| line == all) => site.case(&label, Ok(())),
-                other => site.case(&label, other.and_then(Err)),
-            }
-        }
-        let passes = site.compiled("executive.c", "crates/c/examples/executive.c", &["-O2"]);
-        let said = passes.and_then(|program| site.output("example executive", &Command::new(program)));
-        let expected = "samples 50\naverages 5\nearly 0\nstopped asked\nmishaps 0\n";
-        let told = said.and_then(|said| if said == expected { Ok(()) } else { Err(format!("it printed\n{said}")) });
-        site.case("example executive", told);
-        for name in ["bottling_amx", "bottling"] {
-            let label = format!("example {name}");
-            let source = format!("crates/c/examples/{name}.c");
-            let said = site.compiled(&format!("{name}.c"), &source, &["-O2"]);
-            let said = said.and_then(|program| site.output(&label, &Command::new(program)));
-            let told = said.and_then(|said| if said == BOTTLED { Ok(()) } else { Err(format!("it printed\n{said}")) });
-            site.case(&label, told);
-        }
-        site.examples("crates/c/examples", "c", |site, source| {
-            let file = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            site.compiled(&file, &source.to_string_lossy(), &["-O2"]).map(Command::new)
-        });
     })
 }
 
@@ -167,24 +103,30 @@ pub(super) fn install(context: &Context, name: &str) -> Tally {
 /// The library as it ships, built together with the command.
 const BUILD: [&str; 7] = ["rustc", "--quiet", "--release", "-p", "hairspring-c", "--crate-type", "staticlib"];
 
-/// Installs, runs the checks, and returns their outcomes.
+/// Builds the library as it ships, installs it, runs the checks, and returns their outcomes.
 fn within(context: &Context, name: &str, with_command: bool, checks: impl FnOnce(&mut Site)) -> Tally {
     let workspace = context.workspace;
     let built = context.run(&format!("{name} build"), &mut workspace.cargo(&BUILD));
     if !built.succeeded() {
         return Tally::fail(name, format!("build: {}", built.how), built.tail());
     }
-    let folder = workspace.scratch(&format!("clients-{name}"));
+    let command = with_command.then(|| workspace.release_binary("hairspring"));
+    lay_out(context, name, workspace.release_binary("libhairspring.a"), command, checks)
+}
+
+/// Installs a library, and the command if there is one, runs the checks, and returns their outcomes.
+fn lay_out(
+    context: &Context,
+    name: &str,
+    archive: PathBuf,
+    command: Option<PathBuf>,
+    checks: impl FnOnce(&mut Site),
+) -> Tally {
+    let folder = context.workspace.scratch(&format!("clients-{name}"));
     let _ = fs::remove_dir_all(&folder);
     let prefix = folder.join("prefix");
-    let parts = Parts {
-        command: with_command.then(|| workspace.release_binary("hairspring")),
-        archive: workspace.release_binary("libhairspring.a"),
-        prefix: prefix.clone(),
-        destination: None,
-        layout: Layout::default(),
-    };
-    match install::lay_out(workspace, &parts) {
+    let parts = Parts { command, archive, prefix: prefix.clone(), destination: None, layout: Layout::default() };
+    match install::lay_out(context.workspace, &parts) {
         Ok(installed) => {
             let mut site = Site { context, name, prefix, folder, installed, tally: Tally::default() };
             checks(&mut site);
@@ -195,6 +137,84 @@ fn within(context: &Context, name: &str, with_command: bool, checks: impl FnOnce
 }
 
 impl Site<'_> {
+    /// Programs in C and C++, each with the library of the site; one of them beside a recording by this command.
+    fn programs(&mut self, recorder: &Path) {
+        self.case("symbols", self.symbols());
+        let client = self.compiled("client.c", "crates/c/tests/client.c", &[]);
+        self.client("client", client, &[]);
+        let checked = self.compiled("client-asan.c", "crates/c/tests/client.c", &["-fsanitize=address,undefined"]);
+        self.client("client under AddressSanitizer", checked, &[]);
+        let exec = self.compiled("exec.c", "crates/c/tests/exec.c", &[]);
+        self.client("executive", exec, &[]);
+        let (test, loader) = ("crates/c/tests/exec.c", "crates/c/tests/loader.c");
+        let loaded = self.compiled("loaded.c", test, &["-shared", "-fPIC"]);
+        match self.compiled("loader.c", loader, &["-ldl"]) {
+            Ok(loader) => self.client("executive that is loaded later", loaded, &[&loader.to_string_lossy()]),
+            Err(why) => self.case("executive that is loaded later", Err(why)),
+        }
+        let objects = self.compiled("objects.c", "crates/c/tests/objects.c", &[]);
+        self.client("objects of the executive", objects, &[]);
+        let scheduling = self.compiled("scheduling.c", "crates/c/tests/scheduling.c", &[]);
+        self.client("scheduling of the executive", scheduling, &[]);
+        let deletion = self.compiled("deletion.c", "crates/c/tests/deletion.c", &[]);
+        self.client("deletion of objects of the executive", deletion, &[]);
+        let memory = self.compiled("memory.c", "crates/c/tests/memory.c", &[]);
+        self.client("memory of the executive", memory, &[]);
+        let misfortune = self.compiled("misfortune.c", "crates/c/tests/misfortune.c", &[]);
+        self.client("misfortunes of the executive", misfortune, &[]);
+        let tap = self.compiled("tap.c", "crates/c/tests/tap.c", &["-fsanitize=address,undefined"]);
+        let said = tap.and_then(|program| self.taps(&program, recorder));
+        self.case("live tap", said);
+        let handler = self.compiled("handler.c", "crates/c/tests/handler.c", &[]);
+        self.client("signal handler", handler, &[]);
+        let plus = self.compile_plus().and_then(|program| self.run("header.cpp", &mut Command::new(program)).map(drop));
+        self.case("header in C++", plus);
+        let alone = self.compile_static("crates/c/examples/delay.c");
+        self.case("static", alone.and_then(|program| self.run("delay-static", &mut Command::new(program)).map(drop)));
+        let metric = self.compiled("thread_metric.c", "crates/c/tests/thread_metric.c", &["-O2"]);
+        for backend in ["fibers", "threads"] {
+            let label = format!("thread metric on {backend}");
+            let said =
+                metric.clone().and_then(|program| self.run(&label, Command::new(program).args([backend, "100"])));
+            // A loop without a call cannot be preempted on fibers.
+            let all = if backend == "fibers" { "passed 7 of 8" } else { "passed 8 of 8" };
+            let whole = |said: String| if said.lines().any(|line| line == all) { Ok(()) } else { Err(said) };
+            self.case(&label, said.and_then(whole));
+        }
+        let benchmark = self.compiled("rtos_benchmark.c", "crates/c/tests/rtos_benchmark.c", &["-O2"]);
+        for (backend, all) in [("fibers", "passed 31 of 32"), ("threads", "passed 32 of 32")] {
+            let label = format!("rtos-benchmark on {backend}");
+            let said = benchmark
+                .clone()
+                .and_then(|program| self.run(&label, Command::new(program).args([backend, FEW_CALLS])));
+            match said {
+                Ok(said) if said == "strict 0\n" => {
+                    let reason = "the system refuses real-time priorities";
+                    self.tally.add(Tally::skip(&format!("{} {label}", self.name), reason, false));
+                }
+                Ok(said) if said.lines().any(|line| line == all) => self.case(&label, Ok(())),
+                other => self.case(&label, other.and_then(Err)),
+            }
+        }
+        let passes = self.compiled("executive.c", "crates/c/examples/executive.c", &["-O2"]);
+        let said = passes.and_then(|program| self.output("example executive", &Command::new(program)));
+        let expected = "samples 50\naverages 5\nearly 0\nstopped asked\nmishaps 0\n";
+        let told = said.and_then(|said| if said == expected { Ok(()) } else { Err(format!("it printed\n{said}")) });
+        self.case("example executive", told);
+        for name in ["bottling_amx", "bottling"] {
+            let label = format!("example {name}");
+            let source = format!("crates/c/examples/{name}.c");
+            let said = self.compiled(&format!("{name}.c"), &source, &["-O2"]);
+            let said = said.and_then(|program| self.output(&label, &Command::new(program)));
+            let told = said.and_then(|said| if said == BOTTLED { Ok(()) } else { Err(format!("it printed\n{said}")) });
+            self.case(&label, told);
+        }
+        self.examples("crates/c/examples", "c", |site, source| {
+            let file = source.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            site.compiled(&file, &source.to_string_lossy(), &["-O2"]).map(Command::new)
+        });
+    }
+
     fn case(&mut self, label: &str, outcome: Result<(), String>) {
         match outcome {
             Ok(()) => self.tally.passed += 1,
@@ -264,17 +284,11 @@ impl Site<'_> {
     }
 
     /// Runs the client of the live tap beside a recording of a million frames, one a microsecond.
-    fn taps(&self, program: &Path) -> Result<(), String> {
-        let workspace = self.context.workspace;
-        let built =
-            self.context.run("c command", &mut workspace.cargo(&["build", "--release", "-p", "hairspring-cli"]));
-        if !built.succeeded() {
-            return Err(format!("build the command: {}", built.how));
-        }
+    fn taps(&self, program: &Path, recorder: &Path) -> Result<(), String> {
         let (folder, socket) = (self.folder.join("taps"), self.folder.join("tap.sock"));
         fs::create_dir_all(&folder).map_err(|error| format!("create {}: {error}", folder.display()))?;
         let card = "virtual:1ch,32bit,1MS/s,data=counter";
-        let mut record = Command::new(workspace.release_binary("hairspring"));
+        let mut record = Command::new(recorder);
         record.args([
             "record", "--quiet", "--buffer", "4MiB", "--card", card, "--frames", "1000000", "--to", "x", "--tap",
         ]);

@@ -12,7 +12,7 @@ use crate::lab::supplies;
 use crate::toolchain;
 use crate::workspace::Workspace;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// A component of the toolchain: its rustup name, and the Cargo subcommand that proves its presence.
     Component(&'static str, &'static str),
@@ -44,7 +44,7 @@ pub(crate) const CBINDGEN: Need = Need::Packaged("cbindgen", "cbindgen-web");
 /// Reads the unit of a service and says how much it leaves open.
 pub(crate) const SYSTEMD_ANALYZE: Need = Need::Packaged("systemd-analyze", "systemd");
 
-/// Programs for single tests, which are skipped without them.
+/// Programs for single Rust tests, which are skipped without them.
 pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[
     Need::Python,
     Need::Program("zsh"),
@@ -52,9 +52,6 @@ pub(crate) const FOR_SINGLE_TESTS: &[Need] = &[
     Need::Program("bindfs"),
     Need::Program("flac"),
     Need::Program("zstd"),
-    CBINDGEN,
-    super::interface::ABIDIFF,
-    SYSTEMD_ANALYZE,
 ];
 
 /// A missing requirement: what is missing, and the remedy.
@@ -146,7 +143,7 @@ const PYTHON_PACKAGES: [&str; 16] = [
     "pyzstd",
 ];
 
-/// Modules of those packages that build the book.
+/// Modules of the packages that [`BOOK_REQUIREMENTS`] lists.
 const BOOK_PACKAGES: [&str; 3] = ["mkdocs", "material", "pymdownx"];
 
 /// What is missing for a Python with these modules.
@@ -164,6 +161,8 @@ fn no_python_with(workspace: &Workspace, packages: &[&str]) -> Option<Missing> {
 
 /// The packages and their versions, for pip.
 pub(crate) const PYTHON_REQUIREMENTS: &str = "bindings/python/requirements.txt";
+/// Those that build the book.
+pub(crate) const BOOK_REQUIREMENTS: &str = "docs/requirements.txt";
 
 /// The Python of setup's virtual environment.
 pub(crate) fn python(workspace: &Workspace) -> PathBuf {
@@ -179,7 +178,7 @@ fn not_installed(what: &str, packages: &str) -> Missing {
     Missing { what: format!("{what} is not installed"), remedy, installable: has_apt() }
 }
 
-const HINT: &str = "run cargo xtask test --setup, which installs it";
+const HINT: &str = "cargo xtask test --setup, with the same choice of steps, installs it";
 
 /// The browser, under either of its names in distributions.
 pub(crate) fn chromium() -> Option<PathBuf> {

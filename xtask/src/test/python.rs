@@ -1,7 +1,9 @@
-//! Runs the tests of the Python package as it ships: the optimised wheel in a fresh virtual environment. Counts each case.
+//! Runs the tests of the Python package in a fresh virtual environment. Counts each case.
 //!
-//! pip builds the wheel with the tools that setup installed. The wheel shares the command's crates, so most of it is built
-//! already. The environment holds only the wheel; it finds the packages for the tests in setup's environment, behind its own.
+//! The step `python` lays the package out as pip would: the Python files, the description that maturin writes, and the module that the step
+//! `build` has built with everything else, so that nothing is built again. The step `wheel` tests the package as it ships: pip builds the
+//! optimised wheel and installs it. The environments hold only the package; they find the packages for the tests in setup's environment,
+//! behind their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,69 +12,107 @@ use std::process::Command;
 use super::Context;
 use super::needs;
 use crate::child::{Ended, Ending};
+use crate::library;
 use crate::tally::{Skip, Tally};
+use crate::wheel;
 use crate::workspace::Workspace;
 
 /// The package's folder.
 const FOLDER: &str = "bindings/python";
 const QUIETLY: [&str; 4] = ["-m", "pip", "--quiet", "--disable-pip-version-check"];
 
-/// The Python that has the package.
+/// Folders of the two environments.
+const LAID_OUT: &str = "package";
+const INSTALLED: &str = "package-wheel";
+
+/// The Python that has the package of the step `python`.
 pub(super) fn with_package(workspace: &Workspace) -> PathBuf {
-    workspace.scratch("package").join("bin/python")
+    python_of(workspace, LAID_OUT)
 }
 
-/// The wheel that this step has built.
+/// The wheel that the step `wheel` has built.
 pub(super) fn built_wheel(workspace: &Workspace) -> Option<PathBuf> {
     let files = fs::read_dir(workspace.scratch("wheel")).into_iter().flatten().flatten().map(|entry| entry.path());
     files.filter(|path| path.extension().is_some_and(|ending| ending == "whl")).max()
 }
 
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
-    let workspace = context.workspace;
-    if let Err(why) = install(context, name) {
+    let command = context.workspace.built("hairspring");
+    test(context, name, LAID_OUT, lay_out(context, name), &command)
+}
+
+pub(crate) fn run_wheel(context: &Context, name: &str) -> Tally {
+    let command = context.workspace.release_binary("hairspring");
+    test(context, name, INSTALLED, install(context, name), &command)
+}
+
+/// Runs the tests in an environment, if it could be made, with a command for what the package leaves to it.
+fn test(context: &Context, name: &str, environment: &str, made: Result<(), String>, command: &Path) -> Tally {
+    if let Err(why) = made {
         return Tally::fail(name, why, "");
     }
     let mut tally = Tally::pass();
-    let mut tests = python(context, &with_package(workspace));
+    let mut tests = python(context, &python_of(context.workspace, environment));
     tests.args(["-m", "pytest", "-q", "-rsfE", "-p", "no:cacheprovider", FOLDER]);
-    let built = [workspace.release_binary("hairspring"), workspace.target.join("debug/hairspring")];
-    let command = built.into_iter().find(|file| file.is_file());
-    if let Some(command) = &command {
-        tests.env("HAIRSPRING_COMMAND", command);
-    }
-    tally.add(count(name, &context.run(name, &mut tests), command.is_none()));
+    tests.env("HAIRSPRING_COMMAND", command);
+    tally.add(count(name, &context.run(name, &mut tests), !command.is_file()));
     tally
+}
+
+fn python_of(workspace: &Workspace, environment: &str) -> PathBuf {
+    workspace.scratch(environment).join("bin/python")
+}
+
+/// Makes an environment and lays the package with the unoptimised module out in it.
+fn lay_out(context: &Context, name: &str) -> Result<(), String> {
+    let workspace = context.workspace;
+    let packages = make_environment(context, name, LAID_OUT)?;
+    let folder = workspace.root.join(FOLDER);
+    library::run(Command::new("cp").arg("-r").arg(folder.join("python/hairspring")).arg(&packages))?;
+    let module = packages.join("hairspring/_hairspring.abi3.so");
+    let built = workspace.built("lib_hairspring.so");
+    fs::copy(&built, &module).map_err(|error| format!("copy {}: {error}", built.display()))?;
+    let mut describe = python(context, &needs::python(workspace));
+    describe.args(["-m", "maturin", "pep517", "write-dist-info", "-m", wheel::MANIFEST, "--metadata-directory"]);
+    must(context, &format!("{name} description"), describe.arg(&packages)).map(drop)
 }
 
 /// Builds the wheel and installs it into an empty environment.
 fn install(context: &Context, name: &str) -> Result<(), String> {
     let (workspace, setup) = (context.workspace, needs::python(context.workspace));
     let wheels = workspace.scratch("wheel");
-    let environment = workspace.scratch("package");
-    for folder in [&wheels, &environment] {
-        let _ = fs::remove_dir_all(folder);
-    }
-    let must = |label: &str, command: &mut Command| {
-        let ended = context.run(&format!("{name} {label}"), command);
-        if ended.succeeded() { Ok(ended.output) } else { Err(format!("{label}: {}\n{}", ended.how, ended.tail())) }
-    };
+    let _ = fs::remove_dir_all(&wheels);
     let mut build = python(context, &setup);
     build.args(QUIETLY).args(["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir"]).arg(&wheels).arg(FOLDER);
-    must("wheel", &mut build)?;
-    let mut wheel = fs::read_dir(&wheels).map_err(|error| format!("look for the wheel: {error}"))?.flatten();
-    let wheel = wheel.next().ok_or("find the wheel that was built")?.path();
-    must("environment", python(context, &setup).args(["-m", "venv", "--without-pip"]).arg(&environment))?;
+    must(context, &format!("{name} build"), &mut build)?;
+    let wheel = built_wheel(workspace).ok_or("find the wheel that was built")?;
+    make_environment(context, name, INSTALLED)?;
     let mut install = python(context, &setup);
-    install.args(QUIETLY).arg("--python").arg(&environment).args(["install", "--no-deps"]).arg(&wheel);
-    must("install", &mut install)?;
-    // Puts the tests' own tools behind the installed wheel.
+    install.args(QUIETLY).arg("--python").arg(workspace.scratch(INSTALLED)).args(["install", "--no-deps"]).arg(&wheel);
+    must(context, &format!("{name} install"), &mut install).map(drop)
+}
+
+/// Makes an empty environment with the tests' own tools behind its packages, and returns the folder of those.
+fn make_environment(context: &Context, name: &str, environment: &str) -> Result<PathBuf, String> {
+    let (workspace, setup) = (context.workspace, needs::python(context.workspace));
+    let folder = workspace.scratch(environment);
+    let _ = fs::remove_dir_all(&folder);
+    let mut make = python(context, &setup);
+    must(context, &format!("{name} environment"), make.args(["-m", "venv", "--without-pip"]).arg(&folder))?;
     let packages = |python: &Path| {
         let asked = "import sysconfig; print(sysconfig.get_path('purelib'))";
-        must("folder", Command::new(python).args(["-c", asked])).map(|said| said.trim().to_owned())
+        let said = must(context, &format!("{name} folder"), Command::new(python).args(["-c", asked]))?;
+        Ok::<_, String>(PathBuf::from(said.trim()))
     };
-    let (own, tools) = (packages(&with_package(workspace))?, packages(&setup)?);
-    fs::write(Path::new(&own).join("tools.pth"), tools + "\n").map_err(|error| format!("write {own}: {error}"))
+    let (own, tools) = (packages(&python_of(workspace, environment))?, packages(&setup)?);
+    let (file, text) = (own.join("tools.pth"), format!("{}\n", tools.display()));
+    fs::write(&file, text).map_err(|error| format!("write {}: {error}", file.display()))?;
+    Ok(own)
+}
+
+fn must(context: &Context, label: &str, command: &mut Command) -> Result<String, String> {
+    let ended = context.run(label, command);
+    if ended.succeeded() { Ok(ended.output) } else { Err(format!("{label}: {}\n{}", ended.how, ended.tail())) }
 }
 
 /// Python, run from the root with setup's programs first in PATH, where pip finds maturin.
@@ -113,14 +153,11 @@ fn number_before(line: &str, word: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[track_caller]
     fn check(status: i32, output: &str, closing: &str) {
-        let (output, log) = (output.to_owned(), PathBuf::from("log"));
-        let ended = Ended { how: Ending::Exit(status), output, took: Duration::ZERO, log };
+        let ended = Ended::of(Ending::Exit(status), output);
         assert_eq!(count("python", &ended, false).closing_line(), closing);
     }
 

@@ -1,10 +1,13 @@
 //! Runs every command in README.md: each line that begins with `$ ` in a block marked `console`.
 //!
 //! The commands run from the root, in their order, each in a shell of its own with a time limit and without standard input.
-//! `cargo install` goes to a folder under the target directory that is first in their PATH, so that `hairspring` then is the one
-//! just installed, and the user's own stays untouched. Commands that fetch the repository, change the folder, or would start this
-//! run again are left out.
+//! Commands that fetch the repository, change the folder, or would start this run again are left out.
+//!
+//! There are two forms. The step `readme` leaves out `cargo install`, which builds the command once more, and runs the one that the step
+//! `build` has built. In the step `source` it goes to a folder under the target directory that is first in their PATH, so that
+//! `hairspring` then is the one just installed, and the user's own stays untouched.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -16,20 +19,37 @@ const ONE_COMMAND: Duration = Duration::from_secs(240);
 /// Beginnings of commands that are left out.
 const LEFT_OUT: &[&str] = &["git clone", "cd", "cargo xtask test", ".ci/run", "./.ci/run"];
 
+/// Begins a command that builds the product once more.
+const INSTALLATION: &str = "cargo install";
+
+/// Runs the commands with what the step `build` has built.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
+    let built = context.workspace.built("");
+    run_all(context, name, &built, |command| !starts_with_words(command, INSTALLATION))
+}
+
+/// Installs as README.md says, and runs the commands with what was installed.
+pub(crate) fn run_installed(context: &Context, name: &str) -> Tally {
+    let installed = context.workspace.scratch("installed");
+    // Removes the installation of an earlier run.
+    let _ = std::fs::remove_dir_all(&installed);
+    run_all(context, name, &installed.join("bin"), |_| true)
+}
+
+/// Runs the wanted commands with the programs of a folder.
+fn run_all(context: &Context, name: &str, programs: &Path, wanted: impl Fn(&str) -> bool) -> Tally {
     let root = &context.workspace.root;
     let text = match std::fs::read_to_string(root.join("README.md")) {
         Ok(text) => text,
         Err(error) => return Tally::fail(name, format!("README.md cannot be read: {error}"), ""),
     };
-    let commands = commands(&text);
+    let mut commands = commands(&text);
+    commands.retain(|command| wanted(command));
     if commands.is_empty() {
         return Tally::fail(name, "README.md has no command to run in a ```console block", "");
     }
     let installed = context.workspace.scratch("installed");
-    // Removes the installation of an earlier run.
-    let _ = std::fs::remove_dir_all(&installed);
-    let own = [installed.join("bin")];
+    let own = [programs.to_owned()];
     let before = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&before))).unwrap_or(before);
     let mut tally = Tally::default();

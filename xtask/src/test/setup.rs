@@ -1,14 +1,13 @@
-//! The setup step: lists what the other steps lack and installs it.
+//! The setup step: lists what the other steps of the run lack and installs it, and nothing else.
 //!
 //! Components of the toolchain and its standard libraries for other targets come from rustup. Chromium, programs that single tests use, and
 //! linkers and emulators for other systems come from the Debian archive, which needs root. Packages for Python come from PyPI into a
 //! virtual environment under the target directory. `lab/supplies.rs` fetches the supplies of the lab.
 
-use std::collections::BTreeSet;
 use std::process::Command;
 
-use super::needs::{self, FOR_SINGLE_TESTS, Need};
-use super::steps::{Run, STEPS, Step};
+use super::needs::{self, Need};
+use super::steps::{Run, Step, Tier};
 use super::{Context, debian};
 use crate::lab::kind::Kind;
 use crate::lab::supplies;
@@ -17,41 +16,52 @@ use crate::toolchain;
 
 pub(crate) const STEP: Step = Step {
     name: "setup",
+    tier: Tier::Product,
     about: "what the steps need is installed",
     needs: &[],
+    uses: &[],
+    built_by: None,
     limit_s: 420,
     run: Run::Call(install_all),
 };
 
+/// What these steps need and use, each thing once.
+pub(super) fn needs(steps: &[&Step]) -> Vec<Need> {
+    let mut all: Vec<Need> = Vec::new();
+    for need in steps.iter().flat_map(|step| step.needs.iter().chain(step.uses)) {
+        if !all.contains(need) {
+            all.push(*need);
+        }
+    }
+    all
+}
+
 fn install_all(context: &Context, name: &str) -> Tally {
     let mut tally = Tally::default();
-    let mut seen = BTreeSet::new();
-    for need in STEPS.iter().flat_map(|step| step.needs).chain(FOR_SINGLE_TESTS) {
-        if !seen.insert(format!("{need:?}")) {
-            continue;
-        }
-        let Some(missing) = need.missing(context.workspace) else { continue };
-        println!("       missing: {missing}");
-        if !missing.installable {
-            // Setup cannot install it here; the steps that need it say so.
-            continue;
-        }
+    let mut missing = needs(context.chosen);
+    // What cannot be installed here is left to the steps that need it: they say so.
+    missing.retain(|need| {
+        let lack = need.missing(context.workspace);
+        lack.iter().for_each(|lack| println!("       missing: {lack}"));
+        lack.is_some_and(|lack| lack.installable)
+    });
+    // All at once: apt spends more time on reading its lists than on a small package.
+    let packages: Vec<&str> = missing.iter().flat_map(|need| from_archive(*need)).collect();
+    let archive = if packages.is_empty() { Ok(()) } else { from_debian(context, &packages) };
+    for need in &missing {
         let outcome = match need {
             Need::Component(component, _) => {
                 let mut add = Command::new("rustup");
                 must(context, add.args(["component", "add", component]).current_dir(&context.workspace.root)).map(drop)
             }
-            Need::Chromium => from_debian(context, &["chromium", "fonts-dejavu-core"]),
             Need::Target(target) => must(context, &mut toolchain::add(context.workspace, target)).map(drop),
-            Need::Wine => from_debian(context, &["wine64"]),
-            Need::Python | Need::Book => python_from_pip(context),
+            Need::Python => python_from_pip(context, needs::PYTHON_REQUIREMENTS),
+            Need::Book => python_from_pip(context, needs::BOOK_REQUIREMENTS),
             Need::Lab => supplies::install(context.workspace, Kind::Pc, &mut |command| must(context, command)),
-            Need::Program(names) | Need::Packaged(_, names) => {
-                from_debian(context, &names.split(' ').collect::<Vec<_>>())
+            Need::CleanDebian => {
+                archive.clone().and_then(|()| must(context, &mut debian::make_base(context.workspace)?).map(drop))
             }
-            Need::Tcl => from_debian(context, &needs::TCL_PACKAGES),
-            Need::CleanDebian => from_debian(context, &["mmdebstrap"])
-                .and_then(|()| must(context, &mut debian::make_base(context.workspace)?).map(drop)),
+            Need::Chromium | Need::Wine | Need::Program(_) | Need::Packaged(..) | Need::Tcl => archive.clone(),
         };
         let still = outcome.err().or_else(|| need.missing(context.workspace).map(|missing| missing.to_string()));
         if let Some(why) = still {
@@ -64,6 +74,18 @@ fn install_all(context: &Context, name: &str) -> Tally {
     tally
 }
 
+/// The packages of Debian that a need means.
+fn from_archive(need: Need) -> Vec<&'static str> {
+    match need {
+        Need::Chromium => vec!["chromium", "fonts-dejavu-core"],
+        Need::Wine => vec!["wine64"],
+        Need::Program(names) | Need::Packaged(_, names) => names.split(' ').collect(),
+        Need::Tcl => needs::TCL_PACKAGES.to_vec(),
+        Need::CleanDebian => vec!["mmdebstrap"],
+        Need::Component(..) | Need::Target(_) | Need::Python | Need::Book | Need::Lab => Vec::new(),
+    }
+}
+
 fn from_debian(context: &Context, packages: &[&str]) -> Result<(), String> {
     must(context, Command::new("apt-get").args(["--quiet", "update"]))?;
     let mut install = Command::new("apt-get");
@@ -71,12 +93,12 @@ fn from_debian(context: &Context, packages: &[&str]) -> Result<(), String> {
     must(context, install.env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
 }
 
-fn python_from_pip(context: &Context) -> Result<(), String> {
+fn python_from_pip(context: &Context, requirements: &str) -> Result<(), String> {
     let folder = context.workspace.scratch("python");
     must(context, Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     let mut install = Command::new(needs::python(context.workspace));
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]);
-    install.arg(context.workspace.root.join(needs::PYTHON_REQUIREMENTS));
+    install.arg(context.workspace.root.join(requirements));
     must(context, &mut install).map(drop)
 }
 

@@ -6,7 +6,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use super::{Context, examples, needs, python as package};
+use super::{Context, needs, python as package};
 use crate::shapes;
 use crate::tally::Tally;
 use crate::workspace::Workspace;
@@ -27,7 +27,7 @@ const LANGUAGES: &[Language] = &[
 ];
 
 fn rust(workspace: &Workspace, example: &str) -> Command {
-    Command::new(workspace.target.join("debug/examples").join(example))
+    Command::new(workspace.built("examples").join(example))
 }
 
 fn python(workspace: &Workspace, example: &str) -> Command {
@@ -48,10 +48,6 @@ pub(crate) fn run(context: &Context, name: &str) -> Tally {
         Ok(shapes) => shapes,
         Err(why) => return Tally::fail(name, why, ""),
     };
-    let built = examples::build(context, name);
-    if !built.succeeded() {
-        return built;
-    }
     let mut tally = Tally::default();
     for language in LANGUAGES {
         if let Some((why, could_run)) = (language.missing)(context) {
