@@ -102,6 +102,9 @@ pub enum ExportError {
     Unsuitable(String),
     /// A block does not hold what was recorded: which, and why.
     Damaged(String),
+    /// Retention deleted these blocks of the series while they were read; the indices ascend. The export of what is left succeeds:
+    /// [`Recording::leave_out_deleted`](hairspring_recording::Recording::leave_out_deleted).
+    Deleted(Vec<u64>),
 }
 
 impl fmt::Display for ExportError {
@@ -113,6 +116,13 @@ impl fmt::Display for ExportError {
             }
             Self::Output(path, error) => write!(f, "write {}: {error}", path.display()),
             Self::Unsuitable(why) | Self::Damaged(why) => f.write_str(why),
+            Self::Deleted(blocks) => {
+                let count = blocks.len();
+                write!(
+                    f,
+                    "retention deleted {count} blocks of the series while it was exported: export what is left, or pin segments with `keep`"
+                )
+            }
         }
     }
 }

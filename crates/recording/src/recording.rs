@@ -14,6 +14,7 @@ mod excerpt;
 mod foreign;
 mod members;
 mod missing;
+mod overtaken;
 mod places;
 mod reader;
 mod reads;
@@ -43,7 +44,7 @@ pub(crate) use chain::Chain;
 pub use evidence::MemberDoubt;
 pub use excerpt::{DamagedBlock, Excerpt, ExcerptCheck, ExcerptError, ExcerptPart, ExcerptRun};
 pub use members::{frames_agree, open_one};
-pub use missing::{Missing, MissingCause, MissingFrames};
+pub use missing::{Missing, MissingCause, MissingFrames, leave_out_ends};
 pub use reader::BlockReader;
 pub use reads::{BlockRead, BlockReads, Unproven, proven, turned};
 
@@ -238,6 +239,8 @@ pub struct Recording {
     foreign: Option<foreign::ForeignFile>,
     /// Members of the last segment of a series; 0 for one recording.
     last_members: usize,
+    /// The base path of a series.
+    series_base: Option<PathBuf>,
     /// What lies between two segments of a series and is in neither.
     between: Vec<(Skip, MissingCause)>,
     /// Whether the last segments of a series are missing.
@@ -381,6 +384,11 @@ impl Recording {
             Some(holder) => format!("it {holder}: wait until that ends"),
             None => "recover it first".to_owned(),
         }
+    }
+
+    /// The base path of a series; `None` for one recording.
+    pub fn series_base(&self) -> Option<&Path> {
+        self.series_base.as_deref()
     }
 
     /// The members that were found, in order.

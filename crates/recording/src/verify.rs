@@ -60,6 +60,9 @@ pub struct Verified {
     pub damages: Vec<Damage>,
     /// The number of damaged blocks.
     pub damaged: u64,
+    /// The indices of blocks that retention deleted while the series was read, ascending. They are no damage; see
+    /// [`Recording::leave_out_deleted`].
+    pub deleted: Vec<u64>,
     /// Bytes of the stored stream that are in no file and in no declared gap.
     pub missing: Bytes,
     /// The account from the journals and the proven bytes.
@@ -115,16 +118,13 @@ pub fn verify(
         vec![(options.sha512 && !recording.is_foreign()).then(|| (Sha512::new(), 0)); recording.about().members.len()];
     let total = Bytes(recording.stored_bytes());
     let (mut blocks, mut done, mut proven) = (0_u64, 0_u64, 0_u64);
-    let (mut damages, mut damaged, mut mismatch) = (Vec::new(), 0_u64, None);
+    let (mut unread, mut mismatch) = (Vec::new(), None);
     let mut reader = BlockReader::new(store, recording)?;
     while let Some((block, bytes)) = reader.next_block() {
         done += u64::from(block.length);
         match bytes {
             Err(why) => {
-                damaged += 1;
-                if damages.len() < MOST_DAMAGES {
-                    damages.push(Damage { block, why });
-                }
+                unread.push(Damage { block, why });
                 hashes[block.member] = None;
             }
             Ok(bytes) => {
@@ -142,6 +142,22 @@ pub fn verify(
         progress(ReadProgress { done: Bytes(done), total });
     }
     drop(reader);
+    let failed: Vec<Block> = unread.iter().map(|damage| damage.block).collect();
+    let deleted = recording.deleted_since(store, &failed)?;
+    let left;
+    let recording = match deleted.is_empty() {
+        true => recording,
+        false => {
+            let mut less = recording.clone();
+            less.leave_out_deleted(&deleted);
+            left = less;
+            &left
+        }
+    };
+    let mut damages = unread;
+    damages.retain(|damage| deleted.binary_search(&damage.block.index).is_err());
+    let damaged = damages.len() as u64;
+    damages.truncate(MOST_DAMAGES);
     let sha512 = hashes.into_iter().zip(recording.members()).map(|(hash, member)| {
         let (hash, length) = hash?;
         (length == member.data_bytes).then(|| hex(&hash.finalize()))
@@ -197,6 +213,7 @@ pub fn verify(
         bytes,
         damages,
         damaged,
+        deleted,
         missing,
         ledger,
         ledger_holds,

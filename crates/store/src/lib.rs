@@ -137,11 +137,17 @@ impl StoreError {
         Self { attempted: attempted.to_owned(), path: path.to_owned(), errno }
     }
 
+    /// Whether a file was to be made, so that what is absent is its folder.
+    fn is_of_a_new_file(&self) -> bool {
+        ["create", "write"].iter().any(|act| self.attempted.starts_with(act))
+    }
+
     /// A remedy, if the error suggests one.
     pub fn remedy(&self) -> Option<&'static str> {
         Some(match self.errno.0 {
             libc::EEXIST => "it is not overwritten: choose another name, or move it away",
-            libc::ENOENT => "make the folder first, or mend the path",
+            libc::ENOENT if self.is_of_a_new_file() => "make the folder first, or mend the path",
+            libc::ENOENT => "mend the path, or look whether another program has moved or removed it",
             libc::ENOTDIR => "a part of the path is a file: choose another folder",
             libc::EISDIR => "this is a folder: choose a name in it",
             libc::ENOSPC => "no space or no inodes are left (df, df -i): free some there, or choose another folder",

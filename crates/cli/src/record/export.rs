@@ -125,9 +125,15 @@ pub(crate) enum GapName {
 pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let form = form(arguments)?;
     let mut store = recording::store();
-    let recorded = recording::open(&mut *store, &arguments.read.recording)?;
+    let mut recorded = recording::open(&mut *store, &arguments.read.recording)?;
     let quiet = arguments.read.quiet;
-    let exported = Reading::during(quiet, |progress| export(arguments, form, &mut *store, &recorded, progress));
+    let exported = loop {
+        match Reading::during(quiet, |progress| export(arguments, form, &mut *store, &recorded, progress)) {
+            // Each time there are fewer segments.
+            Err(ExportError::Deleted(blocks)) if !blocks.is_empty() => recorded.leave_out_deleted(&blocks),
+            other => break other,
+        }
+    };
     let (told, value, exported) = exported.map_err(|error| refused(&error))?;
     let out = arguments.out.display().to_string();
     let owner = recorded.holder().map(|holder| holder.to_string());
@@ -278,6 +284,7 @@ fn refused(error: &ExportError) -> Failure {
         ExportError::Recording(error) => recording::refused(error),
         ExportError::Unsuitable(why) => Failure::bad_request(why.clone()),
         ExportError::Damaged(why) => Failure { exit: Exit::Unreadable, text: why.clone() },
+        ExportError::Deleted(_) => Failure::failed(format!("failed to export: {error}")),
         ExportError::Output(_, why) if why.kind() == ErrorKind::AlreadyExists => {
             Failure::bad_request(error.to_string())
         }

@@ -64,11 +64,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// Opens a recording and reads it.
 fn verified(arguments: &Arguments, store: &mut dyn Store, paths: &[PathBuf]) -> Result<(Recording, Verified), Failure> {
-    let recorded = recording::open(store, paths)?;
+    let mut recorded = recording::open(store, paths)?;
     let options = VerifyOptions { counters: !arguments.no_counters, sha512: arguments.sha512 };
     let quiet = arguments.read.quiet;
     let verified = Reading::during(quiet, |progress| verify(store, &recorded, options, progress));
     let verified = verified.map_err(|error| recording::refused(&error))?;
+    recorded.leave_out_deleted(&verified.deleted);
     Ok((recorded, verified))
 }
 

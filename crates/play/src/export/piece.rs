@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::values::{Number, plain};
 use super::{Cut, ExportError, ExportedPiece};
 use hairspring_recording::verify::ReadProgress;
-use hairspring_recording::{Block, BlockReader, MissingFrames, Recording, Unproven};
+use hairspring_recording::{Block, BlockReader, MissingFrames, Recording, Unproven, leave_out_ends};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_store::Store;
 
@@ -43,17 +43,7 @@ impl Piece {
 
     /// Leaves out frames at both ends that are not lost: those that no trigger asked for, and those that retention deleted.
     pub(super) fn shorten(&mut self) {
-        let is_end = |it: Option<&MissingFrames>| it.filter(|it| !it.cause.is_loss()).copied();
-        while let Some(last) = is_end(self.missing.last()).filter(|last| last.end().0 == self.range.end) {
-            self.range.end = last.first.0;
-            self.missing.pop();
-        }
-        let mut leading = 0;
-        while let Some(first) = is_end(self.missing.get(leading)).filter(|first| first.first.0 == self.range.start) {
-            self.range.start = first.end().0;
-            leading += 1;
-        }
-        self.missing.drain(..leading);
+        leave_out_ends(&mut self.range, &mut self.missing);
     }
 
     /// # Errors
@@ -130,7 +120,13 @@ impl Piece {
         let mut done = 0;
         let mut reader = BlockReader::of(store, recording, blocks)?;
         while let Some((block, bytes)) = reader.next_block() {
-            let bytes = bytes.map_err(|why| damaged(recording, &block, why))?;
+            let bytes = match bytes {
+                Ok(bytes) => bytes,
+                Err(why) => {
+                    drop(reader);
+                    return Err(unread(store, recording, &block, why));
+                }
+            };
             for BlockPiece { start, first, frames } in pieces_of(recording, &block, &self.range) {
                 // The length of a block is whole grains, and so is that of a piece of it.
                 let length = layout.bytes_of(frames).0 as usize;
@@ -174,6 +170,15 @@ pub(super) fn pieces_of(recording: &Recording, block: &Block, range: &Range<u64>
         })
     });
     clipped.collect()
+}
+
+/// Why a block cannot be exported: retention deleted it since the series was opened, or it is damaged.
+fn unread(store: &mut dyn Store, recording: &Recording, block: &Block, why: Unproven) -> ExportError {
+    match recording.deleted_since(store, recording.blocks()) {
+        Ok(deleted) if deleted.binary_search(&block.index).is_ok() => ExportError::Deleted(deleted),
+        Ok(_) => damaged(recording, block, why),
+        Err(error) => error.into(),
+    }
 }
 
 fn damaged(recording: &Recording, block: &Block, why: Unproven) -> ExportError {

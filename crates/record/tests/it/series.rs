@@ -29,7 +29,7 @@ use hairspring_recording::moment::ClockMoment;
 use hairspring_recording::series::{collection_of, index_of, pin_of, segment_base};
 use hairspring_recording::sigmf::SegmentOf;
 use hairspring_recording::verify::{Verified, VerifyOptions, verify};
-use hairspring_recording::{Files, Recording, RecordingError};
+use hairspring_recording::{Files, MissingCause, MissingFrames, Recording, RecordingError};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::memory::{Memory, Pages};
 use hairspring_ring::units::{ByteRate, Bytes, Frames, SampleRate};
@@ -362,6 +362,26 @@ fn a_series_is_joined_into_one_recording() {
     let (recording, whole) = verified(&disk, "j/y");
     assert_eq!((whole.verdict, &whole.faults[..]), (RecordingVerdict::Complete, &[] as &[String]));
     assert_eq!((whole.bytes.0, whole.mismatch, recording.is_series()), (240_000, None, false));
+}
+
+/// One recording has no way to state that a segment is missing and why nobody knows it. Joined all the same, it called those frames left out, and itself
+/// complete.
+#[test]
+fn a_series_that_lacks_a_segment_is_not_joined() {
+    let Run { disk, .. } = run(&Case::default(), Image::default(), |_, _| {});
+    let files = Files::of(&segment_base(Path::new("a/x"), 1));
+    for file in [&files.data, &files.meta, &files.journal] {
+        disk.store(8).remove(file).expect("it is there");
+    }
+    let recording = Recording::open_in(&mut disk.store(8), &["a/x".into()]).expect("opens");
+    let missing: Vec<_> = recording.missing().iter().map(|one| (one.first.0, one.end().0, one.cause)).collect();
+    assert_eq!(missing, [(12_288, 24_576, MissingCause::Undeclared)]);
+    let options = join::JoinOptions { declare_gaps: true };
+    let refused =
+        join::join(&mut disk.store(8), &recording, &mut disk.store(8), Path::new("j/y"), options, &mut |_| {});
+    let said = refused.expect_err("refused").to_string();
+    assert!(said.contains("frames 12288 to 24575 were in a segment that is missing"), "{said}");
+    assert_eq!(disk.image_after_kill(0).paths().filter(|path| path.starts_with("j")).count(), 0);
 }
 
 #[test]

@@ -156,6 +156,7 @@ impl<'a> Chain<'a> {
             doubts: Vec::new(),
             foreign: None,
             last_members: 0,
+            series_base: Some(self.base.to_owned()),
             between: Vec::new(),
             lacks_last_segment: false,
             holder: None,

@@ -259,6 +259,7 @@ fn assembled(found: Found, foreign: Foreign) -> Result<Recording, RecordingError
         doubts: Vec::new(),
         foreign: Some(file),
         last_members: 0,
+        series_base: None,
         between: Vec::new(),
         lacks_last_segment: false,
         holder: None,

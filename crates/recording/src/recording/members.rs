@@ -176,6 +176,7 @@ fn assemble(
         doubts,
         foreign: None,
         last_members: 0,
+        series_base: None,
         between: Vec::new(),
         lacks_last_segment: false,
         holder,

@@ -133,6 +133,13 @@ impl Missing {
         })
     }
 
+    /// The extent without the frames at its ends that are missing and not lost, and the missing frames between these ends.
+    pub fn between_ends(&self) -> (Range<u64>, Vec<MissingFrames>) {
+        let (mut range, mut stretches) = (self.extent(), self.stretches.clone());
+        leave_out_ends(&mut range, &mut stretches);
+        (range, stretches)
+    }
+
     /// Whether nothing is missing.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
@@ -147,6 +154,21 @@ impl Missing {
     pub fn is_end_known(&self) -> bool {
         self.is_end_known
     }
+}
+
+/// Leaves out missing frames at both ends of a piece that are not lost: those that no trigger asked for, and those that retention deleted.
+pub fn leave_out_ends(range: &mut Range<u64>, missing: &mut Vec<MissingFrames>) {
+    let is_end = |it: Option<&MissingFrames>| it.filter(|it| !it.cause.is_loss()).copied();
+    while let Some(last) = is_end(missing.last()).filter(|last| last.end().0 == range.end) {
+        range.end = last.first.0;
+        missing.pop();
+    }
+    let mut leading = 0;
+    while let Some(first) = is_end(missing.get(leading)).filter(|first| first.first.0 == range.start) {
+        range.start = first.end().0;
+        leading += 1;
+    }
+    missing.drain(..leading);
 }
 
 impl Recording {

@@ -69,7 +69,8 @@ impl<'a> BlockReader<'a> {
         Self::of(store, recording, recording.blocks().to_vec())
     }
 
-    /// Reads these blocks of the recording, in this order.
+    /// Reads these blocks of the recording, in this order. If a segment of a series is gone, its blocks cannot be read:
+    /// [`Recording::deleted_since`] says whether retention deleted it.
     ///
     /// # Errors
     /// A file cannot be opened, or there is no memory.
@@ -85,7 +86,12 @@ impl<'a> BlockReader<'a> {
         let mut coarsest = 1;
         for member in recording.members().iter().filter(|member| wanted[member.number]) {
             let path = member.data();
-            let file = store.open(&path, Open::ReadData)?;
+            let file = match store.open(&path, Open::ReadData) {
+                Ok(file) => file,
+                // Retention may have deleted the segment since; its blocks cannot be read.
+                Err(error) if recording.is_series() && error.errno.0 == libc::ENOENT => continue,
+                Err(error) => return Err(error.into()),
+            };
             let facts = store.facts(file);
             coarsest = coarsest.max(facts.alignment).max(facts.memory_alignment);
             paths[member.number] = Some(path);
@@ -129,14 +135,15 @@ impl<'a> BlockReader<'a> {
             let slot = self.slots[number].as_mut()?;
             if let Some(ended) = slot.ended {
                 let block = slot.block;
-                let start = number * self.slot_bytes + (block.file_offset - slot.at) as usize;
+                let at = slot.at;
                 self.slots[number] = None;
-                let bytes = self.scratch.bytes(start, block.length as usize);
-                let bytes = ended.and_then(|()| proven(bytes, block.crc).map(|_| ()));
-                let bytes = bytes.map(|()| {
+                // What was not read has no place in the memory.
+                let bytes = ended.and_then(|()| {
+                    let start = number * self.slot_bytes + (block.file_offset - at) as usize;
                     let bytes = self.scratch.bytes(start, block.length as usize);
+                    proven(bytes, block.crc)?;
                     turned(bytes, self.swapped);
-                    &*bytes
+                    Ok(&*bytes)
                 });
                 return Some((block, bytes));
             }

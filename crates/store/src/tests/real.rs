@@ -232,3 +232,16 @@ fn a_read_only_file_system_is_told_with_what_to_do() {
     let error = store.open(&mount.0.path().join("x"), Open::CreateData).expect_err("read-only");
     assert!(error.errno == Errno(libc::EROFS) && error.to_string().contains("read-only"), "{error}");
 }
+
+#[test]
+fn what_is_absent_is_called_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = crate::best(1, Ways::ALL);
+    let absent = folder.path().join("absent");
+    let read = store.open(&absent, Open::ReadData).expect_err("it is not there").to_string();
+    assert!(read.contains("moved or removed") && !read.contains("make the folder"), "{read}");
+    for how in [Open::CreateData, Open::CreateJournal] {
+        let made = store.open(&absent.join("x"), how).expect_err("there is no folder").to_string();
+        assert!(made.contains("make the folder first"), "{made}");
+    }
+}

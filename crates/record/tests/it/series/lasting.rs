@@ -203,6 +203,45 @@ fn a_reader_beside_retention_sees_whole_segments_or_none() {
     assert_eq!((recording.faults(), recording.members().len()), (&[] as &[String], 1));
 }
 
+/// Retention deletes while somebody reads the series: what is gone by then is missing because it was deleted, and nothing is damaged. What another
+/// program removes is damage.
+#[test]
+fn segments_that_retention_deletes_while_they_are_read_are_missing_because_they_were_deleted() {
+    for (members, is_retention) in [(1, true), (2, true), (1, false)] {
+        let case = Case { members, ..Case::default() };
+        let disk = run(&case, Image::default(), |_, _| {}).disk;
+        let mut recording = Recording::open_in(&mut disk.store(8), &["a/x".into()]).expect("opens");
+        let whole = recording.clone();
+        assert!(recording.missing().is_empty());
+        if is_retention {
+            let retention = Retention { segments: Some(1), ..Retention::default() };
+            let keeper = Keeper::resume(bases(members), index_on(&disk), retention, stores(&disk));
+            keeper.expect("resumed").sweep(&moment());
+        } else {
+            disk.store(8).remove(Path::new("a/x-000001.sigmf-data")).expect("removed");
+        }
+        let options = VerifyOptions { counters: true, sha512: false };
+        let verified = verify(&mut disk.store(8), &recording, options, &mut |_| {}).expect("verified");
+        recording.leave_out_deleted(&verified.deleted);
+        let missing: Vec<_> = recording.missing().iter().copied().collect();
+        if !is_retention {
+            assert_eq!((verified.damaged, verified.deleted.len()), (3, 0));
+            assert_eq!((verified.verdict, missing.len()), (RecordingVerdict::Incomplete, 0));
+            continue;
+        }
+        assert_eq!((verified.damaged, verified.verdict), (0, RecordingVerdict::Complete), "{:?}", verified.faults);
+        assert!(verified.ledger_holds && verified.faults.is_empty());
+        // The sweep leaves the newest segment.
+        let last = places(&disk, 0..=9);
+        let [(_, first, end)] = last[..] else { panic!("one segment is left, not {last:?}") };
+        let deleted =
+            MissingFrames { first: Frames(0), frames: Frames(first), cause: MissingCause::Deleted, bounds: None };
+        assert_eq!((missing, recording.end_frame().0), (vec![deleted], end), "{members}");
+        assert_eq!(verified.bytes.0, layout().bytes_of(Frames(end - first)).0);
+        assert_eq!(whole.deleted_since(&mut disk.store(8), whole.blocks()).expect("read"), verified.deleted);
+    }
+}
+
 /// A clock that is set while segments are recorded, to and fro. By it every segment was too old, or none for ever.
 #[test]
 fn steps_of_the_time_of_day_change_nothing_of_what_is_kept_by_time() {
