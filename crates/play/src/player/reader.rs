@@ -56,7 +56,7 @@ enum State {
     Reading,
     /// Read, with the right checksum.
     Good,
-    /// Not to be played; without a cause if the recording itself declares it missing.
+    /// Not to be played; without a cause if it is in no file, so that the track says why.
     Lost(Option<GapCause>),
 }
 
@@ -262,29 +262,35 @@ impl Reader {
         self.producer.close(end);
     }
 
-    /// Declares that the frames before `until` in the output are missing.
+    /// Declares that the frames before `until` in the output are missing; without a cause they are in no file, and the track says why.
     fn miss_until(&mut self, until: u64, cause: Option<GapCause>, now: Instant) {
-        let frames = until.saturating_sub(self.at);
-        if frames == 0 {
-            return;
-        }
-        let (first, frames) = (Frames(self.at), Frames(frames));
-        self.producer.gap(Gap { first, frames, cause: cause.unwrap_or(GapCause::Source), found: now });
-        match cause {
-            None => self.counters.gap_frames += frames.0,
-            Some(GapCause::ServedLate) => self.counters.unread_frames += frames.0,
-            Some(_) => {
-                self.counters.bad_frames += frames.0;
-                // Relaxed: seen by the sink with the bytes behind the gap, which are published later.
-                self.shared.bad_frames.fetch_add(frames.0, Ordering::Relaxed);
+        while self.at < until {
+            let round = self.track.frames().0.max(1);
+            let (most, cause) = match cause {
+                Some(cause) => (u64::MAX, Some(cause)),
+                None => {
+                    let (frames, is_declared) = self.track.missing_at(Frames(self.track.origin().0 + self.at % round));
+                    (frames.0.min(round - self.at % round), (!is_declared).then_some(GapCause::Damaged))
+                }
+            };
+            let (first, frames) = (Frames(self.at), Frames(most.min(until - self.at)));
+            self.producer.gap(Gap { first, frames, cause: cause.unwrap_or(GapCause::Source), found: now });
+            match cause {
+                None => self.counters.gap_frames += frames.0,
+                Some(GapCause::ServedLate) => self.counters.unread_frames += frames.0,
+                Some(_) => {
+                    self.counters.bad_frames += frames.0;
+                    // Relaxed: seen by the sink with the bytes behind the gap, which are published later.
+                    self.shared.bad_frames.fetch_add(frames.0, Ordering::Relaxed);
+                }
             }
+            self.at += frames.0;
         }
-        self.at = until;
     }
 
     /// The index in the output of a frame of the track, in the round of a stretch.
     fn output_index(&self, round: u64, frame: Frames) -> u64 {
-        round * self.track.frames().0 + (frame.0 - self.track.origin().0)
+        round * self.track.frames().0 + frame.0.saturating_sub(self.track.origin().0)
     }
 
     fn submit(&mut self) {
@@ -293,7 +299,7 @@ impl Reader {
             let mut flight = Flight {
                 token: Token(self.tokens),
                 stretch,
-                state: State::Lost((!stretch.declared).then_some(GapCause::Damaged)),
+                state: State::Lost(None),
                 position: self.producer.position() + self.reserved,
                 slot: 0,
                 published: 0,

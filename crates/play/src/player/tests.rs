@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::sink::{Checked, Checker, Late, SinkNext, Unclocked, VirtualOutput, Writer};
 use hairspring_recording::timeline::Timeline;
+use hairspring_recording::{MissingCause, MissingFrames};
 use hairspring_ring::layout::{Container, Layout};
 use hairspring_source::pattern::Pattern;
 use hairspring_store::Errno;
@@ -40,8 +41,22 @@ fn recording(layout: Layout, frames: u64, holes: &[(u64, u64)]) -> (Track, Image
     paths.iter().zip(&files).for_each(|(path, file)| image.put(path, file));
     let stored = Bytes(bytes.len() as u64);
     let files = paths.map(PathBuf::from).into();
-    let (rate, declared) = (SampleRate::hz(1_000_000), Vec::new());
-    (Track { layout, rate, timeline, stored, files, blocks, declared, swapped_bytes: 1 }, image)
+    let rate = SampleRate::hz(1_000_000);
+    let (first, end) = (timeline.frame_at(0), timeline.frame_at(stored.0));
+    let missing = missing_in(&timeline, end);
+    let extent = first.0..end.0;
+    (Track { layout, rate, timeline, stored, files, blocks, extent, missing, swapped_bytes: 1 }, image)
+}
+
+/// The holes of a time line behind its first frame, as a source states them.
+fn missing_in(timeline: &Timeline, end: Frames) -> Vec<MissingFrames> {
+    let runs: Vec<_> = timeline.runs().collect();
+    let ends =
+        runs.iter().map(|run| Frames(run.first.0 + timeline.layout().frames_in(run.length.unwrap_or_default()).0));
+    let firsts = runs.iter().skip(1).map(|run| run.first);
+    let holes = ends.zip(firsts).filter(|(from, to)| from < to && *from < end);
+    let cause = MissingCause::Gap(hairspring_ring::gap::GapCause::Source);
+    holes.map(|(from, to)| MissingFrames { first: from, frames: Frames(to.0 - from.0), cause, bounds: None }).collect()
 }
 
 fn small() -> PlayConfig {
@@ -121,7 +136,7 @@ fn recorded_gaps_are_replayed_where_and_as_long_as_they_were() {
     // A gap in a block, one at the border of two, one at the very end; what is missing at the beginning is not played.
     let holes = [(0, 77), (1000, 5), (4096, 12_345), (20_000, 3)];
     let (track, image) = recording(mono(), 10_000, &holes);
-    assert_eq!(track.gaps().map(|gap| gap.1.0).collect::<Vec<_>>(), [5, 12_345, 3]);
+    assert_eq!(track.missing.iter().map(|gap| gap.frames.0).collect::<Vec<_>>(), [5, 12_345, 3]);
     let (sink, checked) = clocked(&track, 1_000_000);
     let played = run(&track, sink, &disk(image, FAST, vec![]), &small());
     assert_eq!((played.verdict, played.gap_frames), (RecordingVerdict::Complete, Frames(12_353)));
@@ -268,7 +283,8 @@ fn a_damaged_block_is_a_gap_and_never_played() {
 fn what_the_recording_itself_says_is_missing_is_a_gap_like_others() {
     let (mut track, image) = recording(mono(), 20_000, &[]);
     track.blocks.remove(7);
-    track.declared = vec![(7 * BLOCK, BLOCK)];
+    let cause = MissingCause::Gap(hairspring_ring::gap::GapCause::Damaged);
+    track.missing = vec![MissingFrames { first: Frames(7 * 2048), frames: Frames(2048), cause, bounds: None }];
     for gaps in GapFill::ALL {
         let (sink, checked) = clocked(&track, 1_000_000);
         let played = run(&track, sink, &disk(image.clone(), FAST, vec![]), &PlayConfig { gaps, ..small() });
@@ -296,6 +312,48 @@ fn a_recording_that_was_opened_is_played() {
     let found = found(&checked);
     assert_eq!((found.wrong, found.in_order, found.filled), (None, true, 9 + 1024), "{played:?}");
     assert_eq!(found.right, track.layout.frames_in(Bytes(spec.stored)).0 - 1024);
+}
+
+/// What a player leaves out is what every other reader says is missing: declared frames are gaps, and all others are damage.
+#[test]
+fn the_frames_that_are_not_played_are_those_that_the_recording_says_are_missing() {
+    use hairspring_recording::testing::{PATTERN, Spec};
+    let gaps = vec![(0, 5), (1000, 9), (8192, 3)];
+    let specs = [
+        ("gaps", Spec { gaps: gaps.clone(), ..Spec::plain() }, None),
+        ("holes of triggers", Spec { skips: vec![(0, 70), (2048, 900), (12_288, 5)], ..Spec::plain() }, None),
+        ("blocks that were not written", Spec { gaps: gaps.clone(), unwritten: vec![4, 5, 9], ..Spec::plain() }, None),
+        ("killed", Spec { gaps: gaps.clone(), unwritten: vec![3], ..Spec::killed() }, None),
+        ("a copy that was cut", Spec { gaps: gaps.clone(), ..Spec::plain() }, Some(9000)),
+        ("a cut stripe", Spec { gaps, members: 2, ..Spec::plain() }, Some(5000)),
+    ];
+    for (name, spec, cut) in specs {
+        let mut image = spec.make();
+        if let Some(length) = cut {
+            let data = image.read("/d0/x.sigmf-data").expect("data");
+            image.put("/d0/x.sigmf-data", &data[..length]);
+        }
+        let leaping = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());
+        let opened = hairspring_recording::Recording::open_in(&mut leaping.store(1), &[Spec::base(0)]).expect("opens");
+        let (extent, missing) = opened.missing().between_ends();
+        let sum = |declared: bool| -> u64 {
+            missing.iter().filter(|one| one.cause.is_declared() == declared).map(|one| one.frames.0).sum()
+        };
+        assert!(!missing.is_empty(), "{name}");
+        for gaps in GapFill::ALL {
+            let track = Track::of(&opened);
+            let (checker, checked) = Checker::new(PATTERN, track.layout);
+            let config = PlayConfig { gaps, ..small() };
+            let played = run(&track, Box::new(Unclocked::new(checker)), &disk(image.clone(), FAST, vec![]), &config);
+            let lost = (played.gap_frames.0, played.bad_frames.0, played.bad_blocks);
+            assert_eq!(lost, (sum(true), sum(false), 0), "{name}, {gaps}");
+            let (found, all) = (found(&checked), extent.end - extent.start);
+            assert_eq!((found.right, found.wrong), (all - sum(true) - sum(false), None), "{name}, {gaps}");
+            assert_eq!(found.filled, if gaps == GapFill::Skip { 0 } else { sum(true) + sum(false) }, "{name}, {gaps}");
+            let is_whole = played.verdict == RecordingVerdict::Complete;
+            assert_eq!((is_whole, played.unaccounted_frames), (sum(false) == 0, 0), "{name}, {gaps}: {played:?}");
+        }
+    }
 }
 
 #[test]
@@ -351,7 +409,7 @@ fn what_cannot_be_played_is_refused() {
     };
     assert!(matches!(refused(&track, PlayConfig { rounds: Some(0), ..small() }), PlayError::Rounds));
     assert!(matches!(refused(&track, PlayConfig { buffer: Bytes::kib(4), ..small() }), PlayError::Buffer { .. }));
-    let empty = Track { stored: Bytes(0), blocks: vec![], ..track.clone() };
+    let empty = Track { stored: Bytes(0), extent: 0..0, blocks: vec![], ..track.clone() };
     assert!(matches!(refused(&empty, small()), PlayError::Empty));
     let gone = Track { files: vec![PathBuf::from("/nowhere"); 2], ..track.clone() };
     assert!(matches!(refused(&gone, small()), PlayError::Store(_)));

@@ -1,9 +1,10 @@
 //! [`Track`]: the blocks and frames to be played, and their places in the files.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use hairspring_recording::timeline::Timeline;
-use hairspring_recording::{Member, Recording};
+use hairspring_recording::{Member, MissingFrames, Recording};
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
@@ -37,10 +38,10 @@ pub struct Track {
     pub files: Vec<PathBuf>,
     /// The blocks, in the order of their positions. What lies in none of them is missing.
     pub blocks: Vec<TrackBlock>,
-    /// Pieces of the stored stream that the recording itself says are in no file, for they could not be written or were
-    /// damaged when it was mended: position and length. They are gaps like others; what is in no block and not among them is
-    /// damage.
-    pub declared: Vec<(u64, u64)>,
+    /// The number of the first frame that is played, and that behind the last one, missing ones included.
+    pub extent: Range<u64>,
+    /// The missing frames between these, ascending. Those that the recording declares are gaps; others, and blocks that cannot be read, are damage.
+    pub missing: Vec<MissingFrames>,
     /// Bytes of a sample that lie in the files with the highest first, and are turned round; 1 if none do.
     pub swapped_bytes: usize,
 }
@@ -52,23 +53,21 @@ pub(super) struct Stretch {
     pub(super) length: u64,
     /// `None` if no block holds them.
     pub(super) block: Option<TrackBlock>,
-    /// Whether the recording itself says that they are missing.
-    pub(super) declared: bool,
 }
 
 impl Track {
-    /// The track of a whole recording. Blocks of members that were not found are missing.
+    /// The track of a whole recording. Blocks of members that were not found are missing. Frames at its ends that no trigger asked for, or that
+    /// retention deleted, are not played.
     pub fn of(recording: &Recording) -> Self {
         let files: Vec<usize> = recording.members().iter().map(|member| member.number).collect();
         let block = |block: &hairspring_recording::Block| {
-            let file = files.iter().position(|number| *number == block.member)?;
+            let file = files.binary_search(&block.member).ok()?;
             let (position, offset) = (block.position, block.file_offset);
             Some(TrackBlock { position, length: block.length, crc: block.crc, file, offset })
         };
-        let holes = recording.holes();
-        let ends = recording.blocks().iter().map(hairspring_recording::Block::end);
-        let stored = ends.chain(holes.iter().map(|hole| hole.position.saturating_add(hole.length))).max();
-        let declared = holes.iter().filter(|hole| hole.declared).map(|hole| (hole.position, hole.length));
+        let holes = recording.holes().iter().map(|hole| hole.position.saturating_add(hole.length));
+        let stored = recording.blocks().iter().map(hairspring_recording::Block::end).chain(holes).max();
+        let (extent, missing) = recording.missing().between_ends();
         Self {
             layout: recording.about().layout,
             rate: recording.about().rate,
@@ -76,41 +75,47 @@ impl Track {
             stored: Bytes(stored.unwrap_or(0)),
             files: recording.members().iter().map(Member::data).collect(),
             blocks: recording.blocks().iter().filter_map(block).collect(),
-            declared: declared.collect(),
+            extent,
+            missing,
             swapped_bytes: recording.swapped_bytes(),
         }
     }
 
-    /// The index of the first frame that is there: what is missing or left out before it is not played.
+    /// The number of the first frame that is played.
     pub fn origin(&self) -> Frames {
-        self.timeline.frame_at(0)
+        Frames(self.extent.start)
     }
 
     /// Frames from the first to the last, missing ones included.
     pub fn frames(&self) -> Frames {
-        Frames(self.timeline.frame_at(self.stored.0).0.saturating_sub(self.origin().0))
+        Frames(self.extent.end.saturating_sub(self.extent.start))
     }
 
-    /// Frames that are stored, by the recording's own account.
+    /// Frames that are there by the recording's own account.
     pub fn stored_frames(&self) -> Frames {
-        let declared = self.stretches().iter().filter(|stretch| stretch.declared).map(|stretch| stretch.length).sum();
-        self.layout.frames_in(Bytes(self.stored.0.saturating_sub(declared)))
+        let declared = self.missing.iter().filter(|missing| missing.cause.is_declared());
+        let declared = declared.fold(0_u64, |sum, missing| sum.saturating_add(missing.frames.0));
+        Frames(self.frames().0.saturating_sub(declared))
     }
 
-    /// The gaps between the first and the last frame: index of the first missing frame, and how many.
-    pub fn gaps(&self) -> impl Iterator<Item = (Frames, Frames)> + '_ {
-        let mut next = None;
-        self.timeline.runs().filter_map(move |run| {
-            let before = next;
-            next = run.length.map(|length| run.first.0 + self.layout.frames_in(length).0);
-            let first = before.filter(|first| *first < run.first.0)?;
-            Some((Frames(first), Frames(run.first.0 - first)))
-        })
+    /// How many frames from this one on are missing for one reason, and whether the recording declares them. What no entry explains is damage.
+    pub(super) fn missing_at(&self, frame: Frames) -> (Frames, bool) {
+        let next = self.missing.partition_point(|missing| missing.end() <= frame);
+        match self.missing.get(next) {
+            Some(missing) if missing.first <= frame => (Frames(missing.end().0 - frame.0), missing.cause.is_declared()),
+            Some(missing) => (Frames(missing.first.0 - frame.0), false),
+            None => (Frames(u64::MAX), false),
+        }
     }
 
     /// The stored stream in the pieces in which it is read, the missing ones too.
     pub(super) fn stretches(&self) -> Vec<Stretch> {
         let mut stretches = Vec::with_capacity(self.blocks.len());
+        let push_missing = |stretches: &mut Vec<Stretch>, from: u64, to: u64| {
+            if to > from {
+                stretches.push(Stretch { position: from, length: to - from, block: None });
+            }
+        };
         let mut next = 0;
         for block in &self.blocks {
             // A block that overlaps the one before it, or ends beyond the stream, is ignored.
@@ -118,30 +123,12 @@ impl Track {
             if block.length == 0 || block.position < next || end > self.stored.0 {
                 continue;
             }
-            self.missing(next, block.position, &mut stretches);
+            push_missing(&mut stretches, next, block.position);
             let (position, length) = (block.position, block.length.into());
-            stretches.push(Stretch { position, length, block: Some(*block), declared: false });
+            stretches.push(Stretch { position, length, block: Some(*block) });
             next = end;
         }
-        self.missing(next, self.stored.0, &mut stretches);
+        push_missing(&mut stretches, next, self.stored.0);
         stretches
-    }
-
-    /// The pieces in no block, with a flag whether the recording declares them.
-    fn missing(&self, mut next: u64, until: u64, stretches: &mut Vec<Stretch>) {
-        let mut push = |from: u64, to: u64, declared| {
-            if to > from {
-                stretches.push(Stretch { position: from, length: to - from, block: None, declared });
-            }
-        };
-        for (position, length) in &self.declared {
-            let (from, to) = (next.max(*position).min(until), position.saturating_add(*length).min(until));
-            if to > from {
-                push(next, from, false);
-                push(from, to, true);
-                next = to;
-            }
-        }
-        push(next, until, false);
     }
 }
