@@ -203,13 +203,15 @@ fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingEr
     }
     match (recording.is_foreign(), recording.faults().first()) {
         (true, _) => return refused("another program wrote this recording, and may not read it compressed"),
-        (.., Some(fault)) => return refused(&format!("the recording is not in order ({fault}): recover it first")),
+        (.., Some(fault)) => {
+            return refused(&format!("the recording is not in order ({fault}): {}", recording.remedy()));
+        }
         _ => {}
     }
     for member in recording.members() {
         // The journal ends before the metadata are written.
         if member.closing.is_none() {
-            return refused("its metadata do not say how it ended: `recover` mends it");
+            return refused(&format!("its metadata do not say how it ended: {}", recording.remedy()));
         }
         let data = Files::of(&member.base).data;
         let mut there = Vec::new();

@@ -9,7 +9,7 @@ use hairspring_recording::ledger::{Ledger, RecordingVerdict};
 use hairspring_recording::sigmf::About;
 use hairspring_recording::sync_io::BlockingStore;
 use hairspring_recording::verify::ReadProgress;
-use hairspring_recording::{Block, BlockReader, Files, Recording, RecordingError};
+use hairspring_recording::{Block, BlockReader, Files, MissingFrames, Recording, RecordingError};
 use hairspring_ring::gap::Gap;
 use hairspring_ring::units::Bytes;
 use hairspring_store::owner::{OwnError, Work};
@@ -60,8 +60,17 @@ pub fn join(
         recording.require_members()?;
         let plan = Plan::new(recording, &[]);
         if let Some(first) = plan.changes.first() {
-            return Err(RecordingError::Limit(format!("the recording is not in order ({first}): recover it first")));
+            let remedy = recording.remedy();
+            return Err(RecordingError::Limit(format!("the recording is not in order ({first}): {remedy}")));
         }
+    }
+    if let Some(lost) = outside_the_stream(recording) {
+        return Err(RecordingError::Limit(format!(
+            "frames {} to {} were in a segment that is missing, which one recording cannot state: join the segments before and behind them, or \
+             export the series",
+            lost.first.0,
+            lost.end().0 - 1
+        )));
     }
     let block = recording.about().block.0;
     if recording.blocks().iter().any(|one| one.index.checked_mul(block) != Some(one.position)) {
@@ -93,6 +102,15 @@ pub fn join(
     joined
 }
 
+/// The first frames that are missing without a reason and have no place in the stored stream: those of a segment that is missing. A gap for them
+/// would have to state a cause that nobody knows.
+fn outside_the_stream(recording: &Recording) -> Option<MissingFrames> {
+    let timeline = recording.timeline();
+    let room = |missing: &MissingFrames| timeline.position_of(missing.end()) - timeline.position_of(missing.first);
+    let has_room = |missing: &MissingFrames| room(missing) >= timeline.layout().bytes_of(missing.frames).0;
+    recording.missing().iter().find(|missing| !missing.cause.is_declared() && !has_room(missing)).copied()
+}
+
 /// The step of [`join`] after which a failure removes the files, opened as `data` and `journal`.
 fn copy(
     from: &mut dyn Store,
@@ -117,10 +135,8 @@ fn copy(
             Err(_) if options.declare_gaps => bad.push(block.index),
             Err(why) => {
                 let Block { index, member, .. } = block;
-                return Err(RecordingError::Limit(format!(
-                    "block {index} of member {}: {why}: recover first",
-                    member + 1
-                )));
+                let remedy = recording.remedy();
+                return Err(RecordingError::Limit(format!("block {index} of member {}: {why}: {remedy}", member + 1)));
             }
         }
         done += u64::from(block.length);
@@ -197,6 +213,46 @@ mod tests {
         }
     }
 
+    /// The joined recording lacks the same frames as the one that it was joined from. What was in no file is declared then.
+    #[test]
+    fn the_joined_recording_lacks_what_the_first_one_lacks() {
+        let gaps = vec![(0, 5), (1000, 9), (8192, 3)];
+        let skips = vec![(0, 70), (2048, 900), (12_288, 5)];
+        let specs = [
+            ("gaps", Spec { gaps: gaps.clone(), members: 2, ..Spec::plain() }, None),
+            ("holes of triggers", Spec { skips, members: 3, ..Spec::plain() }, None),
+            ("not written", Spec { gaps: gaps.clone(), unwritten: vec![4, 5, 9], ..Spec::plain() }, None),
+            ("killed", Spec { gaps: gaps.clone(), unwritten: vec![3], ..Spec::killed() }, None),
+            ("a copy that was cut", Spec { gaps: gaps.clone(), ..Spec::plain() }, Some(9000)),
+            ("a cut stripe", Spec { gaps, members: 2, ..Spec::plain() }, Some(5000)),
+        ];
+        for (name, spec, cut) in specs {
+            let mut image = spec.make();
+            if let Some(length) = cut {
+                let data = image.read("/d0/x.sigmf-data").expect("data");
+                image.put("/d0/x.sigmf-data", &data[..length]);
+            }
+            let stretches = |image: &Image, base: &Path| -> (Vec<(u64, u64)>, u64, bool) {
+                let disk = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };
+                let mut store = ScriptedDisk::with(disk, image.clone()).store(8);
+                let missing = Recording::open_in(&mut store, &[base.to_owned()]).expect("opens").missing();
+                let mut frames: Vec<(u64, u64)> = Vec::new();
+                for one in missing.iter() {
+                    match frames.last_mut() {
+                        Some((_, end)) if *end == one.first.0 => *end = one.end().0,
+                        _ => frames.push((one.first.0, one.end().0)),
+                    }
+                }
+                (frames, missing.extent().end, missing.iter().all(|one| one.cause.is_declared()))
+            };
+            let (lacks, end, is_declared) = stretches(&image, &Spec::base(0));
+            let declare_gaps = !is_declared || !spec.ended;
+            let (result, after) = joined(&image, JoinOptions { declare_gaps }, Vec::new());
+            result.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!(stretches(&after, Path::new("/j/x")), (lacks, end, true), "{name}");
+        }
+    }
+
     #[test]
     fn what_is_missing_is_refused_or_becomes_gaps() {
         let spec = Spec { members: 3, ..Spec::plain() };
@@ -205,7 +261,7 @@ mod tests {
         data[5000] ^= 1;
         image.put("/d1/x.sigmf-data", &data);
         let (refused, left) = joined(&image, JoinOptions::default(), Vec::new());
-        assert!(refused.expect_err("damaged").to_string().contains("recover first"));
+        assert!(refused.expect_err("damaged").to_string().contains("recover it first"));
         assert_eq!(left.paths().filter(|path| path.starts_with("/j")).count(), 0, "nothing is left behind");
         let (result, after) = joined(&image, JoinOptions { declare_gaps: true }, Vec::new());
         assert_eq!(result.expect("joined").gaps.len(), 1);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::compress::data_files;
-use hairspring_recording::series::{index_of, segment_of};
+use hairspring_recording::series::index_of;
 use hairspring_recording::{Files, Recording, RecordingError};
 use hairspring_store::Store;
 use hairspring_store::owner::{OwnError, Owned, Ownership, Work};
@@ -45,10 +45,9 @@ pub(crate) fn refuse_owned(store: &dyn Store, files: &[PathBuf]) -> Result<(), R
 /// # Errors
 /// Somebody else changes it. One that cannot be owned for another reason, because its disk has no locks, is copied all the same.
 pub(crate) fn shared(store: &mut dyn Store, recording: &Recording) -> Result<Option<Ownership>, RecordingError> {
-    let bases = recording.members().iter().map(|member| &member.base);
-    let files: Vec<PathBuf> = match recording.is_series() {
-        true => bases.filter_map(|base| Some(index_of(&segment_of(base)?.0))).collect(),
-        false => bases.flat_map(|base| files_to_own(base)).collect(),
+    let files: Vec<PathBuf> = match recording.series_base() {
+        Some(series) => vec![index_of(series)],
+        None => recording.members().iter().flat_map(|member| files_to_own(&member.base)).collect(),
     };
     match store.own(&files, Work::Copies) {
         Ok(ownership) => Ok(Some(ownership)),
