@@ -333,8 +333,7 @@ mod tests {
     use super::*;
 
     fn real() -> Sheet {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest/sheet.json");
-        let mut sheet = from_json(&std::fs::read_to_string(file).expect("a committed sheet")).expect("a sheet");
+        let mut sheet = from_json(&testing::sheets::real("2026-11-22-kvm-guest")).expect("a sheet");
         sheet.summary = Some(summarize(&sheet));
         sheet
     }

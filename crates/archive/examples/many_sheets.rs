@@ -11,12 +11,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use fastrand::Rng;
-use hairspring_archive::Archive;
+use hairspring_archive::{Archive, read_sheet_text};
 use hairspring_sheet::{CompareTerms, ComparedSheets, RowPattern, TextStyle, compare, render, trends};
 use rusqlite::{Connection, params};
 use serde_json::{Number, Value};
 
-const SHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest/sheet.json");
+const SHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest.json.zst");
 /// Sheets that are really added: at most so many, and at most a sixth.
 const REAL_MAX: usize = 8;
 const FIGURE: &str = "clocks.read.now.later";
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let real_count = (count / 6).clamp(1, REAL_MAX);
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("sheets.db");
-    let real: Value = serde_json::from_str(&std::fs::read_to_string(SHEET)?)?;
+    let real: Value = serde_json::from_str(&read_sheet_text(SHEET.as_ref())?)?;
     let mut rng = Rng::with_seed(1);
     let mut archive = Archive::create(&path)?;
     let before = Instant::now();

@@ -1,13 +1,14 @@
 //! Adding sheets.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use hairspring_sheet::{Figure, SCHEMA, Sheet, Value};
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Deserialize;
+use zstd::stream::Decoder;
 
 use crate::identity::{build_of, conditions_of};
 use crate::packed::{compressed, decompressed, in_columns};
@@ -40,18 +41,34 @@ impl Added {
     }
 }
 
-/// Reads a file that should be a sheet, in bounded memory: rubbish of any size is refused after its first bytes, or at the greatest size
+/// The first bytes of a file that zstd compressed.
+const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Opens a file for reading. A file that zstd compressed is decompressed on the way.
+///
+/// # Errors
+/// The file cannot be opened or read.
+pub fn open_sheet(path: &Path) -> io::Result<Box<dyn Read>> {
+    let mut file = File::open(path)?;
+    let mut start = Vec::new();
+    file.by_ref().take(ZSTD_MAGIC.len() as u64).read_to_end(&mut start)?;
+    let is_compressed = start == ZSTD_MAGIC;
+    let whole = Cursor::new(start).chain(file);
+    Ok(if is_compressed { Box::new(Decoder::new(whole)?) } else { Box::new(whole) })
+}
+
+/// Reads a file that should be a sheet, compressed by zstd or not, in bounded memory: rubbish of any size is refused after its first bytes, or at the greatest size
 /// that a sheet has.
 ///
 /// # Errors
 /// The file cannot be read, is too large, or does not begin as JSON does.
 pub fn read_sheet_text(path: &Path) -> Result<String, ArchiveError> {
     let failed = |error| ArchiveError::Io(format!("read {}", path.display()), error);
-    let file = File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
+    let length = std::fs::metadata(path).map_err(failed)?.len();
     if length > SHEET_BYTES_MAX {
         return Err(ArchiveError::TooLarge(length));
     }
+    let file = open_sheet(path).map_err(failed)?;
     let mut bytes = Vec::new();
     let mut limited = file.take(SHEET_BYTES_MAX + 1);
     limited.by_ref().take(4096).read_to_end(&mut bytes).map_err(failed)?;

@@ -37,7 +37,7 @@ mod remove;
 mod schema;
 mod trend;
 
-pub use add::{Added, SHEET_BYTES_MAX, check, read_sheet_text};
+pub use add::{Added, SHEET_BYTES_MAX, check, open_sheet, read_sheet_text};
 pub use archive::Archive;
 pub use error::ArchiveError;
 pub use export::Exported;

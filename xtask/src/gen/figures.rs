@@ -18,8 +18,11 @@ pub(super) struct Sheet {
 
 impl Sheet {
     pub(super) fn read(root: &Path, path: &str) -> Result<Sheet, String> {
-        let text = fs::read_to_string(root.join(path)).map_err(|error| format!("read {path}: {error}"))?;
-        let sheet: Value = serde_json::from_str(&text).map_err(|error| format!("read {path}: {error}"))?;
+        let mut json = fs::read(root.join(path)).map_err(|error| format!("read {path}: {error}"))?;
+        if path.ends_with(".zst") {
+            json = zstd::decode_all(&*json).map_err(|error| format!("decompress {path}: {error}"))?;
+        }
+        let sheet: Value = serde_json::from_slice(&json).map_err(|error| format!("read {path}: {error}"))?;
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let tables = list(&sheet["chapters"]).into_iter().flat_map(|chapter| list(&chapter["tables"]));
         let rows = tables.flat_map(|table| list(&table["rows"]));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::figures::{Figure, Sheet, thousands};
 
-const SHEET: &str = "sheets/2026-11-22-kvm-guest/sheet.json";
+const SHEET: &str = "sheets/2026-11-22-kvm-guest.json.zst";
 
 /// The quantities: label and row.
 const ROWS: [(&str, &str); 10] = [

@@ -1,6 +1,7 @@
-//! What the tests of several crates share: skips that are counted, and other processes.
+//! What the tests of several crates share: skips that are counted, other processes, and sheets of real machines.
 
 pub mod process;
+pub mod sheets;
 
 use std::fmt::Display;
 use std::io::Write;

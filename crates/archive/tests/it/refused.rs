@@ -1,7 +1,7 @@
 //! What is refused, and that nothing changes then.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 
 use hairspring_archive::{Archive, ArchiveError, SHEET_BYTES_MAX, read_sheet_text};
 use rusqlite::Connection;
@@ -73,6 +73,13 @@ fn a_hundred_megabytes_of_rubbish_are_refused_before_they_are_read() {
     assert!(matches!(read_sheet_text(&path), Err(ArchiveError::TooLarge(size)) if size == 100 << 20));
     // And what has no size, but no end either.
     assert!(matches!(read_sheet_text("/dev/zero".as_ref()), Err(ArchiveError::NotASheet(_))));
+    // A small file that would become large.
+    let mut bomb = zstd::Encoder::new(File::create(&path).expect("made"), 1).expect("an encoder");
+    bomb.write_all(b"{").expect("written");
+    std::io::copy(&mut std::io::repeat(b' ').take(100 << 20), &mut bomb).expect("written");
+    bomb.finish().expect("written");
+    assert!(std::fs::metadata(&path).expect("there").len() < 1 << 20);
+    assert!(matches!(read_sheet_text(&path), Err(ArchiveError::TooLarge(size)) if size == SHEET_BYTES_MAX + 1));
     let (_other, mut archive) = archive();
     let text = " ".repeat(SHEET_BYTES_MAX as usize + 1);
     assert!(matches!(archive.add(&text), Err(ArchiveError::TooLarge(_))));

@@ -192,7 +192,8 @@ fn side(written: &str) -> Result<ComparedSheets, Failure> {
     if (1..found.len()).any(|later| found[..later].contains(&found[later])) {
         return Err(Failure::bad_request(format!("{written} names a sheet twice: that is one value, not two")));
     }
-    let stem = Path::new(parts[0]).file_stem().map_or(parts[0].to_owned(), |stem| stem.to_string_lossy().into_owned());
+    let file = parts[0].strip_suffix(".zst").unwrap_or(parts[0]);
+    let stem = Path::new(file).file_stem().map_or(file.to_owned(), |stem| stem.to_string_lossy().into_owned());
     Ok(ComparedSheets { name: name.map_or(stem, str::to_owned), sheets: found })
 }
 

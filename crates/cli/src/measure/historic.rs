@@ -1,8 +1,10 @@
 //! Sheets and comparisons from files, and the built-in historic sheets. An error about another document says what that document
 //! is.
 
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
+use hairspring_archive::open_sheet;
 use hairspring_sheet::render::{self, ReadError};
 use hairspring_sheet::{COMPARISON_SCHEMA, Interleaved, SCHEMA, Sheet};
 
@@ -46,15 +48,24 @@ pub(crate) fn sheets(named: &str) -> Result<Vec<Sheet>, Failure> {
     if !folder.is_dir() {
         return Ok(vec![find(named)?]);
     }
-    let unreadable = |error| Failure::bad_request(format!("cannot read the folder {named}: {error}"));
+    in_folder(folder)?.iter().map(|file| find(&file.display().to_string())).collect()
+}
+
+/// The files in a folder that end in `.json` or `.json.zst`, in the order of their names.
+pub(crate) fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let shown = folder.display();
+    let unreadable = |error| Failure::bad_request(format!("cannot read the folder {shown}: {error}"));
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
     let mut files: Vec<_> = entries.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
+    files.retain(|file| {
+        let name = file.as_os_str().as_encoded_bytes();
+        name.ends_with(b".json") || name.ends_with(b".json.zst")
+    });
     files.sort_unstable();
     if files.is_empty() {
-        return Err(Failure::bad_request(format!("there is no .json file in the folder {named}")));
+        return Err(Failure::bad_request(format!("there is no .json or .json.zst file in the folder {shown}")));
     }
-    files.iter().map(|file| find(&file.display().to_string())).collect()
+    Ok(files)
 }
 
 /// A historic sheet by its name, or the document in a file.
@@ -69,7 +80,9 @@ pub(crate) fn document(name_or_file: &str) -> Result<Document, Failure> {
             names.join(", ")
         )));
     }
-    let bytes = std::fs::read(name_or_file)
+    let mut bytes = Vec::new();
+    open_sheet(name_or_file.as_ref())
+        .and_then(|mut file| file.read_to_end(&mut bytes))
         .map_err(|error| Failure::bad_request(format!("cannot read {name_or_file}: {error}")))?;
     String::from_utf8(bytes).map_err(|_| refused(name_or_file, "no text")).and_then(|text| parsed(name_or_file, &text))
 }

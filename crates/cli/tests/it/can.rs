@@ -6,7 +6,7 @@ use testing::skip;
 
 use crate::{HAIRSPRING, code, folder, json, may_unshare, names, run, stderr, stdout};
 
-const SHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest/sheet.json");
+const SHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest.json.zst");
 
 #[track_caller]
 fn from_sheet(requirement: &str, exit: i32, says: &str) {

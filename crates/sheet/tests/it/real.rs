@@ -4,7 +4,6 @@
 //! has rows that the other lacks.
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use hairspring_sheet::render::{comparison, comparison_html, comparison_json, comparison_markdown, from_json, to_json};
 use hairspring_sheet::{CompareTerms, Doubt, RowVerdict, Sheet, TextStyle, Unmatched, compare};
@@ -16,9 +15,7 @@ const TAKEN: [&str; 2] = ["2026-11-21-kvm-guest", "2026-11-22-kvm-guest"];
 
 #[track_caller]
 fn load(name: &str) -> Sheet {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sheets").join(name).join("sheet.json");
-    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    from_json(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    from_json(&testing::sheets::real(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn ids(sheet: &Sheet) -> HashSet<&str> {

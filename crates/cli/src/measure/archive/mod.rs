@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use hairspring_archive::{Added, Archive, ArchiveError, read_sheet_text};
 
 use crate::exit::{Exit, Failure};
+use crate::measure::historic::in_folder;
 use crate::output;
 use crate::page::{Example, Page};
 
@@ -175,17 +176,4 @@ fn add(path: &Path, named: &[PathBuf]) -> Result<Exit, Failure> {
         output::print(&format!("{} {what}: {}\n", added.id().get(..8).unwrap_or_default(), file.display()))?;
     }
     Ok(Exit::Success)
-}
-
-/// The `.json` files in a folder, in the order of their names.
-fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error| Failure::bad_request(format!("cannot read the folder {}: {error}", folder.display()));
-    let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>).map_err(unreadable)?;
-    let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "json"));
-    files.sort_unstable();
-    match files.is_empty() {
-        false => Ok(files),
-        true => Err(Failure::bad_request(format!("there is no .json file in the folder {}", folder.display()))),
-    }
 }
