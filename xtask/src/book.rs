@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
+use crate::r#gen;
 use crate::test::needs::{self, Need};
 use crate::workspace::Workspace;
 
@@ -18,13 +19,14 @@ pub(crate) fn folder(workspace: &Workspace) -> PathBuf {
     workspace.target.join("book")
 }
 
-/// The program that builds it.
-pub(crate) fn build(workspace: &Workspace) -> Command {
+/// The program that builds it. The page of commands is written first, from this built command.
+pub(crate) fn build(workspace: &Workspace, built: &Path) -> Result<Command, String> {
+    r#gen::write_commands(workspace, built)?;
     let mut command = Command::new(needs::python(workspace));
     command.args(["-m", "mkdocs", "build", "--strict", "--clean", "--site-dir"]).arg(folder(workspace));
     // Silences the theme's announcement about its own future, which is not an error of a page.
     command.current_dir(&workspace.root).env("NO_MKDOCS_2_WARNING", "1").env("PYTHONDONTWRITEBYTECODE", "1");
-    command
+    Ok(command)
 }
 
 /// Builds the book and prints its path.
@@ -32,7 +34,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     if let Some(missing) = Need::Book.missing(workspace) {
         return Err(format!("build the book: {missing}"));
     }
-    let built = build(workspace).status().map_err(|error| format!("run mkdocs: {error}"))?;
+    let built = r#gen::build_command(workspace)?;
+    let built = build(workspace, &built)?.status().map_err(|error| format!("run mkdocs: {error}"))?;
     if !built.success() {
         return Ok(false);
     }

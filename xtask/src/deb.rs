@@ -58,7 +58,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<bool, String> {
     let wheel = wheel::build_native(workspace, &workspace.scratch("wheel-debian"));
     let book = match Need::Book.missing(workspace) {
         Some(missing) => Err(missing.to_string()),
-        None => library::run(&mut book::build(workspace)).map(|_| book::folder(workspace)),
+        None => book::build(workspace, &command)
+            .and_then(|mut build| library::run(&mut build))
+            .map(|_| book::folder(workspace)),
     };
     let ingredients = Ingredients { command, archive, wheel, book };
     let packed = pack(workspace, &ingredients, &workspace.target.join("debian"))?;

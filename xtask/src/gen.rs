@@ -1,7 +1,8 @@
 //! `cargo xtask gen`: the files that are generated: from invocations of the command itself, the C header by cbindgen, and pages of the book.
 //!
-//! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. The generated files are
-//! committed, so that people can read them without building, and `--check` compares them, so that they cannot go stale.
+//! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. Generated files that people read
+//! in the repository are committed, and `--check` compares them, so that they cannot go stale. Manual pages, completions and the
+//! book's page of commands are not committed: `install`, `deb` and `book` take them from the built command.
 
 mod c_pages;
 mod commands;
@@ -14,7 +15,7 @@ mod schema;
 mod tcl_pages;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::library;
@@ -54,21 +55,6 @@ const GENERATED: &[Generated] = &[
     Generated { path: "docs/verdicts.schema.json", program: Program::Hairspring, arguments: &["schema", "verdicts"] },
     Generated { path: "docs/exit-codes.md", program: Program::Hairspring, arguments: &["exit-codes"] },
     Generated {
-        path: "docs/completions/hairspring.bash",
-        program: Program::Hairspring,
-        arguments: &["completions", "bash"],
-    },
-    Generated {
-        path: "docs/completions/_hairspring",
-        program: Program::Hairspring,
-        arguments: &["completions", "zsh"],
-    },
-    Generated {
-        path: "docs/completions/hairspring.fish",
-        program: Program::Hairspring,
-        arguments: &["completions", "fish"],
-    },
-    Generated {
         path: library::HEADER,
         program: Program::Cbindgen,
         arguments: &["--quiet", "--config", "crates/c/cbindgen.toml", "crates/c/src/lib.rs"],
@@ -106,47 +92,36 @@ const GENERATED: &[Generated] = &[
         program: Program::Page(schema::page),
         arguments: &["comparison", "verdicts"],
     },
-    Generated { path: "docs/commands.md", program: Program::Page(commands::page), arguments: &[] },
     Generated { path: "docs/assets/sheet.svg", program: Program::Page(picture::page), arguments: &[] },
     Generated { path: "docs/origins.md", program: Program::Page(origins::page), arguments: &[] },
 ];
 
-/// The folder of the manual pages: one for the command as a whole, and one for each of its commands.
-pub(crate) const MANUAL: &str = "docs/man";
+/// The page of the book with all commands. Git ignores it.
+const COMMANDS: &str = "docs/commands.md";
 
 /// Whether this task writes the file.
 pub(crate) fn is_generated(path: &str) -> bool {
     let is_readme = path.starts_with("crates/") && path.ends_with(readmes::NAME);
-    GENERATED.iter().any(|generated| generated.path == path) || path.starts_with(&format!("{MANUAL}/")) || is_readme
+    GENERATED.iter().any(|generated| generated.path == path) || path == COMMANDS || is_readme
+}
+
+/// Builds the command without optimisation, which does not change what it prints.
+pub(crate) fn build_command(workspace: &Workspace) -> Result<PathBuf, String> {
+    let built = workspace.cargo(&["build", "-p", "hairspring-cli"]).status();
+    match built.is_ok_and(|status| status.success()) {
+        true => Ok(workspace.target.join("debug/hairspring")),
+        false => Err("build the command".to_owned()),
+    }
 }
 
 /// Writes or compares; `Ok(true)` when all files are current afterwards.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
-    let command = workspace.target.join("debug/hairspring");
-    if !arguments.pages {
-        // What the command prints does not depend on how it was optimised, and this build is warm.
-        let built = workspace.cargo(&["build", "-p", "hairspring-cli"]).status();
-        if !built.is_ok_and(|status| status.success()) {
-            return Err("build the command".to_owned());
-        }
-    }
+    let command = if arguments.pages { PathBuf::new() } else { build_command(workspace)? };
     if arguments.check {
         let tally = check(workspace, "gen", &command);
         print!("{}", tally.details());
-        println!("{} of {} generated files and folders are current", tally.passed, GENERATED.len() + 2);
+        println!("{} of {} generated files and groups are current", tally.passed, GENERATED.len() + 2);
         return Ok(tally.succeeded());
-    }
-    // The manual comes first, because a page of the book is made from it.
-    if !arguments.pages {
-        let pages = manuals(workspace, &command)?;
-        for page in &pages {
-            write(workspace, &page.path(), page.roff.as_bytes())?;
-        }
-        let is_gone = |path: &String| pages.iter().all(|page| page.path() != *path);
-        for path in committed_manual(workspace).into_iter().filter(is_gone) {
-            fs::remove_file(workspace.root.join(&path)).map_err(|error| format!("remove {path}: {error}"))?;
-            println!("removed   {path}");
-        }
     }
     for readme in readmes::all(workspace)? {
         write(workspace, &readme.path, readme.text.as_bytes())?;
@@ -170,20 +145,33 @@ fn write(workspace: &Workspace, path: &str, text: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// The manual pages that are committed.
-pub(crate) fn committed_manual(workspace: &Workspace) -> Vec<String> {
-    let files = fs::read_dir(workspace.root.join(MANUAL)).into_iter().flatten().flatten();
-    let mut paths: Vec<String> = files.map(|file| format!("{MANUAL}/{}", file.file_name().display())).collect();
-    paths.sort();
-    paths
+/// A file that an installation takes from the command, and its path below the prefix.
+pub(crate) struct Paper {
+    pub(crate) below: String,
+    pub(crate) text: Vec<u8>,
 }
 
-impl commands::Manual {
-    /// Where the page is committed.
-    fn path(&self) -> String {
-        let dash = if self.name.is_empty() { "" } else { "-" };
-        format!("{MANUAL}/hairspring{dash}{}.1", self.name)
+/// The manual pages and the completions, as the built command prints them.
+pub(crate) fn papers(workspace: &Workspace, command: &Path) -> Result<Vec<Paper>, String> {
+    let pages = manuals(workspace, command)?.into_iter().map(|page| {
+        let dash = if page.name.is_empty() { "" } else { "-" };
+        Paper { below: format!("share/man/man1/hairspring{dash}{}.1", page.name), text: page.roff.into_bytes() }
+    });
+    let mut papers: Vec<Paper> = pages.collect();
+    for (shell, below) in [
+        ("bash", "share/bash-completion/completions/hairspring"),
+        ("zsh", "share/zsh/site-functions/_hairspring"),
+        ("fish", "share/fish/vendor_completions.d/hairspring.fish"),
+    ] {
+        papers.push(Paper { below: below.to_owned(), text: printed(workspace, command, &["completions", shell])? });
     }
+    Ok(papers)
+}
+
+/// Writes the book's page of commands.
+pub(crate) fn write_commands(workspace: &Workspace, command: &Path) -> Result<(), String> {
+    let page = commands::page(&manuals(workspace, command)?)?;
+    fs::write(workspace.root.join(COMMANDS), page).map_err(|error| format!("write {COMMANDS}: {error}"))
 }
 
 /// Compares each file with the current output of this command; one case each.
@@ -205,9 +193,9 @@ pub(crate) fn check(workspace: &Workspace, name: &str, command: &Path) -> Tally 
             Err(why) => tally.failure(&label, why, ""),
         }
     }
-    match manuals(workspace, command).and_then(|pages| compare_manual(workspace, &pages)) {
+    match papers(workspace, command).and_then(|_| write_commands(workspace, command)) {
         Ok(()) => tally.passed += 1,
-        Err(why) => tally.failure(&format!("{name} {MANUAL}"), why, ""),
+        Err(why) => tally.failure(&format!("{name} manual pages, completions, {COMMANDS}"), why, ""),
     }
     match readmes::all(workspace).and_then(|readmes| compare_readmes(workspace, &readmes)) {
         Ok(()) => tally.passed += 1,
@@ -224,21 +212,6 @@ fn compare_readmes(workspace: &Workspace, readmes: &[readmes::Readme]) -> Result
         difference(&committed, text).map_err(|why| format!("{path}: {why}"))?;
     }
     if readmes.is_empty() { Err("find a crate that can be published".to_owned()) } else { Ok(()) }
-}
-
-/// Fails if the committed pages are not exactly these.
-fn compare_manual(workspace: &Workspace, pages: &[commands::Manual]) -> Result<(), String> {
-    let committed = committed_manual(workspace);
-    if let Some(extra) = committed.iter().find(|path| pages.iter().all(|page| page.path() != **path)) {
-        return Err(format!("{extra} is the page of no command; run cargo xtask gen"));
-    }
-    for page in pages {
-        let path = page.path();
-        let old = fs::read_to_string(workspace.root.join(&path));
-        let old = old.map_err(|error| format!("read {path}: {error}; run cargo xtask gen"))?;
-        difference(&old, &page.roff).map_err(|why| format!("{path}: {why}"))?;
-    }
-    Ok(())
 }
 
 fn generate(workspace: &Workspace, generated: &Generated, command: &Path) -> Result<Vec<u8>, String> {
@@ -323,7 +296,7 @@ mod tests {
         for (index, generated) in GENERATED.iter().enumerate() {
             assert!(GENERATED[..index].iter().all(|before| before.path != generated.path), "{}", generated.path);
         }
-        assert!(is_generated("docs/probes.md") && is_generated("docs/man/hairspring.1") && !is_generated("README.md"));
+        assert!(is_generated("docs/probes.md") && is_generated("docs/commands.md") && !is_generated("README.md"));
         assert!(is_generated("crates/time/README.md") && !is_generated("bindings/python/README.md"));
     }
 }

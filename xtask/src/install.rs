@@ -103,6 +103,9 @@ pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed,
     let mut site = Site { workspace, parts, installed: Installed::default() };
     if let Some(command) = &parts.command {
         site.copy(command, "bin/hairspring", 0o755)?;
+        for paper in r#gen::papers(workspace, command)? {
+            site.write(&paper.text, &paper.below, 0o644)?;
+        }
     }
     let libraries = parts.layout.libraries.as_str();
     site.copy(&parts.archive, &format!("{libraries}/libhairspring.a"), 0o644)?;
@@ -117,17 +120,6 @@ pub(crate) fn lay_out(workspace: &Workspace, parts: &Parts) -> Result<Installed,
     for name in ["hairspringConfig.cmake", "hairspringConfigVersion.cmake"] {
         let text = site.filled_in(&format!("crates/c/cmake/{name}.in"))?;
         site.write(text.as_bytes(), &format!("{libraries}/cmake/hairspring/{name}"), 0o644)?;
-    }
-    for (from, to) in [
-        ("docs/completions/hairspring.bash", "share/bash-completion/completions/hairspring"),
-        ("docs/completions/_hairspring", "share/zsh/site-functions/_hairspring"),
-        ("docs/completions/hairspring.fish", "share/fish/vendor_completions.d/hairspring.fish"),
-    ] {
-        site.copy(&workspace.root.join(from), to, 0o644)?;
-    }
-    for page in r#gen::committed_manual(workspace) {
-        let name = page.rsplit('/').next().unwrap_or(&page);
-        site.copy(&workspace.root.join(&page), &format!("share/man/man1/{name}"), 0o644)?;
     }
     site.callers()?;
     site.tcl()?;

@@ -3,9 +3,6 @@
 //! A manual page is roff. This file turns the parts of roff that clap and the command write into Markdown: sections, terms with
 //! their meaning, lists, examples. The generation fails at anything else, so that no text is lost silently.
 
-use std::fs;
-use std::path::Path;
-
 /// The manual page of a command.
 pub(super) struct Manual {
     /// Without `hairspring`; empty for the command as a whole.
@@ -18,23 +15,10 @@ const OPENING: &str = "# Commands
 `hairspring COMMAND --help` prints the same, and `man hairspring-COMMAND` where it is installed. [Exit codes](exit-codes.md) have a page of their own.
 ";
 
-/// The page, from the committed manual.
-pub(super) fn page(root: &Path, _: &[&str]) -> Result<String, String> {
-    let read = |name: &str| {
-        let manual = Manual { name: name.to_owned(), roff: String::new() };
-        let path = manual.path();
-        let roff = fs::read_to_string(root.join(&path)).map_err(|error| format!("read {path}: {error}"))?;
-        Ok::<_, String>(Manual { roff, ..manual })
-    };
-    let whole = read("")?;
-    let names = names(&whole.roff);
-    if names.is_empty() {
-        return Err("find a command in the manual".to_owned());
-    }
-    let manuals = std::iter::once(Ok(whole)).chain(names.iter().map(|name| read(name)));
+/// The page, from the manual pages.
+pub(super) fn page(manuals: &[Manual]) -> Result<String, String> {
     let mut page = OPENING.to_owned();
     for manual in manuals {
-        let manual = manual?;
         let title =
             if manual.name.is_empty() { "hairspring".to_owned() } else { format!("hairspring {}", manual.name) };
         page += &format!("\n## {title}\n");

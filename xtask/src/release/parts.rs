@@ -35,7 +35,8 @@ pub(super) fn debian(making: &Making) -> Result<(), String> {
     let book = match Need::Book.missing(making.workspace) {
         Some(missing) => Err(missing.to_string()),
         // The list of pages for search engines has a date.
-        None => library::run(book::build(making.workspace).env("SOURCE_DATE_EPOCH", making.epoch.to_string()))
+        None => book::build(making.workspace, &built.join("hairspring"))
+            .and_then(|mut build| library::run(build.env("SOURCE_DATE_EPOCH", making.epoch.to_string())))
             .map(|_| book::folder(making.workspace)),
     };
     let ingredients = Ingredients {

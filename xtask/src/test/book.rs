@@ -21,7 +21,11 @@ const SHOWN: [&str; 2] = ["examples", "sheets"];
 
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let workspace = context.workspace;
-    let built = context.run(&format!("{name} build"), &mut book::build(workspace));
+    let mut build = match book::build(workspace, &workspace.release_binary("hairspring")) {
+        Ok(build) => build,
+        Err(why) => return Tally::fail(name, why, ""),
+    };
+    let built = context.run(&format!("{name} build"), &mut build);
     if !built.succeeded() {
         return Tally::fail(name, format!("mkdocs build: {}", built.how), built.tail());
     }
