@@ -2,7 +2,16 @@
 
 use proptest::prelude::*;
 
+use hairspring_describe::Syntax;
+use hairspring_machine::Nanos;
+
 use super::*;
+use crate::driver::comedi::ComediOptions;
+use crate::driver::gpio::GpioOptions;
+use crate::driver::parport::ParportOptions;
+use crate::driver::pci::{BARS, PciOptions};
+use crate::driver::serial::SerialOptions;
+use crate::driver::virtual_board::{AccessTimes, BoardOptions};
 
 #[test]
 fn what_is_wrong_is_named_with_what_to_write() {
@@ -42,7 +51,7 @@ fn what_is_wrong_is_named_with_what_to_write() {
     let fesa: DeviceDescription = "virtual:/x,read=1.25us,write=1.25us,init=3.75us".parse().expect("a board");
     let AccessTimes { read, write, init } = AccessTimes::FESA;
     let [read, write, init] = [read, write, init].map(Some);
-    let board = Driver::Virtual { path: "/x".into(), read, write, init, lock: None };
+    let board = Driver::Virtual(BoardOptions { path: "/x".into(), read, write, init, lock: None });
     assert_eq!(fesa, DeviceDescription { driver: board, safe: None });
 }
 
@@ -117,23 +126,21 @@ fn any_driver() -> impl Strategy<Value = Driver> {
     prop_oneof![
         (path(), any::<[Option<u32>; 3]>(), 0..4_usize).prop_map(|(path, times, lock)| {
             let [read, write, init] = times.map(|span| span.map(|nanos| Nanos::new((nanos % 100_000_001).into())));
-            Driver::Virtual { path, read, write, init, lock: Protocol::ALL.get(lock).copied() }
+            Driver::Virtual(BoardOptions { path, read, write, init, lock: Protocol::ALL.get(lock).copied() })
         }),
-        path().prop_map(|path| Driver::Parport { path }),
-        path().prop_map(|path| Driver::Serial { path }),
+        path().prop_map(|path| Driver::Parport(ParportOptions { path })),
+        path().prop_map(|path| Driver::Serial(SerialOptions { path })),
         (path(), line_numbers(), 0..=16_usize).prop_map(|(path, lines, count)| {
             let mut outputs: Vec<u32> = lines.into_iter().collect();
             let inputs = outputs.split_off(count.min(outputs.len()));
-            Driver::Gpio { path, outputs, inputs }
+            Driver::Gpio(GpioOptions { path, outputs, inputs })
         }),
-        (path(), any::<u32>(), any::<u32>()).prop_map(|(path, subdevice, lines)| Driver::Comedi {
-            path,
-            subdevice,
-            outputs: Lines(lines)
+        (path(), any::<u32>(), any::<u32>()).prop_map(|(path, subdevice, lines)| {
+            Driver::Comedi(ComediOptions { path, subdevice, outputs: Lines(lines) })
         }),
-        (0..BARS, word(), word())
-            .prop_filter("a word", |(_, output, input)| output.or(*input).is_some())
-            .prop_map(|(bar, output, input)| Driver::Pci { card: "0000:00:04.0".to_owned(), bar, output, input }),
+        (0..BARS, word(), word()).prop_filter("a word", |(_, output, input)| output.or(*input).is_some()).prop_map(
+            |(bar, output, input)| { Driver::Pci(PciOptions { card: "0000:00:04.0".to_owned(), bar, output, input }) }
+        ),
     ]
 }
 

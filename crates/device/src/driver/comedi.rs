@@ -14,8 +14,13 @@ mod kernel;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hairspring_describe::{DescriptionError, Snippet};
+use hairspring_machine::Machine;
+use hairspring_time::Timebase;
+
 use crate::device::{Device, DeviceError, Lines};
 use crate::driver::node::Node;
+use crate::driver::{DriverOptions, lines_of};
 use crate::refusal::refusal;
 
 pub use card::AnalogCard;
@@ -25,6 +30,60 @@ const REMEDY: &str =
     "load the card's comedi driver, and name a digital subdevice, as in comedi:/dev/comedi0,subdevice=2";
 
 const NO_DRIVER: &str = "no comedi driver is attached to it: load the card's driver, or connect the card again";
+
+/// The options of a description `comedi:PATH,subdevice=NUMBER,out=LINES`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComediOptions {
+    /// The file of the card.
+    pub path: PathBuf,
+    /// The part of the card.
+    pub subdevice: u32,
+    /// Lines that are outputs, where that can be chosen.
+    pub outputs: Lines,
+}
+
+impl DriverOptions for ComediOptions {
+    const KIND: &'static str = "comedi";
+    const EXAMPLE: &'static str = "comedi:/dev/comedi0,subdevice=2";
+    const HINT: &'static str = "subdevice= and its number, or out= or safe= and lines, like 0x000000ff";
+
+    fn at(place: &str) -> Self {
+        Self { path: place.into(), subdevice: 0, outputs: Lines(0) }
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn set(&mut self, key: &str, value: Snippet<'_>) -> Result<bool, DescriptionError> {
+        match key {
+            "subdevice" => self.subdevice = value.parse_or("write the number of the subdevice, from 0")?,
+            "out" => self.outputs = lines_of(value)?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let mut settings = vec![("subdevice", self.subdevice.to_string())];
+        if self.outputs != Lines(0) {
+            settings.push(("out", self.outputs.to_string()));
+        }
+        settings
+    }
+
+    fn output_lines(&self) -> Option<Lines> {
+        None
+    }
+
+    fn open<'t, M: Machine + Send + Sync>(
+        &self,
+        safe: Option<Lines>,
+        _: &'t Timebase<M>,
+    ) -> Result<Box<dyn Device + 't>, DeviceError> {
+        Ok(Box::new(Comedi::open(&self.path, self.subdevice, self.outputs, safe.unwrap_or_default())?))
+    }
+}
 
 /// Digital lines of a subdevice.
 #[derive(Debug)]

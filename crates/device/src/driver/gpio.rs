@@ -18,9 +18,12 @@ use std::path::{Path, PathBuf};
 
 use gpiocdev::Request;
 use gpiocdev::line::{EdgeDetection, EdgeKind, EventClock, Value, Values};
-use hairspring_machine::{Instant, Nanos};
+use hairspring_describe::{Described, DescriptionError, Snippet, grammar};
+use hairspring_machine::{Instant, Machine, Nanos};
+use hairspring_time::Timebase;
 
 use crate::device::{Device, DeviceError, Lines};
+use crate::driver::DriverOptions;
 use crate::refusal::refusal;
 
 const REMEDY: &str = "name a chip and its lines, for instance gpio:/dev/gpiochip0,out=3+4,in=7; gpioinfo lists them";
@@ -31,6 +34,68 @@ const MOST_LINES: usize = u32::BITS as usize;
 const EDGE_WORDS: usize = 6;
 /// The longest wait for an edge in one call, so that the time is in the range of the system's.
 const WAIT_MOST: std::time::Duration = std::time::Duration::from_secs(1 << 20);
+
+/// The options of a description `gpio:PATH,out=LINES,in=LINES`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GpioOptions {
+    /// The file of the chip.
+    pub path: PathBuf,
+    /// The chip's lines that are the outputs, in order.
+    pub outputs: Vec<u32>,
+    /// The chip's lines that are the inputs, in order.
+    pub inputs: Vec<u32>,
+}
+
+impl DriverOptions for GpioOptions {
+    const KIND: &'static str = "gpio";
+    const EXAMPLE: &'static str = "gpio:/dev/gpiochip0,out=3+4,in=7";
+    const HINT: &'static str = "out= or in= and lines of the chip, like 3+4, or safe= and a number";
+
+    fn at(place: &str) -> Self {
+        Self { path: place.into(), outputs: Vec::new(), inputs: Vec::new() }
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn set(&mut self, key: &str, value: Snippet<'_>) -> Result<bool, DescriptionError> {
+        let lines = match key {
+            "out" => &mut self.outputs,
+            "in" => &mut self.inputs,
+            _ => return Ok(false),
+        };
+        let why = "write the numbers of at most 32 lines of the chip, like 3+4";
+        *lines = value.read(grammar::numbers, why)?;
+        if lines.len() <= MOST_LINES { Ok(true) } else { Err(value.wrong(why)) }
+    }
+
+    fn check(&self, read: &Described<'_>) -> Result<(), DescriptionError> {
+        let lines = [self.outputs.as_slice(), &self.inputs].concat();
+        if lines.is_empty() {
+            return Err(read.missing(format!("name the lines, as in {}", read.example())));
+        }
+        let is_twice = lines.iter().enumerate().any(|(index, line)| lines[..index].contains(line));
+        if is_twice { Err(read.whole().wrong("a line is named twice")) } else { Ok(()) }
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let named = [("out", &self.outputs), ("in", &self.inputs)].into_iter().filter(|(_, lines)| !lines.is_empty());
+        named.map(|(name, lines)| (name, lines.iter().map(u32::to_string).collect::<Vec<_>>().join("+"))).collect()
+    }
+
+    fn output_lines(&self) -> Option<Lines> {
+        Some(Lines::first(self.outputs.len()))
+    }
+
+    fn open<'t, M: Machine + Send + Sync>(
+        &self,
+        safe: Option<Lines>,
+        _: &'t Timebase<M>,
+    ) -> Result<Box<dyn Device + 't>, DeviceError> {
+        Ok(Box::new(Gpio::open(&self.path, &self.outputs, &self.inputs, safe.unwrap_or_default())?))
+    }
+}
 
 /// Lines of a chip.
 #[derive(Debug)]

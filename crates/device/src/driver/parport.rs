@@ -18,9 +18,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use hairspring_machine::Nanos;
+use hairspring_machine::{Machine, Nanos};
+use hairspring_time::Timebase;
 
 use crate::device::{Device, DeviceError, Lines};
+use crate::driver::DriverOptions;
 use crate::driver::node::{Command, Node, Request};
 use crate::refusal::refusal;
 use crate::system::wait_readable;
@@ -47,7 +49,40 @@ const CONTROL: u32 = 0xf << CONTROL_FIRST;
 const REMEDY: &str = "load the modules parport_pc and ppdev, and name its file, for instance parport:/dev/parport0";
 
 /// The lines that are outputs.
-pub(crate) const OUTPUT_LINES: Lines = Lines(DATA | CONTROL);
+const OUTPUT_LINES: Lines = Lines(DATA | CONTROL);
+
+/// The options of a description `parport:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParportOptions {
+    /// The file of the port.
+    pub path: PathBuf,
+}
+
+impl DriverOptions for ParportOptions {
+    const KIND: &'static str = "parport";
+    const EXAMPLE: &'static str = "parport:/dev/parport0";
+    const HINT: &'static str = "safe= and a number, like 0x00000004";
+
+    fn at(place: &str) -> Self {
+        Self { path: place.into() }
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn output_lines(&self) -> Option<Lines> {
+        Some(OUTPUT_LINES)
+    }
+
+    fn open<'t, M: Machine + Send + Sync>(
+        &self,
+        safe: Option<Lines>,
+        _: &'t Timebase<M>,
+    ) -> Result<Box<dyn Device + 't>, DeviceError> {
+        Ok(Box::new(Parport::open(&self.path, safe.unwrap_or_default())?))
+    }
+}
 
 /// A parallel port.
 #[derive(Debug)]

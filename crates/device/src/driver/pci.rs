@@ -23,9 +23,12 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hairspring_machine::Nanos;
+use hairspring_describe::{Described, DescriptionError, Snippet, grammar};
+use hairspring_machine::{Machine, Nanos};
+use hairspring_time::Timebase;
 
 use crate::device::{Device, DeviceError, Lines};
+use crate::driver::DriverOptions;
 use crate::driver::node::Node;
 use crate::memory::window::Window;
 use crate::refusal::refusal;
@@ -45,6 +48,94 @@ const STATUS_INTERRUPT: u8 = 1 << 3;
 const NOBODY: [u32; 2] = [u32::MAX, 0];
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
+
+/// Windows of a card.
+pub(crate) const BARS: u8 = 6;
+
+/// The options of a description `pci:CARD,bar=NUMBER,out=OFFSET,in=OFFSET`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PciOptions {
+    /// The card, as `lspci -D` prints it.
+    pub card: String,
+    /// The window.
+    pub bar: u8,
+    /// The outputs' word, in bytes from the beginning of the window.
+    pub output: Option<u32>,
+    /// The inputs' word.
+    pub input: Option<u32>,
+}
+
+impl DriverOptions for PciOptions {
+    const KIND: &'static str = "pci";
+    const EXAMPLE: &'static str = "pci:0000:00:04.0,bar=0,out=0x8";
+    const HINT: &'static str = "bar= and 0 to 5, out= or in= and an offset, like 0x8, or safe= and a number";
+
+    fn at(place: &str) -> Self {
+        Self { card: place.to_owned(), bar: 0, output: None, input: None }
+    }
+
+    fn place(&self) -> String {
+        self.card.clone()
+    }
+
+    fn set(&mut self, key: &str, value: Snippet<'_>) -> Result<bool, DescriptionError> {
+        let offset = || {
+            let why = "write the offset of a word in bytes, a multiple of four, like 0x8";
+            let offset = value.read(grammar::number, why)?;
+            if (offset as usize).is_multiple_of(WORD) { Ok(Some(offset)) } else { Err(value.wrong(why)) }
+        };
+        match key {
+            "bar" => {
+                let why = "a card has windows 0 to 5";
+                self.bar = value.parse_or(why)?;
+                if self.bar >= BARS {
+                    return Err(value.wrong(why));
+                }
+            }
+            "out" => self.output = offset()?,
+            "in" => self.input = offset()?,
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn check(&self, read: &Described<'_>) -> Result<(), DescriptionError> {
+        let example = read.example();
+        match self.output.or(self.input) {
+            Some(_) => Ok(()),
+            None => Err(read.missing(format!("name a word for the outputs or the inputs, as in {example}"))),
+        }
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let words = [("out", self.output), ("in", self.input)].into_iter();
+        let words = words.filter_map(|(name, offset)| Some((name, format!("{:#x}", offset?))));
+        std::iter::once(("bar", self.bar.to_string())).chain(words).collect()
+    }
+
+    fn output_lines(&self) -> Option<Lines> {
+        Some(Lines::first(self.output.map_or(0, |_| u32::BITS as usize)))
+    }
+
+    fn refuses_lock_file(&self) -> Option<&'static str> {
+        Some("only one process can use the lines of a card, so a lock is not needed: leave it out")
+    }
+
+    fn open<'t, M: Machine + Send + Sync>(
+        &self,
+        safe: Option<Lines>,
+        _: &'t Timebase<M>,
+    ) -> Result<Box<dyn Device + 't>, DeviceError> {
+        let offset = |word: Option<u32>| word.map(|offset| offset as usize);
+        Ok(Box::new(Pci::open(
+            &self.card,
+            self.bar,
+            offset(self.output),
+            offset(self.input),
+            safe.unwrap_or_default(),
+        )?))
+    }
+}
 
 /// A window of a card.
 #[derive(Debug)]

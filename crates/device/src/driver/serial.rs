@@ -20,17 +20,53 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hairspring_machine::Machine;
+use hairspring_time::Timebase;
 use rustix::termios::{ControlModes, OptionalActions, tcgetattr, tcsetattr};
 
 use crate::device::{Device, DeviceError, Lines};
+use crate::driver::DriverOptions;
 use crate::driver::node::{EXCLUSIVE, MODEM_CLEAR, MODEM_GET, MODEM_SET, Node};
 use crate::refusal::refusal;
 
 const OUTPUTS: [libc::c_int; 2] = [libc::TIOCM_DTR, libc::TIOCM_RTS];
 /// The lines that are outputs.
-pub(crate) const OUTPUT_LINES: Lines = Lines((1 << OUTPUTS.len()) - 1);
+const OUTPUT_LINES: Lines = Lines((1 << OUTPUTS.len()) - 1);
 const INPUTS: [libc::c_int; 4] = [libc::TIOCM_CTS, libc::TIOCM_DSR, libc::TIOCM_RI, libc::TIOCM_CD];
 const REMEDY: &str = "name a serial port with modem control lines, for instance serial:/dev/ttyS0";
+
+/// The options of a description `serial:PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SerialOptions {
+    /// The file of the port.
+    pub path: PathBuf,
+}
+
+impl DriverOptions for SerialOptions {
+    const KIND: &'static str = "serial";
+    const EXAMPLE: &'static str = "serial:/dev/ttyS0";
+    const HINT: &'static str = "safe= and a number, like 0x00000004";
+
+    fn at(place: &str) -> Self {
+        Self { path: place.into() }
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn output_lines(&self) -> Option<Lines> {
+        Some(OUTPUT_LINES)
+    }
+
+    fn open<'t, M: Machine + Send + Sync>(
+        &self,
+        safe: Option<Lines>,
+        _: &'t Timebase<M>,
+    ) -> Result<Box<dyn Device + 't>, DeviceError> {
+        Ok(Box::new(Serial::open(&self.path, safe.unwrap_or_default())?))
+    }
+}
 
 /// The modem control lines of one port.
 #[derive(Debug)]

@@ -15,10 +15,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use hairspring_describe::{DescriptionError, Snippet};
 use hairspring_machine::{Machine, Nanos};
 use hairspring_time::{HeldTimebase, POLL_MOST, Timebase};
 
 use crate::device::{Device, DeviceError, Lines};
+use crate::driver::DriverOptions;
 use crate::lock::{DeviceLock, Lockable, Protocol, Words};
 use crate::memory::page::{Page, Zeroed};
 
@@ -63,6 +65,139 @@ struct Registers {
 unsafe impl Zeroed for Registers {}
 
 const _: () = assert!(size_of::<Registers>() <= BOARD_BYTES);
+
+/// The options of a description `virtual:PATH,read=TIME,write=TIME,init=TIME,lock=PROTOCOL`. Missing options are those of the board; a new
+/// board has no access times, and a lock with inheritance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoardOptions {
+    /// The file of the board.
+    pub path: PathBuf,
+    /// How long a read takes.
+    pub read: Option<Nanos>,
+    /// A write.
+    pub write: Option<Nanos>,
+    /// An initialisation.
+    pub init: Option<Nanos>,
+    /// The lock between processes.
+    pub lock: Option<Protocol>,
+}
+
+impl BoardOptions {
+    /// Opens the board. A new one is made with these options and this safe state; an existing one must have those that are given.
+    ///
+    /// # Errors
+    /// As [`VirtualBoard::open`]; the board was made with other options.
+    pub(crate) fn board<'t, M: Machine + Send + Sync>(
+        &self,
+        safe: Option<Lines>,
+        timebase: &'t Timebase<M>,
+    ) -> Result<VirtualBoard<'t, M>, DeviceError> {
+        /// The board's option, if it differs from the requested one.
+        fn other<T: Copy + PartialEq>(said: Option<T>, has: T) -> Option<T> {
+            said.filter(|said| *said != has).and(Some(has))
+        }
+        let [read, write, init] = [self.read, self.write, self.init].map(|span| span.unwrap_or(Nanos::ZERO));
+        let (lines, lock) = (safe.unwrap_or_default(), self.lock.unwrap_or_default());
+        let board = VirtualBoard::open(&self.path, AccessTimes { read, write, init }, lines, lock, timebase)?;
+        let times = board.times();
+        let has = Self {
+            path: self.path.clone(),
+            read: other(self.read, times.read),
+            write: other(self.write, times.write),
+            init: other(self.init, times.init),
+            lock: other(self.lock, board.lock().protocol()),
+        };
+        let has = has.settings_with(other(safe, board.safe_state()));
+        if has.is_empty() {
+            return Ok(board);
+        }
+        Err(DeviceError {
+            attempted: format!("open {}", self.described(safe)),
+            said: format!("the board was made with {}", has.join(",")),
+            remedy: "leave out the options that differ; or end all its users, and remove its file",
+        })
+    }
+
+    /// Fills in the options in force that differ from the defaults, and returns the safe state likewise.
+    ///
+    /// # Errors
+    /// As [`board`](Self::board).
+    pub(crate) fn fill_in<M: Machine + Send + Sync>(
+        &mut self,
+        mut safe: Option<Lines>,
+        timebase: &Timebase<M>,
+    ) -> Result<Option<Lines>, DeviceError> {
+        fn say<T: PartialEq>(said: &mut Option<T>, has: T, usual: T) {
+            if said.is_some() || has != usual {
+                *said = Some(has);
+            }
+        }
+        let board = self.board(safe, timebase)?;
+        let times = board.times();
+        say(&mut self.read, times.read, Nanos::ZERO);
+        say(&mut self.write, times.write, Nanos::ZERO);
+        say(&mut self.init, times.init, Nanos::ZERO);
+        say(&mut self.lock, board.lock().protocol(), Protocol::default());
+        say(&mut safe, board.safe_state(), Lines(0));
+        Ok(safe)
+    }
+}
+
+impl DriverOptions for BoardOptions {
+    const KIND: &'static str = "virtual";
+    const EXAMPLE: &'static str = "virtual:/dev/shm/board";
+    const HINT: &'static str = "read=, write= or init= and a time, safe= and a number, or lock=";
+
+    fn at(place: &str) -> Self {
+        Self { path: place.into(), read: None, write: None, init: None, lock: None }
+    }
+
+    fn place(&self) -> String {
+        self.path.display().to_string()
+    }
+
+    fn set(&mut self, key: &str, value: Snippet<'_>) -> Result<bool, DescriptionError> {
+        let span = match key {
+            "read" => &mut self.read,
+            "write" => &mut self.write,
+            "init" => &mut self.init,
+            "lock" => {
+                self.lock = Some(value.parse()?);
+                return Ok(true);
+            }
+            _ => return Ok(false),
+        };
+        let why = "write a time of at most 100 ms, for instance 1.25us";
+        let time: Nanos = value.parse_or(why)?;
+        if !(Nanos::ZERO..=POLL_MOST).contains(&time) {
+            return Err(value.wrong(why));
+        }
+        *span = Some(time);
+        Ok(true)
+    }
+
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let times = [("read", self.read), ("write", self.write), ("init", self.init)].into_iter();
+        let times = times.filter_map(|(name, span)| Some((name, format!("{}ns", span?.count()))));
+        times.chain(self.lock.map(|lock| ("lock", lock.to_string()))).collect()
+    }
+
+    fn output_lines(&self) -> Option<Lines> {
+        Some(Lines(u32::MAX))
+    }
+
+    fn refuses_lock_file(&self) -> Option<&'static str> {
+        Some("a virtual board has its own lock: write lock= after its file")
+    }
+
+    fn open<'t, M: Machine + Send + Sync>(
+        &self,
+        safe: Option<Lines>,
+        timebase: &'t Timebase<M>,
+    ) -> Result<Box<dyn Device + 't>, DeviceError> {
+        Ok(Box::new(self.board(safe, timebase)?))
+    }
+}
 
 /// The board, as one process sees it.
 #[derive(Debug)]

@@ -25,7 +25,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use hairspring_describe::DescriptionError;
-use hairspring_device::description::Driver;
 use hairspring_device::{DeviceDescription, Lines, Protocol};
 use hairspring_machine::{Cpu, Nanos};
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -310,12 +309,8 @@ fn device_settings(
     driver: DeviceDescription,
     lock: Option<Spanned<Lock>>,
 ) -> Result<DeviceSettings, Wrong> {
-    if let (Driver::Virtual { .. }, Some(lock)) = (&driver.driver, &lock) {
-        return Err((lock.span(), "a virtual board has its own lock: write lock= after its file".to_owned()));
-    }
-    if let (Driver::Pci { .. }, Some(lock)) = (&driver.driver, &lock) {
-        let what = "only one process can use the lines of a card, so a lock is not needed: leave it out";
-        return Err((lock.span(), what.to_owned()));
+    if let (Some(lock), Some(why)) = (&lock, driver.driver.refuses_lock_file()) {
+        return Err((lock.span(), why.to_owned()));
     }
     let lock = lock.map(|lock| {
         let Lock { file, protocol } = lock.into_inner();
