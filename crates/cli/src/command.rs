@@ -25,6 +25,9 @@ pub(crate) struct Line {
 enum Command {
     #[command(flatten)]
     Measure(measure::Command),
+    /// Measure one round of a sheet; `sheet` starts it
+    #[command(hide = true)]
+    Round,
     #[command(flatten)]
     System(SystemCommand),
     #[command(flatten)]
@@ -42,6 +45,10 @@ impl Line {
             Command::Measure(command) => {
                 host::before_measuring();
                 command.run()
+            }
+            Command::Round => {
+                host::before_measuring();
+                measure::round::run()
             }
             Command::System(command) => command.run(),
             Command::Reference(command) => command.run(declared()),

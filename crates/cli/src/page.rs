@@ -1,4 +1,6 @@
 //! [`Page`]: the texts of a command in help and manual beside its arguments. Each command's file has its own.
+//!
+//! The file of a command has `Arguments`, whose doc comment is its help, `PAGE` and `run`. The list of its group names it ([`commands`]).
 
 /// The name of the program.
 pub(crate) const NAME: &str = "hairspring";
@@ -24,6 +26,30 @@ pub(crate) struct Group {
     /// In the order of the help.
     pub(crate) pages: &'static [Page],
 }
+
+/// Makes `GROUP` and the enum `Command` of a group's heading and its list of `Variant(module)`, in the order of the help.
+macro_rules! commands {
+    ($heading:literal: $($name:ident($module:ident),)*) => {
+        /// Texts of the commands for help and manual.
+        pub(crate) const GROUP: $crate::page::Group =
+            $crate::page::Group { heading: $heading, pages: &[$($module::PAGE),*] };
+
+        /// The commands of this folder.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum Command {
+            $($name(Box<$module::Arguments>),)*
+        }
+
+        impl Command {
+            pub(crate) fn run(&self) -> Result<$crate::exit::Exit, $crate::exit::Failure> {
+                match self {
+                    $(Self::$name(arguments) => $module::run(arguments),)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use commands;
 
 /// One command.
 #[derive(Debug)]

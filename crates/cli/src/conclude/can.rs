@@ -50,6 +50,10 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Say whether this computer can do a job: yes, no or not shown
+///
+/// Watches each requirement on this computer, unchanged and with idle states off, or looks it up in a sheet. An answer has a
+/// confidence of 95 % and holds for the computer as it was while it was watched.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// What the job needs, for instance "loop 1kHz jitter 50us", "react to udp 100us p99.99", "delay 10us within 200ns", "audio

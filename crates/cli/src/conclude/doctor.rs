@@ -44,6 +44,10 @@ pub(crate) const PAGE: Page = Page {
     environment: &[best::ENVIRONMENT],
 };
 
+/// Try the settings that could make a job better here
+///
+/// Compares turns under each setting with turns without any, in random order, and confirms the best combination on fresh
+/// turns. Tries only settings that end with a program; with --allow machine also those of the machine, which are restored.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs. Of several requirements the

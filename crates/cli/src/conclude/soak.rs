@@ -56,6 +56,10 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Watch a job for hours, under a load, and keep the result
+///
+/// Writes a sheet after each minute, which is always valid. The sheet has the worst cases with the time of day, and a plot of
+/// extreme values that says how far to trust it. The terminal may close meanwhile.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Requirement of the job, as for `hairspring can`; several take turns [default: watch a loop of 1 kHz, and the gaps in a

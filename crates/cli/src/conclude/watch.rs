@@ -43,6 +43,10 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Say who delays the threads of a program
+///
+/// Reads from the kernel's tracepoints how long each wake-up and each preemption took, and which interrupt, softirq, task or
+/// hypervisor took the time. Signals and the exit code of CMD pass through.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Process to watch, with the processes that it starts, until it ends or Ctrl-C comes

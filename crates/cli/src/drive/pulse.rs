@@ -38,6 +38,7 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Make pulses on a line of a device, never shorter than requested
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Least width of each pulse, for instance 10us

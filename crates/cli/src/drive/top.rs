@@ -29,6 +29,9 @@ const LEAST: Nanos = WRITE_PERIOD;
 /// Time between two looks at the flag of Ctrl-C.
 const PATIENCE: Nanos = Nanos::from_millis(50);
 
+/// Watch the tasks of a running executive
+///
+/// The program publishes its executive under a name; see Executive::publish. On fibers CPU shares are samples, and no more exact.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Executive to watch: its name, its process or its file [default: list them]

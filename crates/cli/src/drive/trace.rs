@@ -23,6 +23,7 @@ pub(crate) const PAGE: Page = Page::new(
     ],
 );
 
+/// Run an example on the executive and show who ran when
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Example to run

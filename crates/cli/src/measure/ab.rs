@@ -49,6 +49,10 @@ pub(crate) const PAGE: Page = Page {
     )
 };
 
+/// Measure two builds in turns and say what differs
+///
+/// Chapter by chapter, in fresh processes and in balanced random order, so that a drift of the machine cancels. Pairs during which the
+/// machine was disturbed do not count. JSON has all pairs.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Program to compare with

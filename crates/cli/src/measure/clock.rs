@@ -21,6 +21,7 @@ pub(crate) const PAGE: Page = Page::new(
     ],
 );
 
+/// Calibrate the processor's counter and say whether to trust it
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Age of the calibration when it is printed; its bound shrinks with age

@@ -49,6 +49,10 @@ pub(crate) const PAGE: Page = Page {
     )
 };
 
+/// Compare sheets: what differs, and what cannot be decided
+///
+/// A verdict on a row needs three sheets a side, a ledger of this machine's sheets, or two builds that `ab` measured in
+/// turns. Two single sheets have ratios without verdicts, because two sheets of one build differ, too.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// A side: a sheet, several with commas between, or a folder; NAME= names it. Every side is compared with the first. Give a

@@ -28,6 +28,9 @@ pub(crate) const PAGE: Page = Page::new(
     ],
 );
 
+/// Make delays and show how late each returned
+///
+/// A delay never returns early. The report shows the distribution of the lateness and what disturbed the delays.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Length of each delay, for instance 250us, 1.5ms or 2s

@@ -46,6 +46,9 @@ pub(crate) const PAGE: Page = Page {
     )],
 };
 
+/// Measure this computer and print its timing data sheet
+///
+/// A figure that cannot be measured here is reported as absent, with the reason and the remedy.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Measure only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo

@@ -48,6 +48,9 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Export a recording for other programs: HDF5, NumPy, CSV
+///
+/// What the exported piece lacks is listed. If data are lost in it, the exit code is 4.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// New file to write

@@ -28,6 +28,7 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Join the parts of a stripe or the segments of a series
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Name of the new recording in an existing folder, without an ending

@@ -31,6 +31,7 @@ pub(crate) const PAGE: Page = Page {
 const MOST_WAIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// Keep segments of a series from being deleted, or release them
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Segments, with or without an ending

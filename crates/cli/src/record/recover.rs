@@ -31,6 +31,9 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Repair a recording after a crash, a power cut or damage
+///
+/// Keeps all data that a checksum proves, and turns the rest into declared gaps.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Print what would change, without changing it

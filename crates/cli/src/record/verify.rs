@@ -33,6 +33,9 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Check every byte of a recording against its checksums
+///
+/// Several recordings can be named: each gets a line, and the exit code is the highest one.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Print the SHA-512 of each data file, too

@@ -14,6 +14,7 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Restore settings that a killed command left changed
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Wait until the command that now changes settings has ended; `run` starts this in case it is killed

@@ -51,6 +51,7 @@ pub(crate) const PAGE: Page = Page {
     environment: &[best::ENVIRONMENT],
 };
 
+/// Run a program under settings that improve its timing
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Settings and their values, for instance idle=off,policy=fifo:80,cpu=1. `hairspring settings` lists them. May be repeated

@@ -23,6 +23,7 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// List settings that affect timing, with their present values
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Setting to describe [default: a table of all]

@@ -35,6 +35,9 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Open a shutter for an exact time, and read an instrument
+///
+/// The shutter is never open for less than the requested time. The report gives the measured exposure time and its parts.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
     /// Least time that the shutter is open, for instance 10s

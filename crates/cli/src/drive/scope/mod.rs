@@ -51,6 +51,9 @@ pub(crate) const PAGE: Page = Page {
 const SPAN_LEAST: Nanos = Nanos::from_micros(1);
 const SPAN_MOST: Nanos = Nanos::from_secs(86_400);
 
+/// Watch the lines of a virtual board, or a recording that runs
+///
+/// A recording is drawn while it runs, from its ring: wave forms, spectrum and levels. That costs the recording nothing.
 #[derive(Args, Clone, Debug)]
 #[command(group(ArgGroup::new("watched").required(true).args(["device", "live"])))]
 pub(crate) struct Arguments {

@@ -48,6 +48,10 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Run a front end that a station file describes
+///
+/// Each unit waits for events and reacts with an action on a device. The report counts every event as acted upon or missed, and
+/// shows how long the reactions took.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// File that describes the front end: its sources, devices and units

@@ -35,6 +35,9 @@ pub(crate) const PAGE: Page = Page::new(
     ],
 );
 
+/// Find the highest rate at which this machine loses no data
+///
+/// Searches by recording at different rates, and confirms the answer by recordings that are read back and compared.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Existing folder to record into; every recording is removed again. Several folders make a stripe

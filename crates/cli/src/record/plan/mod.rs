@@ -44,6 +44,9 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Say whether a set-up can carry a recording, and what limits it
+///
+/// The plan also gives the sizes of the buffers and how long the disks and the memory last.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Card with its rate, for instance virtual:4ch,14bit,40MS/s; may be repeated

@@ -37,6 +37,7 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
+/// Play a recording, at its own rate or as fast as possible
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Recording, with or without an ending. Name the parts of a stripe that were moved as well

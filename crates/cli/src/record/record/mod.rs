@@ -103,6 +103,10 @@ pub(crate) const PAGE: Page = Page {
 const CARD: &str = "Card to record, for instance virtual:4ch,14bit,40MS/s, comedi:/dev/comedi0,2ch,10kS/s or alsa:hw:0,0,2ch,16bit,48kS/s. May be repeated: \
                     each card becomes a recording of its own, NAME-card0, NAME-card1, ...";
 
+/// Record cards to disk, and account for every byte
+///
+/// The report gives the stored and the lost data, the causes of losses, and what would survive a power cut. Ctrl-C ends the
+/// recording in order.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[arg(long = "card", value_name = "CARD", required = true, value_parser = parsed::<AnyCard>)]
