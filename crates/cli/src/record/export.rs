@@ -1,16 +1,14 @@
 //! `hairspring export`: writes recordings for other programs.
 
+mod form;
+
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use hairspring_play::export::{
-    ArrayCut, Csv, Cut, ExportError, ExportUnits, ExportedPiece, GapChoice, csv, flac, hdf5, hdf5_copy, npy, wav, zarr,
-};
-use hairspring_recording::verify::ReadProgress;
-use hairspring_recording::{MissingFrames, Recording};
+use hairspring_play::export::{ExportError, ExportedPiece};
+use hairspring_recording::MissingFrames;
 use hairspring_ring::Frames;
-use hairspring_store::Store;
 use serde_json::{Value, json};
 
 use crate::arguments::Plain;
@@ -18,9 +16,10 @@ use crate::exit::{Exit, Failure};
 use crate::listing::grouped;
 use crate::output;
 use crate::page::{Example, Page};
-use crate::record::account::{amount, append, missing_frames};
+use crate::record::account::{append, missing_frames};
 use crate::record::frames;
 use crate::record::recording::{self, ReadArguments, Reading};
+use form::{FORMS, Form, Request, Summary, listed};
 
 /// Examples and files, for help and manual.
 pub(crate) const PAGE: Page = Page {
@@ -58,15 +57,15 @@ pub(crate) struct Arguments {
     out: PathBuf,
     /// Kind of file [default: by the ending of --out]
     #[arg(long = "as", value_name = "KIND", value_enum)]
-    form: Option<FormName>,
+    form: Option<&'static Form>,
     /// First frame, as the card counted them
     #[arg(long, value_name = "N", value_parser = frames, allow_hyphen_values = true)]
     from: Option<Frames>,
     /// Number of frames [default: all; for CSV at most a million]
     #[arg(long, value_name = "N", value_parser = frames, allow_hyphen_values = true)]
     frames: Option<Frames>,
-    /// What becomes of missing frames in npy, wav, flac and zarr
     #[arg(long, value_name = "HOW", value_enum, default_value_t = GapName::Refuse)]
+    #[arg(help = format!("What becomes of missing frames in {}", form::arrays()))]
     gaps: GapName,
     /// The value of each missing sample with --gaps fill [default: 0; NaN with --scaled]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
@@ -76,42 +75,6 @@ pub(crate) struct Arguments {
     scaled: bool,
     #[command(flatten)]
     read: ReadArguments,
-}
-
-/// The kinds of export.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FormName {
-    /// HDF5 view; the samples stay in the recording's files
-    Hdf5,
-    /// NumPy array
-    Npy,
-    /// WAV; beyond 4 GiB RF64
-    Wav,
-    /// FLAC, for integers
-    Flac,
-    /// Folder of Zarr version 3: shards of chunks, compressed by zstd
-    Zarr,
-    /// Text, for short cuts
-    Csv,
-}
-
-impl FormName {
-    /// The name in options and JSON.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Hdf5 => "hdf5",
-            Self::Npy => "npy",
-            Self::Wav => "wav",
-            Self::Flac => "flac",
-            Self::Zarr => "zarr",
-            Self::Csv => "csv",
-        }
-    }
-
-    /// Whether it is one array, which cannot mark a gap.
-    fn is_array(self) -> bool {
-        matches!(self, Self::Npy | Self::Wav | Self::Flac | Self::Zarr)
-    }
 }
 
 /// What becomes of missing frames.
@@ -131,13 +94,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut recorded = recording::open(&mut *store, &arguments.read.recording)?;
     let quiet = arguments.read.quiet;
     let exported = loop {
-        match Reading::during(quiet, |progress| export(arguments, form, &mut *store, &recorded, progress)) {
+        match Reading::during(quiet, |progress| {
+            let mut request = Request { arguments, store: &mut *store, recorded: &recorded, progress };
+            (form.write)(&mut request)
+        }) {
             // Each time there are fewer segments.
             Err(ExportError::Deleted(blocks)) if !blocks.is_empty() => recorded.leave_out_deleted(&blocks),
             other => break other,
         }
     };
-    let (told, value, exported) = exported.map_err(|error| refused(&error))?;
+    let Summary { told, value, exported } = exported.map_err(|error| refused(&error))?;
     let out = arguments.out.display().to_string();
     let owner = recorded.holder().map(|holder| holder.to_string());
     output::print(&match arguments.read.format {
@@ -147,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         }
         Plain::Json => {
             let mut whole =
-                json!({ "schema": "hairspring.exported/1", "form": form.name(), "files": [out], "owner": owner });
+                json!({ "schema": "hairspring.exported/1", "form": form.name, "files": [out], "owner": owner });
             append(&mut whole, value);
             append(&mut whole, missing_json(&exported));
             format!("{whole:#}\n")
@@ -186,95 +152,19 @@ fn missing_json(exported: &ExportedPiece) -> Value {
     })
 }
 
-/// Writes the file; returns a summary, as text and as JSON.
-fn export(
-    arguments: &Arguments,
-    form: FormName,
-    store: &mut dyn Store,
-    recorded: &Recording,
-    progress: &mut dyn FnMut(ReadProgress),
-) -> Result<(String, Value, ExportedPiece), ExportError> {
-    let first = arguments.from.unwrap_or(Frames(0));
-    let cut = Cut { first, frames: arguments.frames.unwrap_or(Frames(u64::MAX)) };
-    let units = if arguments.scaled { ExportUnits::Channels } else { ExportUnits::Codes };
-    let exported = match form {
-        FormName::Hdf5 => {
-            let (view, kind) = match units {
-                ExportUnits::Codes => (hdf5(recorded, &arguments.out)?, "view"),
-                ExportUnits::Channels => (hdf5_copy(store, recorded, cut, &arguments.out, progress)?, "copy"),
-            };
-            let told = match units {
-                ExportUnits::Codes => format!(
-                    "view of {} in the recording's own files ({} pieces, {} datasets); keep these files together",
-                    amount(recorded.stored_bytes()),
-                    view.pieces,
-                    view.datasets
-                ),
-                ExportUnits::Channels => rows(&view.exported).0,
-            };
-            let value = json!({ "datasets": view.datasets, "pieces": view.pieces, "kind": kind });
-            return Ok((told, value, view.exported));
-        }
-        FormName::Npy | FormName::Wav | FormName::Flac | FormName::Zarr => {
-            let gaps = match arguments.gaps {
-                GapName::Refuse => GapChoice::Refuse,
-                GapName::Skip => GapChoice::LeaveOut,
-                GapName::Fill => {
-                    GapChoice::Fill(arguments.fill.unwrap_or(if arguments.scaled { f64::NAN } else { 0.0 }))
-                }
-            };
-            let write = match form {
-                FormName::Wav => wav,
-                FormName::Flac => flac,
-                FormName::Zarr => zarr,
-                _ => npy,
-            };
-            write(store, recorded, ArrayCut { cut, gaps, units }, &arguments.out, progress)?
-        }
-        FormName::Csv => {
-            // An explicit number may exceed the usual limit.
-            let usual = Csv::of(cut);
-            let most_frames = usual.most_frames.max(arguments.frames.unwrap_or(Frames(0)));
-            csv(store, recorded, Csv { most_frames, units, ..usual }, &arguments.out, progress)?
-        }
-    };
-    let (told, value) = rows(&exported);
-    Ok((told, value, exported))
-}
-
-/// The rows of an export, as text and as JSON.
-fn rows(exported: &ExportedPiece) -> (String, Value) {
-    let (first, frames) = (exported.first.0, exported.frames.0);
-    let told = format!("{} frames from frame {} on", grouped(frames), grouped(first));
-    (told, json!({ "first_frame": first, "frames": frames }))
-}
-
 /// The kind, from --as or from the ending of the file.
-fn form(arguments: &Arguments) -> Result<FormName, Failure> {
+fn form(arguments: &Arguments) -> Result<&'static Form, Failure> {
     let ending = arguments.out.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
-    let by_ending = match ending.as_deref() {
-        Some("h5" | "hdf5") => Some(FormName::Hdf5),
-        Some("npy") => Some(FormName::Npy),
-        Some("wav" | "rf64" | "bw64") => Some(FormName::Wav),
-        Some("flac") => Some(FormName::Flac),
-        Some("zarr") => Some(FormName::Zarr),
-        Some("csv") => Some(FormName::Csv),
-        _ => None,
-    };
-    let form = arguments.form.or(by_ending).ok_or_else(|| {
-        Failure::bad_request(
-            "--out does not tell the kind of file: name it .h5, .npy, .wav, .flac, .zarr or .csv, or add --as",
-        )
+    let has_ending = |form: &&Form| ending.as_deref().is_some_and(|ending| form.endings.contains(&ending));
+    let form = arguments.form.or(FORMS.iter().copied().find(has_ending)).ok_or_else(|| {
+        let endings = listed(FORMS.iter().map(|form| format!(".{}", form.endings[0])), "or");
+        Failure::bad_request(format!("--out does not tell the kind of file: name it {endings}, or add --as"))
     })?;
-    if form == FormName::Hdf5 && !arguments.scaled && (arguments.from.is_some() || arguments.frames.is_some()) {
-        return Err(Failure::bad_request(
-            "an HDF5 view shows the whole recording: leave out --from and --frames, export an array (--as npy), or a copy (--scaled)",
-        ));
-    }
-    if !form.is_array() && arguments.gaps != GapName::Refuse {
-        return Err(Failure::bad_request(
-            "--gaps is for npy, wav, flac and zarr: HDF5 views and CSV say themselves where frames are missing",
-        ));
+    if !form.is_array && arguments.gaps != GapName::Refuse {
+        let arrays = form::arrays();
+        return Err(Failure::bad_request(format!(
+            "--gaps is for {arrays}: HDF5 views and CSV say themselves where frames are missing"
+        )));
     }
     if arguments.fill.is_some() && arguments.gaps != GapName::Fill {
         return Err(Failure::bad_request("--fill is for --gaps fill"));
