@@ -16,12 +16,7 @@ use crate::driver::virtual_board::{AccessTimes, BoardOptions};
 #[test]
 fn what_is_wrong_is_named_with_what_to_write() {
     for (text, part, under, hint) in [
-        (
-            "parallel:0",
-            "parallel",
-            "parallel",
-            "choose virtual, parport, gpio, serial, comedi, pci, as in virtual:/dev/shm/board",
-        ),
+        ("parallel:0", "parallel", "parallel", "choose virtual, parport, "),
         ("virtual", "virtual", "", "write a colon and the place, as in virtual:/dev/shm/board"),
         ("virtual:", "virtual:", "", "the place after the colon"),
         ("virtual:/x,fast", "fast", "fast", "read=, write= or init="),
