@@ -148,7 +148,7 @@ impl Vector {
     }
 
     /// Whether only faulty or overheated hardware raises it.
-    pub fn is_rare(self) -> bool {
+    pub(crate) fn is_rare(self) -> bool {
         !matches!(self, Self::LocalTimer | Self::Reschedule | Self::CallFunction | Self::CallFunctionSingle)
     }
 
@@ -213,7 +213,7 @@ impl KernelTask {
     }
 
     /// Whether it is the kernel's task that moves running tasks from its CPU to others.
-    pub fn moves_tasks(&self) -> bool {
+    pub(crate) fn moves_tasks(&self) -> bool {
         self.name.starts_with(b"migration/")
     }
 

@@ -141,7 +141,7 @@ impl<R> ExposureReport<R> {
 
     /// How much longer one of the writes took than the other, which shows the normal duration of a write. The shutter may have
     /// been open for that long in addition to `late`.
-    pub fn in_writes(&self) -> Nanos {
+    pub(crate) fn in_writes(&self) -> Nanos {
         let (open, close) = (self.parts.open_write, self.parts.close_write);
         open.max(close) - open.min(close)
     }

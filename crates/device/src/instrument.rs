@@ -35,11 +35,11 @@ pub use address::Address;
 use link::{Link, Patience, Trouble};
 
 /// The longest question, in bytes: as long as a line of a terminal may be.
-pub const QUESTION_MOST: usize = 4096;
+pub(crate) const QUESTION_MOST: usize = 4096;
 /// The longest answer, in bytes: thousands of readings in one line. It is reserved when the instrument is opened.
 pub const ANSWER_MOST: usize = 65_536;
 /// The longest patience, so that a mistake does not hang a program for days.
-pub const PATIENCE_MOST: Nanos = Nanos::from_secs(3600);
+pub(crate) const PATIENCE_MOST: Nanos = Nanos::from_secs(3600);
 /// How much of an answer that is not text an error shows.
 const SHOWN_MOST: usize = 24;
 

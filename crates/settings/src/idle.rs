@@ -30,7 +30,7 @@ impl IdleLatency {
     ///
     /// # Errors
     /// The system refused to change the descriptor.
-    pub fn let_children_inherit(&self) -> io::Result<()> {
+    pub(crate) fn let_children_inherit(&self) -> io::Result<()> {
         self.0.file().map_or(Ok(()), |file| Ok(rustix::io::fcntl_setfd(file, FdFlags::empty())?))
     }
 

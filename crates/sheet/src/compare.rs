@@ -35,7 +35,7 @@ use crate::{Centre, Figure, Method, Row, RowPattern, Sheet, Unit, Value};
 pub(crate) use shift::chapter;
 
 /// The number of sheets a side from which on a sheet is the unit of the comparison.
-pub const SHEETS_MIN: usize = 3;
+pub(crate) const SHEETS_MIN: usize = 3;
 
 /// The version of the JSON form of a [`Comparison`].
 pub const VERDICTS_SCHEMA: &str = "hairspring.verdicts/1";

@@ -75,13 +75,13 @@ pub struct DiagramSpan {
 }
 
 /// The most lanes, for a glance and for a terminal of 60 columns.
-pub const LANES_MAX: usize = 4;
+pub(crate) const LANES_MAX: usize = 4;
 /// The most runs of a diagram.
-pub const RUNS_MAX: usize = 12;
+pub(crate) const RUNS_MAX: usize = 12;
 /// The most calls of a diagram.
-pub const CALLS_MAX: usize = 12;
+pub(crate) const CALLS_MAX: usize = 12;
 /// The most spans of a diagram.
-pub const SPANS_MAX: usize = 6;
+pub(crate) const SPANS_MAX: usize = 6;
 /// The widest text of a lane or a call, in columns.
 const LABEL_MAX: usize = 24;
 /// The widest name of a span, in columns.

@@ -10,10 +10,10 @@ use crate::statistics::{SEGMENT_MIN, Scale, change_points, middle};
 use crate::{RowPattern, Sheet, Unit};
 
 /// The level of a single change: of a hundred constant rows, one shows a change by chance.
-pub const DRIFT_LEVEL: f64 = 0.01;
+pub(crate) const DRIFT_LEVEL: f64 = 0.01;
 
 /// The least number of sheets that can show a change.
-pub const DRIFT_SHEETS_MIN: usize = 10;
+pub(crate) const DRIFT_SHEETS_MIN: usize = 10;
 
 /// How the figures of one machine changed over time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

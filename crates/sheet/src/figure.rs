@@ -318,7 +318,7 @@ impl Figure {
     }
 
     /// Whether it was computed with an interval: one number without a spread, but with limits.
-    pub fn is_interval(&self) -> bool {
+    pub(crate) fn is_interval(&self) -> bool {
         self.method == Method::Derived && self.median_interval.is_some() && self.histogram.is_none()
     }
 

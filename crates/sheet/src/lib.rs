@@ -31,22 +31,20 @@ mod trend;
 pub use compare::{
     Against, COMPARISON_SCHEMA, ChapterShift, CompareTerms, ComparedBuild, ComparedRow, ComparedSheets, ComparedSide,
     Comparison, DifferingFact, Doubt, Grounds, Interleaved, InterleavedRow, LEDGER_MIN, LedgerError, RoundPair,
-    RowVerdict, SHEETS_MIN, SheetLedger, SideSummary, Unmatched, VERDICTS_SCHEMA, compare, compare_interleaved,
+    RowVerdict, SheetLedger, SideSummary, Unmatched, VERDICTS_SCHEMA, compare, compare_interleaved,
 };
 pub use conditions::{Conditions, FactValue, SheetFact, ThreadRow};
-pub use diagram::{
-    CALLS_MAX, Diagram, DiagramCall, DiagramError, DiagramRun, DiagramSpan, LANES_MAX, Origin, RUNS_MAX, SPANS_MAX,
-};
+pub use diagram::{Diagram, DiagramCall, DiagramError, DiagramRun, DiagramSpan, Origin};
 pub use document::{Build, Chapter, Note, NoteKind, Row, SCHEMA, Sheet, Table, Taken, Value};
-pub use drift::{DRIFT_LEVEL, DRIFT_SHEETS_MIN, Drift, DriftChange, DriftError, DriftMoment, DriftRow, drift};
+pub use drift::{Drift, DriftChange, DriftError, DriftMoment, DriftRow, drift};
 pub use figure::{Absent, Centre, Figure, FigureRound, LARGEST, Method, Unit};
 pub use gate::{ComparisonGate, GateError, GateFinding, GateOutcome, GateReport};
 pub use histogram::{Bucket, Histogram};
 pub use incident::{INCIDENT_THREAD, Incident, IncidentKind, IncidentSpan};
-pub use overlay::{KINDS_MAX, MARKERS_MAX, Overlaid, Overlay, OverlayError};
+pub use overlay::{MARKERS_MAX, Overlaid, Overlay, OverlayError};
 pub use render::TextStyle;
 pub use row_pattern::RowPattern;
 pub use series::{Axis, Point, Series, SeriesLine};
-pub use stamps::{STEPS_EXACT, STEPS_LEAST, Stamps};
+pub use stamps::{STEPS_EXACT, Stamps};
 pub use summary::{Characteristic, Finding, NotMeasured, SheetSummary};
-pub use trend::{CutVerdict, History, HistoryRow, TREND_SHEETS_MIN, Trend, TrendChange, TrendCut, trends};
+pub use trend::{CutVerdict, History, HistoryRow, Trend, TrendChange, TrendCut, trends};

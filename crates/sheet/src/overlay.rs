@@ -30,7 +30,7 @@ pub struct Overlaid {
 }
 
 /// The most kinds of a drawing, which is the number of distinguishable colours.
-pub const KINDS_MAX: usize = 4;
+pub(crate) const KINDS_MAX: usize = 4;
 /// The most markers of a drawing.
 pub const MARKERS_MAX: usize = 4;
 

@@ -10,7 +10,7 @@ use crate::statistics::grouped_median;
 use crate::{Absent, Figure, LARGEST, Method, Unit};
 
 /// The least length of an event, in steps of the counter, for a pair of stamps.
-pub const STEPS_LEAST: f64 = 10.0;
+pub(crate) const STEPS_LEAST: f64 = 10.0;
 /// If the median of the samples is below this many steps, it is interpolated between them.
 pub const STEPS_EXACT: f64 = 100.0;
 /// From this share of the median on, a caveat states the cost of the stamps.

@@ -15,7 +15,8 @@ mod rounds;
 mod samples;
 mod student;
 
-pub use change_points::{ChangePoint, SEGMENT_MIN, change_points};
+pub(crate) use change_points::SEGMENT_MIN;
+pub use change_points::{ChangePoint, change_points};
 pub use difference::{Difference, PAIRS_MIN};
 pub use many::{benjamini_hochberg, holm};
 pub use margins::Margins;

@@ -16,7 +16,7 @@ use crate::drift::{DRIFT_LEVEL, DRIFT_SHEETS_MIN};
 use crate::statistics::{Difference, Margins, SEGMENT_MIN, Scale, Units, change_points, middle};
 
 /// Fewer sheets than this in a stretch show no change in it.
-pub const TREND_SHEETS_MIN: usize = DRIFT_SHEETS_MIN;
+pub(crate) const TREND_SHEETS_MIN: usize = DRIFT_SHEETS_MIN;
 /// The search takes at most so many values over all stretches.
 const POINTS_MAX: usize = 240;
 /// So many sheets before the end are looked at to say how many more it takes.

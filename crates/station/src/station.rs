@@ -126,7 +126,7 @@ impl Act {
     }
 
     /// Whether it takes a device.
-    pub fn takes_device(&self) -> bool {
+    pub(crate) fn takes_device(&self) -> bool {
         !matches!(self, Self::Fire(_))
     }
 }

@@ -70,6 +70,6 @@ pub use profile::{Ordering, Profile, Start, Summary};
 pub use real_time::{Grant, RealTime, RealTimeGuard};
 pub use report::{DelayError, POLL_MOST, REQUEST_MOST, Report};
 pub use skew::{Skew, SkewError};
-pub use timebase::{CalibrationError, Continuity, Cost, FIRST_BASELINE, GAP_LEAST, Refined, SKEW_UNMEASURED, Timebase};
-pub use trust::{TRAPPED_READ_COST, TimeSource, Trust, TrustReason};
+pub use timebase::{CalibrationError, Continuity, Cost, FIRST_BASELINE, GAP_LEAST, Refined, Timebase};
+pub use trust::{TimeSource, Trust, TrustReason};
 pub use verdict::{Cause, Gaps, Verdict};

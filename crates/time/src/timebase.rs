@@ -41,7 +41,7 @@ pub const GAP_LEAST: Nanos = Nanos::from_micros(1);
 
 /// The assumed distance between the counters of two CPUs that nobody has measured. The kernel's warp test at boot would have seen a larger
 /// one, because it hands over a cache line.
-pub const SKEW_UNMEASURED: Nanos = Nanos::from_micros(1);
+pub(crate) const SKEW_UNMEASURED: Nanos = Nanos::from_micros(1);
 
 /// The fastest slew of the kernel's clock (`adjtimex`: 500 ppm), with some room. A faster change is a step.
 const SLEW_MOST_PPM: i64 = 600;

@@ -3,7 +3,7 @@
 use hairspring_machine::{CounterEvidence, Nanos};
 
 /// A counter read that takes longer is emulated by a hypervisor: two hundred times the cost of the instruction.
-pub const TRAPPED_READ_COST: Nanos = Nanos::new(1_000);
+pub(crate) const TRAPPED_READ_COST: Nanos = Nanos::new(1_000);
 
 /// Clock sources that are the counter itself.
 const DIRECT_SOURCES: [&str; 2] = ["tsc", "arch_sys_counter"];

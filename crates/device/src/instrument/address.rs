@@ -16,7 +16,7 @@ use std::str::FromStr;
 use hairspring_describe::{Catalogue, DescriptionError, PlaceForm, Snippet, Syntax};
 
 /// Default speed of a serial line, in symbols per second.
-pub const BAUD_USUAL: u32 = 9600;
+pub(crate) const BAUD_USUAL: u32 = 9600;
 /// The fastest serial line; a higher speed is likely a mistake.
 const BAUD_MOST: u32 = 12_000_000;
 

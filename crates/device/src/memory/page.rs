@@ -79,7 +79,7 @@ impl Page {
     }
 
     /// Memory of this process and those that it forks; zero.
-    pub fn without_file(bytes: usize) -> io::Result<Self> {
+    pub(crate) fn without_file(bytes: usize) -> io::Result<Self> {
         let mapping = Mapping::of_process(bytes, ACCESS, MapFlags::POPULATE)?;
         Self::mapped(mapping, "a lock of this process".to_owned())
     }

@@ -17,17 +17,17 @@ struct Line {
 
 impl Trace {
     /// The name of a task, or its id if it has none.
-    pub fn task_name(&self, index: usize) -> String {
+    pub(crate) fn task_name(&self, index: usize) -> String {
         self.tasks.get(index).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("T{index}"))
     }
 
     /// The name of a timer, or its id if it has none.
-    pub fn timer_name(&self, index: usize) -> String {
+    pub(crate) fn timer_name(&self, index: usize) -> String {
         self.timers.get(index).filter(|name| !name.is_empty()).cloned().unwrap_or_else(|| format!("C{index}"))
     }
 
     /// The name of an interrupt service procedure, or its number if it has none.
-    pub fn isp_name(&self, number: u16) -> String {
+    pub(crate) fn isp_name(&self, number: u16) -> String {
         let name = self.isps.get(usize::from(number)).filter(|name| !name.is_empty());
         name.cloned().unwrap_or_else(|| format!("I{number}"))
     }

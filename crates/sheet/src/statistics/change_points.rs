@@ -8,7 +8,7 @@ const PERMUTATIONS: usize = 999;
 /// (Besag and Clifford, 1991).
 const ENOUGH: usize = 20;
 /// The fewest values on each side of a change.
-pub const SEGMENT_MIN: usize = 3;
+pub(crate) const SEGMENT_MIN: usize = 3;
 
 /// A change in a series.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -110,7 +110,7 @@ impl Difference {
     }
 
     /// The probability of a difference at least this high if the true one is `limit` or less.
-    pub fn p_above(&self, limit: f64) -> f64 {
+    pub(crate) fn p_above(&self, limit: f64) -> f64 {
         if self.standard_error <= 0.0 {
             return if self.estimate > limit { 0.0 } else { 1.0 };
         }

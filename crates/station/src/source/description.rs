@@ -88,7 +88,7 @@ const SOURCES: Catalogue = Catalogue {
 
 impl EventSourceDescription {
     /// Whether several who wait get every event, each through an opening of its own.
-    pub fn reaches_all(&self) -> bool {
+    pub(crate) fn reaches_all(&self) -> bool {
         match self {
             Self::Timer(_) | Self::Precise(_) | Self::Signal(_) | Self::Poll(_) | Self::Pps(_) => true,
             Self::Udp(address) => address.ip().is_multicast(),
