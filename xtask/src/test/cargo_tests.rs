@@ -24,6 +24,9 @@ const REMEDY: &str = "`cargo xtask test --setup` installs";
 /// How many lines of a failed case's output are repeated; the backtrace after them is in the log.
 const MOST_WORDS: usize = 25;
 
+/// All tests but those in documentation.
+const KINDS: [&str; 3] = ["--lib", "--bins", "--tests"];
+
 /// How often a failed case must pass alone to count as unsteady.
 const TRIES: usize = 3;
 
@@ -67,8 +70,12 @@ fn steady(context: &Context, name: &str, packages: &[&str], filters: &[&str]) ->
         }
         context.run(label, &mut tests)
     };
-    let first = run(name, &[], filters);
+    let part: &[&str] = if context.scope.is_part() { &KINDS } else { &[] };
+    let first = run(name, part, filters);
     let mut tally = count(name, &first);
+    if context.scope.is_part() {
+        tally.add(Tally::skip("tests in documentation", "cargo xtask test runs them", false));
+    }
     let mut passing = read(&first.output).failed.into_iter().collect::<BTreeSet<_>>();
     if passing.len() > MOST_TRIED {
         return tally;
@@ -84,7 +91,7 @@ fn steady(context: &Context, name: &str, packages: &[&str], filters: &[&str]) ->
         let cases: Vec<&str> = passing.iter().map(String::as_str).collect();
         let words = [&["--exact", "--test-threads=1"], cases.as_slice()].concat();
         // Tests in documentation read no clock, and each would be built again. A choice of test files stays.
-        let kinds: &[&str] = if packages.contains(&"--test") { &[] } else { &["--lib", "--bins", "--tests"] };
+        let kinds: &[&str] = if packages.contains(&"--test") { &[] } else { &KINDS };
         let again = run(&format!("{name} alone {number}"), kinds, &words);
         passing = passed_alone(&again.output, &passing);
     }

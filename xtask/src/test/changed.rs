@@ -1,8 +1,10 @@
 //! Scope: what a run of the checks is about: everything, or what a change can break.
 //!
-//! A change is every file that differs from a revision, tracked or not. It can break its crate and all crates that depend on it. Cargo
-//! builds the whole workspace in both cases: what did not change is built already, and a choice of packages would have other features,
-//! so that it would be built once more. Only the tests that run are chosen, by a runner that Cargo starts in place of each test program.
+//! A change is every file that differs from a revision, tracked or not. It can break its crate and all crates that depend on it. All
+//! tests of the changed crates run, and the unit tests of their dependants. The integration tests of dependants and the tests in
+//! documentation take minutes (nearly every change reaches the command), so each is counted as skipped. Cargo builds the whole
+//! workspace in both cases: what did not change is built already, and a choice of packages would have other features, so that it would
+//! be built once more. Only the tests that run are chosen, by a runner that Cargo starts in place of each test program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,8 +37,16 @@ const EVERYWHERE: [&str; 5] = ["Cargo.toml", "Cargo.lock", "rust-toolchain.toml"
 /// What a run is about.
 pub(crate) struct Scope {
     files: Vec<String>,
-    /// The packages whose tests run; all of them if there are none.
-    packages: Option<BTreeSet<String>>,
+    /// None if the tests of all packages run.
+    packages: Option<Packages>,
+}
+
+/// Packages that a change can break.
+struct Packages {
+    /// All their tests run.
+    changed: BTreeSet<String>,
+    /// They depend on those, so their unit tests run.
+    dependants: BTreeSet<String>,
 }
 
 impl Scope {
@@ -69,18 +79,25 @@ impl Scope {
             let owners = workspace.packages.iter().filter(|package| lies_in(file, &format!("{}/", package.folder)));
             owners.max_by_key(|package| package.folder.len()).map(|package| package.name.clone())
         };
-        let mut packages: BTreeSet<String> = files.iter().filter_map(owner).collect();
+        let changed: BTreeSet<String> = files.iter().filter_map(owner).collect();
+        let mut reached = changed.clone();
         loop {
-            let before = packages.len();
+            let before = reached.len();
             for package in &workspace.packages {
-                if package.dependencies.iter().any(|name| packages.contains(name)) {
-                    packages.insert(package.name.clone());
+                if package.dependencies.iter().any(|name| reached.contains(name)) {
+                    reached.insert(package.name.clone());
                 }
             }
-            if packages.len() == before {
-                return Scope { files, packages: Some(packages) };
+            if reached.len() == before {
+                let dependants = reached.difference(&changed).cloned().collect();
+                return Scope { files, packages: Some(Packages { changed, dependants }) };
             }
         }
+    }
+
+    /// Whether only some of the tests run.
+    pub(super) fn is_part(&self) -> bool {
+        self.packages.is_some()
     }
 
     /// Names of the steps that the change can break.
@@ -92,23 +109,32 @@ impl Scope {
 
     /// Says what was found.
     pub(super) fn describe(&self) {
-        let tests = match &self.packages {
-            None => "every crate".to_owned(),
-            Some(packages) if packages.is_empty() => "no crate".to_owned(),
-            Some(packages) => packages.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
+        let list = |names: &BTreeSet<String>| match names.len() {
+            0 => "no crate".to_owned(),
+            _ => names.iter().map(String::as_str).collect::<Vec<_>>().join(", "),
         };
-        println!("{} files changed; tests of {tests}", self.files.len());
+        println!("{} files changed", self.files.len());
+        match &self.packages {
+            None => println!("tests of every crate"),
+            Some(Packages { changed, dependants }) => {
+                println!("all tests of {}; unit tests of {}", list(changed), list(dependants));
+            }
+        }
     }
 
     /// The variable and the program with which Cargo runs only the tests of these packages; none if it runs all of them.
     pub(super) fn runner(&self, workspace: &Workspace) -> Result<Option<(String, PathBuf)>, String> {
         let Some(packages) = &self.packages else { return Ok(None) };
         let file = workspace.scratch("only.sh");
-        let words = packages.iter().map(String::as_str).collect::<Vec<_>>().join("|");
-        // Cargo sets the name. A package that is left out prints what a test program without tests prints.
+        // Cargo sets the name. A program that is left out prints what one without tests prints, or one with a test that skips itself.
         let script = format!(
-            "#!/bin/sh\ncase \"$CARGO_PKG_NAME\" in\n{}) exec \"$@\" ;;\n*) echo 'test result: ok. 0 passed; 0 failed; 0 ignored' ;;\nesac\n",
-            if words.is_empty() { "''" } else { &words }
+            "#!/bin/sh\nresult='test result: ok.'\ncase \"$CARGO_PKG_NAME,$1\" in\n{}) exec \"$@\" ;;\n{}) \
+             echo \"test-skip: integration tests of $CARGO_PKG_NAME: it only depends on what changed; cargo xtask test runs them\"\n\
+             echo \"$result 1 passed; 0 failed; 0 ignored\" ;;\n{}) exec \"$@\" ;;\n\
+             *) echo \"$result 0 passed; 0 failed; 0 ignored\" ;;\nesac\n",
+            alternatives(&packages.changed, ",*"),
+            alternatives(&packages.dependants, ",*/it-*"),
+            alternatives(&packages.dependants, ",*"),
         );
         let written = fs::create_dir_all(workspace.scratch("")).and_then(|()| fs::write(&file, script));
         let written = written.and_then(|()| fs::set_permissions(&file, fs::Permissions::from_mode(0o755)));
@@ -116,6 +142,12 @@ impl Scope {
         let target = format!("{}_unknown_linux_gnu", std::env::consts::ARCH).to_uppercase();
         Ok(Some((format!("CARGO_TARGET_{target}_RUNNER"), file)))
     }
+}
+
+/// A shell's pattern for each of these names with this end.
+fn alternatives(names: &BTreeSet<String>, end: &str) -> String {
+    let patterns: Vec<String> = names.iter().map(|name| format!("{name}{end}")).collect();
+    if patterns.is_empty() { "''".to_owned() } else { patterns.join("|") }
 }
 
 /// Whether a file is this one, or lies in this folder, which ends with a slash.
@@ -136,23 +168,24 @@ mod tests {
     #[test]
     fn a_change_breaks_its_crate_and_those_that_depend_on_it() {
         let plan = scope(&["crates/plan/src/lib.rs"]).packages.unwrap();
-        assert!(plan.contains("hairspring-plan") && plan.contains("hairspring-cli"), "{plan:?}");
-        assert!(!plan.contains("hairspring-time") && !plan.contains("xtask"), "{plan:?}");
+        assert_eq!(plan.changed.iter().collect::<Vec<_>>(), ["hairspring-plan"]);
+        assert!(plan.dependants.contains("hairspring-cli"), "{:?}", plan.dependants);
+        assert!(!plan.dependants.contains("hairspring-time") && !plan.dependants.contains("xtask"));
         let time = scope(&["crates/time/src/lib.rs"]).packages.unwrap();
-        assert!(time.is_superset(&plan.iter().filter(|name| *name != "hairspring-plan").cloned().collect()));
+        assert!(time.dependants.contains("hairspring-suite") && time.dependants.contains("hairspring-cli"));
     }
 
     #[test]
     fn a_file_belongs_to_the_innermost_package() {
         let prover = scope(&["xtask/prover/src/main.rs"]).packages.unwrap();
-        assert!(prover.contains("prover") && !prover.contains("xtask"), "{prover:?}");
+        assert_eq!(prover.changed.iter().collect::<Vec<_>>(), ["prover"]);
     }
 
     #[test]
     fn what_all_crates_depend_on_breaks_everything_and_a_page_no_crate() {
         assert!(scope(&["Cargo.lock"]).packages.is_none());
         let page = scope(&["docs/method.md"]);
-        assert!(page.packages.as_ref().unwrap().is_empty());
+        assert!(page.packages.as_ref().is_some_and(|packages| packages.changed.is_empty()));
         assert_eq!(page.steps(), ["lint", "fmt", "clippy", "tests", "gen"]);
     }
 
@@ -169,11 +202,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let workspace = Workspace { target: folder.path().to_owned(), ..workspace };
         let (_, runner) = scope(&["crates/plan/src/lib.rs"]).runner(&workspace).unwrap().unwrap();
-        let said = |package: &str| {
-            library::run(Command::new(&runner).args(["echo", "ran"]).env("CARGO_PKG_NAME", package)).unwrap()
+        let said = |package: &str, program: &str| {
+            // As Cargo names them: integration tests are called `it`.
+            let file = folder.path().join(program);
+            std::os::unix::fs::symlink("/bin/echo", &file).unwrap();
+            let said =
+                library::run(Command::new(&runner).arg(&file).arg("ran").env("CARGO_PKG_NAME", package)).unwrap();
+            fs::remove_file(&file).unwrap();
+            said
         };
-        assert_eq!(said("hairspring-plan"), "ran\n");
-        assert!(said("hairspring-time").starts_with("test result: ok. 0 passed"));
+        assert_eq!(said("hairspring-plan", "it-1"), "ran\n");
+        assert_eq!(said("hairspring-cli", "hairspring-1"), "ran\n");
+        assert!(said("hairspring-cli", "it-1").contains("test-skip: integration tests of hairspring-cli"));
+        assert!(said("hairspring-time", "it-1").starts_with("test result: ok. 0 passed"));
         assert!(Scope::whole().runner(&workspace).unwrap().is_none());
     }
 }
