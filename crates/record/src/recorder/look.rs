@@ -43,7 +43,7 @@ impl Recorder {
                 };
                 astray.extend(match found {
                     Ok(Ok(size)) => length(size),
-                    Ok(Err(how)) => Some(how),
+                    Ok(Err(astray)) => Some(astray.how),
                     Err(error) => Some(format!("failed to {error}")),
                 });
             }
@@ -54,10 +54,11 @@ impl Recorder {
     /// Whether another file has the place of the metadata that this recorder has written: it is not replaced. Blocks.
     pub(super) fn strange_metadata(&self, path: &Path) -> Option<String> {
         let written = self.ownership.facts(path)?;
-        let is_other = self.store.look(path).is_ok_and(|now| !now.is_same_file(&written));
-        is_other.then(|| {
-            format!("{} is another file now, which is not this recorder's: it was left as it is", path.display())
-        })
+        match differs(&*self.store, path, &written) {
+            Ok(Err(Astray { how, is_replaced: true })) => Some(format!("{how}: it was left as it is")),
+            // What is gone is written anew.
+            _ => None,
+        }
     }
 
     /// Compares metadata of so many bytes, which were put in place, with what is there. Blocks.
@@ -69,25 +70,34 @@ impl Recorder {
         };
         match found {
             Ok(Ok(now)) => (now != size).then(|| wrong_length(path, now, size)),
-            Ok(Err(how)) => Some(how),
+            Ok(Err(astray)) => Some(astray.how),
             Err(error) => Some(format!("failed to {error}")),
         }
     }
 }
 
+/// How a path leads to another file than the one that was written.
+struct Astray {
+    how: String,
+    /// Whether another file has its place; otherwise there is none.
+    is_replaced: bool,
+}
+
 /// Whether a path leads to another file than the one that was written: its size, or how it differs.
-fn differs(store: &dyn Store, path: &Path, written: &PathFacts) -> Result<Result<u64, String>, StoreError> {
-    let shown = path.display();
-    Ok(match store.look(path) {
-        Ok(now) if now.is_same_file(written) => Ok(now.size),
-        Ok(_) if written.links == 0 => {
-            Err(format!("{shown} was replaced by another file, and what was recorded is gone"))
-        }
-        Ok(_) => Err(format!("{shown} is another file now; the one that was recorded has another name")),
-        Err(error) if error.errno.0 != libc::ENOENT => return Err(error),
-        Err(_) if written.links == 0 => Err(format!("{shown} was removed while it was recorded")),
-        Err(_) => Err(format!("{shown} was moved while it was recorded")),
-    })
+fn differs(store: &dyn Store, path: &Path, written: &PathFacts) -> Result<Result<u64, Astray>, StoreError> {
+    let is_replaced = match store.look(path) {
+        Ok(now) if now.is_same_file(written) => return Ok(Ok(now.size)),
+        Ok(_) => true,
+        Err(error) if error.errno.0 == libc::ENOENT => false,
+        Err(error) => return Err(error),
+    };
+    let how = match (is_replaced, written.links == 0) {
+        (true, true) => "was replaced by another file, and what was recorded is gone",
+        (true, false) => "is another file now; the one that was recorded has another name",
+        (false, true) => "was removed while it was recorded",
+        (false, false) => "was moved while it was recorded",
+    };
+    Ok(Err(Astray { how: format!("{} {how}", path.display()), is_replaced }))
 }
 
 fn wrong_length(path: &Path, now: u64, written: u64) -> String {

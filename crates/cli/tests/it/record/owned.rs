@@ -222,6 +222,26 @@ fn a_recording_of_which_a_file_is_gone_moved_or_replaced_is_never_complete() {
 }
 
 #[test]
+fn metadata_of_a_stranger_that_a_recorder_finds_at_its_end_are_left_as_they_are() {
+    let folder = folder();
+    let home = folder.path();
+    let meta = home.join("x.sigmf-meta");
+    let recorder = running(home, "x", &[]);
+    std::fs::write(home.join("y"), "a stranger's").expect("written");
+    std::fs::rename(home.join("y"), &meta).expect("replaced");
+    let report = ended(recorder, 4);
+    assert_eq!(std::fs::read_to_string(&meta).expect("there"), "a stranger's", "{report:#}");
+    let reason = report["reason"].as_str().unwrap_or_default();
+    let says = ["x.sigmf-meta was replaced by another file", "it was left as it is"];
+    assert!(says.iter().all(|part| reason.contains(part)), "{reason}");
+    // Metadata that are gone are written anew.
+    let recorder = running(home, "z", &[]);
+    std::fs::remove_file(home.join("z.sigmf-meta")).expect("removed");
+    ended(recorder, 0);
+    about(home, &["verify", "z"], 0);
+}
+
+#[test]
 fn a_recording_that_was_shortened_under_its_recorder_is_never_complete() {
     // The recorder goes on, and the files are as long as before in the end; what was cut off is a hole.
     for file in ["x.sigmf-data", "x.hairspring-journal"] {
