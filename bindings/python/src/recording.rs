@@ -261,6 +261,11 @@ impl Contents {
         self.recording.holder().map(|holder| holder.to_string())
     }
 
+    /// Whether the file system of its metadata can say who owns them.
+    fn is_owner_known(&self) -> bool {
+        hairspring_store::owner::has_locks(&self.meta)
+    }
+
     /// Reads the existing frames from `first` to before `end`, without the GIL, and with `verify` compares their blocks with their
     /// checksums. Raises BlockError for the first bad block.
     fn read(&self, py: Python<'_>, first: u64, end: u64, verify: bool) -> PyResult<Piece> {

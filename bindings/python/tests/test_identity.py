@@ -1,5 +1,6 @@
 """One recording is never taken for another: recordings of other programs, copies, mended ones, names that are not UTF-8."""
 
+import hashlib
 import json
 import os
 import pickle
@@ -74,6 +75,24 @@ def test_recordings_of_other_programs_have_identities_of_their_own(tmp_path):
     assert a.id != b.id and int(a.id, 16) and len(a.id) == 32
     assert dask.stack([a.to_dask(), b.to_dask()]).compute(scheduler="sync")[:, 10, 0].tolist() == [10, 7]
     assert open_recording(tmp_path / "a").id == a.id and open_recording(tmp_path / "a").to_dask().name == a.to_dask().name
+
+
+def test_a_copy_is_the_same_recording_if_its_metadata_state_the_hash_of_the_data(tmp_path):
+    """The command and Python have one rule, which is in the compiled module."""
+    base = foreign(tmp_path, numpy.arange(1000, dtype="<i2"), "ri16_le", name="a")
+    ids = []
+    for stated in (None, hashlib.sha512(data_of(base).read_bytes()).hexdigest()):
+        meta = base.with_name("a.sigmf-meta")
+        about = json.loads(meta.read_text())
+        about["global"] |= {"core:sha512": stated} if stated else {}
+        meta.write_text(json.dumps(about))
+        for copy in (tmp_path / "one", tmp_path / "two"):
+            shutil.rmtree(copy, ignore_errors=True)
+            copy.mkdir()
+            shutil.copy(meta, copy)
+            shutil.copy(data_of(base), copy)
+        ids.append([open_recording(tmp_path / copy / "a").id for copy in ("one", "two")])
+    assert ids[0][0] != ids[0][1] and ids[1][0] == ids[1][1]
 
 
 def test_a_file_that_was_replaced_is_another_recording(tmp_path):

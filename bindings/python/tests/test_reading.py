@@ -1,11 +1,14 @@
 """Reading frames by number: gaps, channels, scales, bad blocks; growing recordings; dask and xarray."""
 
+import contextlib
 import datetime
+import fcntl
 import functools
 import json
 import os
 import pathlib
 import pickle
+import struct
 import subprocess
 import sys
 import threading
@@ -272,10 +275,45 @@ def test_a_recording_whose_recorder_died_is_not_followed_for_ever(tmp_path, comm
     with pytest.warns(hairspring.RecordingWarning):
         recording = open_recording(base)
     got = 0
+    # Nobody owns its files any more, so nothing is waited for.
+    with pytest.warns(hairspring.RecordingWarning, match="cut off at frame"):
+        for first, values in recording.follow():
+            got = first + len(values)
+    assert got > 0 and not recording.valid(got).any()
+
+
+def test_without_locks_a_recording_is_followed_until_its_end_or_the_timeout(tmp_path, monkeypatch):
+    """Nobody owns files on such a file system, whether they are recorded or not."""
+    base = written(tmp_path, rows_of(12), channels=3, ended=False)
+    with pytest.warns(hairspring.RecordingWarning):
+        recording = open_recording(base)
+
+    class WithoutLocks:
+        def __init__(self, contents):
+            self._contents = contents
+
+        def __getattr__(self, name):
+            return getattr(self._contents, name)
+
+        def is_owner_known(self):
+            return False
+
+    read = hairspring.recording._read
+    monkeypatch.setattr(hairspring.recording, "_read", lambda *how: (WithoutLocks(read(*how)[0]), read(*how)[1]))
     with pytest.raises(TimeoutError, match="killed"):
-        for _, values in recording.follow(timeout=0.05, poll=0.01):
-            got += len(values)
-    assert got > 0
+        list(recording.follow(timeout=0.05, poll=0.01))
+
+
+#: F_OFD_SETLK, which fcntl has since Python 3.9 on Linux with a new C library only.
+OFD_SETLK = 37
+
+
+@contextlib.contextmanager
+def owned(base):
+    """Owns a recording as its recorder does: by a lock of an open file description on its journal."""
+    with open(f"{base}.hairspring-journal", "r+b") as journal:
+        fcntl.fcntl(journal, OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        yield
 
 
 def test_a_block_that_is_still_being_written_is_waited_for(tmp_path):
@@ -284,13 +322,14 @@ def test_a_block_that_is_still_being_written_is_waited_for(tmp_path):
     path = base.with_name("made.hairspring-journal")
     records = [path.read_bytes()[at : at + 64] for at in range(0, path.stat().st_size, 64)]
     path.write_bytes(journal([(record[16], record[17:]) for number, record in enumerate(records) if number != 2]))
-    with pytest.warns(hairspring.RecordingWarning):
-        recording = open_recording(base)
-    pieces = recording.follow(timeout=0.05, poll=0.01)
-    first, values = next(pieces)
-    assert first == 0 and (values == rows_of(12)[:4]).all()
-    with pytest.raises(TimeoutError):
-        next(pieces)
+    with owned(base):
+        with pytest.warns(hairspring.RecordingWarning, match="is being recorded by"):
+            recording = open_recording(base)
+        pieces = recording.follow(timeout=0.05, poll=0.01)
+        first, values = next(pieces)
+        assert first == 0 and (values == rows_of(12)[:4]).all()
+        with pytest.raises(TimeoutError):
+            next(pieces)
 
 
 def test_following_meets_gaps_as_reading_does(gapped):

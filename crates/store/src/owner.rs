@@ -343,6 +343,12 @@ pub fn holder(path: &Path) -> Option<Holder> {
     lock::holder(&file).ok()?
 }
 
+/// Whether the file system of a file can say who owns it; `false` if the file cannot be opened.
+pub fn has_locks(path: &Path) -> bool {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path);
+    file.is_ok_and(|file| lock::holder(&file).is_ok())
+}
+
 /// The lock of a file; `None` if there is no file, or if it is held already.
 fn locked(path: &Path, work: Work, is_ours: impl Fn(&PathFacts) -> bool) -> Result<Option<Lock>, OwnError> {
     let failed = |error: &io::Error| OwnError::Store(StoreError::new("open to lock", path, error));

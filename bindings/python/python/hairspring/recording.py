@@ -75,8 +75,8 @@ class Recording:
         self._is_complex = contents.state == "foreign" and self.metadata["global"]["core:datatype"].startswith("c")
         self._row_bytes, self._per_row = contents.grain
         #: Its identity, 32 hexadecimal digits. That of a recording of another program is a hash of its metadata and of the hash that they
-        #: state for the data; without that, of the inode, size and time of the data file.
-        self.id: str = contents.id if contents.state != "foreign" else _identity(about, self.metadata, contents.data[0])
+        #: state for the data; without that, of the path, inode, size and time of the data file.
+        self.id: str = contents.id
         #: Number of channels, or of digital lines. A complex channel is one.
         self.channels: int = contents.channels // (2 if self._is_complex else 1)
         #: Frames per second; None without a clock.
@@ -255,10 +255,13 @@ class Recording:
         """Reads a recording while it grows: yields the number of the first frame and the rows of each new piece, until the recording
         has ended. It starts with what is there. ``gaps`` is ``"raise"`` or ``"split"``.
 
+        It ends, too, when nobody owns the recording any more: its recorder was killed. RecordingWarning says so.
+
         It looks into the journals each ``poll`` seconds and reads what they name as written; of a series only those of the segments that it
         has not read yet. It does not disturb the recorder otherwise. If retention deletes frames before they are read, ``"raise"`` raises
         GapError with the cause ``deleted``, and ``"split"`` goes on with the first frame that is left.
-        Raises TimeoutError if no frame came for ``timeout`` seconds: a recorder that was killed never says that it has ended.
+        Raises TimeoutError if no frame came for ``timeout`` seconds. Where the file system has no locks, nothing else shows that a recorder was
+        killed.
         """
         if gaps not in ("raise", "split"):
             raise ValueError(f"follow() cannot do gaps={gaps!r}: choose 'raise' or 'split'")
@@ -273,7 +276,10 @@ class Recording:
             if deleted > 0 and gaps == "raise":
                 raise _gap_error([Gap(at, deleted, "deleted")])
             at = max(at, recording.first_frame)
-            end = recording.end_frame if recording.state != "recording" else recording._contents.settled
+            cut_off = recording.state == "recording" and recording.owner is None and recording._contents.is_owner_known()
+            # A block before others may still be written, unless nobody writes any more.
+            grows = recording.state == "recording" and not (cut_off and gaps == "split")
+            end = recording._contents.settled if grows else recording.end_frame
             while at < end:
                 upto = min(end, at + most)
                 if gaps == "raise":
@@ -288,6 +294,11 @@ class Recording:
                 at, since = upto, time.monotonic()
             else:
                 if recording.state != "recording":
+                    return
+                if cut_off:
+                    name = self._opened[0][0]
+                    told = f"{name}: its recorder was cut off at frame {at}; `hairspring recover {name}` mends it"
+                    warnings.warn(told, RecordingWarning, 2)
                     return
                 if timeout is not None and time.monotonic() - since > timeout:
                     raise TimeoutError(f"no frame came after frame {at - 1} for {timeout} s; was the recorder killed?")
@@ -553,15 +564,6 @@ def _read(paths: list[Path], verify: Optional[bool], since: Optional[int]) -> tu
             if not tries_left:
                 raise
     raise AssertionError
-
-
-def _identity(about: bytes, metadata: dict[str, Any], data: Path) -> str:
-    """The identity of a recording that another program made."""
-    stated = metadata["global"].get("core:sha512")
-    if stated is None:
-        found = data.stat()
-        stated = found.st_ino, found.st_size, found.st_mtime_ns
-    return hashlib.sha256(about + repr(stated).encode()).hexdigest()[:32]
 
 
 def _gap_error(missing: list[Gap]) -> GapError:

@@ -197,7 +197,7 @@ fn assembled(found: Found, foreign: Foreign) -> Result<Recording, RecordingError
         ));
     }
     let about = About {
-        id: identity(&data, &document),
+        id: identity(&data, &document, foreign.sha512.as_deref()),
         layout,
         rate: foreign.rate,
         hardware: foreign.hardware,
@@ -266,18 +266,24 @@ fn assembled(found: Found, foreign: Foreign) -> Result<Recording, RecordingError
     })
 }
 
-/// An identity for a recording that states none: of its metadata and of its data file, by name, inode, size and time of change. A copy, and the same
-/// file after a change, are other recordings.
-fn identity(data: &Path, document: &[u8]) -> RecordingId {
+/// An identity for a recording that states none: of its metadata and of the hash that they state for the data, so that a copy is the same
+/// recording. Without such a hash it is of the data file by path, inode, size and time of change: a copy, and the same file after a change, are
+/// other recordings.
+fn identity(data: &Path, document: &[u8], stated: Option<&str>) -> RecordingId {
     let mut hash = Sha512::new();
-    let path = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
-    hash.update(path.as_os_str().as_bytes());
-    if let Ok(found) = std::fs::metadata(data) {
-        for number in [found.dev(), found.ino(), found.size()] {
-            hash.update(number.to_le_bytes());
-        }
-        for number in [found.mtime(), found.mtime_nsec()] {
-            hash.update(number.to_le_bytes());
+    match stated {
+        Some(stated) => hash.update(stated.to_ascii_lowercase()),
+        None => {
+            let path = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
+            hash.update(path.as_os_str().as_bytes());
+            if let Ok(found) = std::fs::metadata(data) {
+                for number in [found.dev(), found.ino(), found.size()] {
+                    hash.update(number.to_le_bytes());
+                }
+                for number in [found.mtime(), found.mtime_nsec()] {
+                    hash.update(number.to_le_bytes());
+                }
+            }
         }
     }
     hash.update(document);

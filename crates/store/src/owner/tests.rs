@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{OwnError, OwnerProcess, Ownership, Work, holder};
+use super::{OwnError, OwnerProcess, Ownership, Work, has_locks, holder};
 use crate::plain::PlainStore;
 use crate::{Open, Store, Ways, best};
 
@@ -152,4 +152,12 @@ fn a_file_that_cannot_be_opened_is_an_error_and_no_owner() {
         Err(OwnError::Store(error)) => assert!(error.to_string().contains("open to lock"), "{error}"),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_file_system_has_locks_if_it_can_be_asked_who_owns_a_file() {
+    let folder = folder();
+    let [a, _] = files(folder.path());
+    assert!(has_locks(&a) && holder(&a).is_none());
+    assert!(!has_locks(&folder.path().join("absent")));
 }
