@@ -97,7 +97,7 @@ pub enum Call {
     CreateExchange { capacities: [u16; 4] },
     /// Makes a pool of this many buffers. Value: its id.
     CreatePool { buffers: u16 },
-    /// Makes a heap: a memory of this many units, for at most so many blocks in use. Value: its id.
+    /// Makes a heap: a memory of `units` units, with at most `blocks` blocks in use at a time. Value: its id.
     CreateHeap { units: u32, blocks: u16 },
     /// Makes a timer, stopped. Value: its id.
     CreateTimer,
@@ -109,25 +109,27 @@ pub enum Call {
     Suspend { task: TaskId },
     /// Resumes a suspended task.
     Resume { task: TaskId },
-    /// Sets a task's own priority. A task that thereby changes the one it runs at goes to the end of its new equals, in the
-    /// ready list and in a line it stands in by its own priority.
+    /// Sets a task's own priority. A task that thereby changes the one it runs at goes to the end of its new equals, in
+    /// the ready list and in a line it stands in by its own priority.
     SetPriority { task: TaskId, priority: Priority },
-    /// Ends a task from outside: its wait is broken off, it is resumed, and when it has unwound its pending starts and mail
-    /// are discarded, those that came meanwhile too. An idle task is left alone.
+    /// Ends a task from outside: its wait is broken off, it is resumed, and when it has unwound its pending starts and
+    /// mail are discarded, those that came meanwhile too. An idle task is left alone.
     Kill { task: TaskId },
     /// Removes a task that is idle or dead; its id is refused from then on.
     DeleteTask { task: TaskId },
     /// Breaks off the wait of a task, whatever it waits for. Value: 1 if it waited.
     Cancel { task: TaskId },
-    /// Waits until the present run of another task is over. Value: how it ended, as the number of its [`Ending`]; 0 if the task was idle.
+    /// Waits until the present run of another task is over. Value: how it ended, as the number of its [`Ending`]; 0 if
+    /// the task was idle.
     Join { task: TaskId, until: Until },
     /// Yields to the other ready tasks of the same priority.
     Yield,
-    /// Lets only tasks that are more urgent than this preempt the calling task, until it is set to the least urgent priority or its run ends.
-    /// The task runs, and is ready, at this priority, if that is more urgent than its own. Value: the number of the threshold before.
+    /// Lets only tasks that are more urgent than this preempt the calling task, until it is set to the least urgent
+    /// priority or its run ends. The task runs, and is ready, at this priority, if that is more urgent than its own.
+    /// Value: the number of the threshold before.
     SetThreshold { priority: Priority },
-    /// The time slice of the running task is over: it goes behind the ready tasks of its priority. A task that runs above its own priority
-    /// keeps the CPU. Value: the id of the task that went behind.
+    /// The time slice of the running task is over: it goes behind the ready tasks of its priority. A task that runs
+    /// above its own priority keeps the CPU. Value: the id of the task that went behind.
     EndSlice,
     /// Waits for a wake.
     Wait { until: Until },
@@ -145,16 +147,18 @@ pub enum Call {
     Send { task: TaskId, urgency: Urgency },
     /// The same, and waits until the receiver has acknowledged. Value: the envelope, later the acknowledgement.
     SendWait { task: TaskId, urgency: Urgency, until: Until },
-    /// Waits for mail, of one urgency or any. Value: the envelope. One that is still unopened in the task's hand goes back.
+    /// Waits for mail, of one urgency or any. Value: the envelope. One that is still unopened in the task's hand goes
+    /// back.
     Receive { urgency: Option<Urgency>, until: Until },
-    /// The calling task has copied the message out of the envelope it was handed; the envelope goes back to the pool. Value:
-    /// 1 if that let the sender of the message before go on.
+    /// The calling task has copied the message out of the envelope it was handed; the envelope goes back to the pool.
+    /// Value: 1 if that let the sender of the message before go on.
     Take,
     /// Acknowledges the message taken last, if its sender waits; the sender is handed the value.
     Acknowledge { value: u32 },
     /// Sends a message to an exchange. Value: the envelope.
     Post { exchange: ExchangeId, urgency: Urgency },
-    /// Waits for a message of an exchange. Value: the envelope. An unopened one goes back as with [`Receive`](Self::Receive).
+    /// Waits for a message of an exchange. Value: the envelope. An unopened one goes back as with
+    /// [`Receive`](Self::Receive).
     Fetch { exchange: ExchangeId, until: Until, at: Option<Priority> },
     /// Takes one unit of a semaphore.
     WaitSemaphore { semaphore: SemaphoreId, until: Until, at: Option<Priority> },
@@ -176,7 +180,8 @@ pub enum Call {
     FreeBuffer { pool: PoolId, buffer: u16 },
     /// Gets a block of a heap, of at least one unit, unless a task waits for one. Value: the unit at which it begins.
     GetBlock { heap: HeapId, units: u32 },
-    /// Waits for a block of a heap, which is granted to the task then. One that was granted and not taken goes back. Value: the unit at which it begins.
+    /// Waits for a block of a heap, which is granted to the task then. One that was granted and not taken goes back.
+    /// Value: the unit at which it begins.
     WaitBlock { heap: HeapId, units: u32, until: Until, at: Option<Priority> },
     /// The calling task takes the block that it was granted. Value: the unit at which it begins.
     TakeBlock,
@@ -200,15 +205,16 @@ pub enum Call {
     DeletePool { pool: PoolId },
     /// Removes a heap of which no block is in use.
     DeleteHeap { heap: HeapId },
-    /// Time has come to `now`: waits and timers that are due go off. Value: how many timers await the kernel task. A moment
-    /// before that of an earlier tick counts as that one.
+    /// Time has come to `now`: waits and timers that are due go off. Value: how many timers await the kernel task. A
+    /// moment before that of an earlier tick counts as that one.
     Tick { now: Moment },
     /// The kernel task asks which timer procedure to run next. Value: the timer's id.
     NextTimer,
 }
 
 impl Call {
-    /// The deadline that this call sets, if it comes to that: the end of its wait, or the first time that a timer goes off.
+    /// The deadline that this call sets, if it comes to that: the end of its wait, or the first time that a timer goes
+    /// off.
     #[inline(always)]
     pub fn deadline(self) -> Option<Moment> {
         let until = match self {
@@ -259,7 +265,8 @@ pub enum CallStatus {
     NotAcknowledged,
     /// The object does not exist, or was deleted.
     NoSuchObject,
-    /// The task is idle: it has nothing to wake, signal or suspend. To a caller: it is idle or waits, and makes no calls.
+    /// The task is idle: it has nothing to wake, signal or suspend. To a caller: it is idle or waits, and makes no
+    /// calls.
     NotStarted,
     /// The task panicked and cannot be started.
     Dead,
@@ -275,7 +282,8 @@ pub enum CallStatus {
     NotSuspended,
     /// The resource belongs to another task, or to none.
     NotOwner,
-    /// Waiting would never end: the owner waits, directly or through others, for the caller, or the message is to oneself.
+    /// Waiting would never end: the owner waits, directly or through others, for the caller, or the message is to
+    /// oneself.
     Deadlock,
     /// The task's own priority is, or would become, more urgent than the ceiling of a resource it owns or waits for.
     AboveCeiling,
@@ -304,7 +312,7 @@ pub enum CallStatus {
 }
 
 impl CallStatus {
-    /// What to make of it, as a sentence fragment.
+    /// The status as a sentence fragment, for messages.
     pub fn text(self) -> &'static str {
         match self {
             Self::Ok => "the call succeeded",
@@ -356,7 +364,7 @@ impl core::error::Error for CallStatus {}
 pub struct Reply {
     /// How it came out.
     pub status: CallStatus,
-    /// What the call's text says; 0 where it says nothing.
+    /// The number that belongs to the call's text; 0 if the text has none.
     pub value: u32,
 }
 

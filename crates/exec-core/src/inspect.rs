@@ -11,9 +11,9 @@ use crate::state::task::{TaskState, Waiting};
 /// A snapshot of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskView {
-    /// What it is doing.
+    /// Idle, ready, waiting, dead or deleted.
     pub state: TaskState,
-    /// What it waits for.
+    /// The object or event that the task waits for.
     pub waiting: Waiting,
     /// Its own priority.
     pub base: Priority,
@@ -34,7 +34,7 @@ pub struct TaskView {
 }
 
 impl<O: Observer> Core<O> {
-    /// What a task is doing.
+    /// State, wait and priorities of a task; none if the id is stale.
     pub fn look(&self, task: TaskId) -> Option<TaskView> {
         let index = self.known(task).ok()?;
         let task = self.tasks.get(usize::from(index))?;
@@ -63,7 +63,7 @@ impl<O: Observer> Core<O> {
         self.names(self.ready.line(&self.tasks))
     }
 
-    /// The tasks that stand in line for the same thing, first to last; empty where nobody stands in line (a wake, mail).
+    /// The wait list for the same object, first to last; empty if this kind of wait has no list (a wake, mail).
     pub fn line(&self, waiting: Waiting) -> Vec<TaskId> {
         let objects = &self.objects;
         let queue = match waiting {

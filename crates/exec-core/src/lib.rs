@@ -1,16 +1,18 @@
 //! The core of the executive: a state machine that decides, and does nothing else.
 //!
-//! It has no clock, stack, thread or `unsafe`, and allocates only when objects are created: `(state, call) → (status, decision)`.
-//! The back-ends of `hairspring-exec` supply clock, stacks and threads; that crate's manual says what each service means.
+//! It has no clock, stack, thread or `unsafe`, and allocates only when objects are created:
+//! `(state, call) → (status, decision)`. The back-ends of `hairspring-exec` supply clock, stacks and threads; that
+//! crate's manual describes each service.
 //!
-//! Without the feature `checks` the core does not check task ids, except when it sends a message. A stale id may then mean the
-//! task's successor, an invented id panics, and a call by a task that is idle or waits corrupts the state. Sending checks the id in every build, because the back-ends type messages by
-//! it. Nothing else differs; all other ids, and everything that can be wrong without an error in the program (a full
-//! mailbox, a deadlock, a count at its limit), are told in either case.
+//! Without the feature `checks` the core does not check task ids, except when it sends a message. A stale id may then
+//! mean the task's successor, an invented id panics, and a call by a task that is idle or waits corrupts the state.
+//! Sending checks the id in every build, because the back-ends type messages by it. Nothing else differs; all other
+//! ids, and everything that can be wrong without an error in the program (a full mailbox, a deadlock, a count at its
+//! limit), are reported in either case.
 //!
 //! How it is known to be right: each service and status by its own test, deadlines against a sorted list, random calls
-//! against a naive executive, small systems in all their states, and a list of deliberate breaks each of which a named test
-//! finds (`mutants.toml`).
+//! against a naive executive, small systems in all their states, and a list of deliberate breaks each of which a named
+//! test finds (`mutants.toml`).
 //!
 //! ```
 //! use hairspring_exec_core::{By, Call, Core, Priority, CallStatus, TaskId, Until};

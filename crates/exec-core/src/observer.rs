@@ -1,7 +1,7 @@
 //! [`Observer`]: receives each decision of the core as it is made.
 //!
-//! The scheduler hooks of the executive: the thread back-end wakes threads by it, a trace is written from it, a test counts
-//! with it. An observer that does nothing costs nothing.
+//! The scheduler hooks of the executive: the thread back-end wakes threads by it, a trace is written from it, a test
+//! counts with it. An observer that does nothing costs nothing.
 
 use crate::call::Ending;
 use crate::id::{Priority, ResourceId, TaskId, TimerId};
@@ -58,5 +58,5 @@ pub trait Observer {
     }
 }
 
-/// Nobody is told.
+/// Ignores every event.
 impl Observer for () {}

@@ -1,5 +1,5 @@
-//! Each invariant is seen to be broken when it is broken. All tests of the core rest on this: an invariant that holds whatever
-//! the state is would find nothing.
+//! Each invariant is seen to be broken when it is broken. All tests of the core rest on this: an invariant that holds
+//! whatever the state is would find nothing.
 
 use super::*;
 use crate::call::{Bits, By, Call, CallStatus, ResourceProtocol, Until};
@@ -72,7 +72,7 @@ impl Bench {
     }
 }
 
-/// The state makes sense until this is done to it, and then the check says why not.
+/// Passes the check before `break_it`, and fails it with the text `expected` afterwards.
 #[track_caller]
 fn check(mut bench: Bench, break_it: impl FnOnce(&mut Core), expected: &str) {
     assert_eq!(bench.core.check(), Ok(()));

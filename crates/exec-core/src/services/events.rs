@@ -1,7 +1,7 @@
 //! Event groups and task signals: bits that are set by one and waited for by others.
 //!
-//! The bits of a group belong to all its waiters, looked at in the order of the wait list; a waiter that takes clears what
-//! satisfied it before the next is looked at. The signals of a task belong to it alone and are always taken.
+//! The bits of a group belong to all its waiters, looked at in the order of the wait list; a waiter that takes clears
+//! what satisfied it before the next is looked at. The signals of a task belong to it alone and are always taken.
 
 use crate::call::{Bits, CallStatus, Reply, Until};
 use crate::id::{EventsId, Priority, TaskId};
@@ -24,7 +24,7 @@ impl<O: Observer> Core<O> {
         if self.event_bits(events).is_none() {
             return CallStatus::NoSuchObject.into();
         }
-        // Whatever bits they wait for, they stand in one line.
+        // All waiters stand in one list, whatever bits they wait for.
         self.turn_away(Waiting::Events(events.index, Bits::Any(0), false));
         self.objects.events.remove(events.index);
         Reply::OK
@@ -93,7 +93,8 @@ impl<O: Observer> Core<O> {
         reply
     }
 
-    /// [`Call::SignalEvents`](crate::Call::SignalEvents) of a group that nobody waits for. False: somebody does, or a task is killed, and nothing was done.
+    /// [`Call::SignalEvents`](crate::Call::SignalEvents) of a group without waiters. False: a task waits or is killed,
+    /// and nothing was done.
     #[inline(always)]
     pub fn set_bits_simply(&mut self, events: EventsId, bits: u32) -> bool {
         match self.objects.events.get_mut(events.index, events.generation) {
@@ -105,7 +106,8 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// [`Call::WaitEvents`](crate::Call::WaitEvents) for bits that are set. None: they are not, or a task is killed, and nothing was done.
+    /// [`Call::WaitEvents`](crate::Call::WaitEvents) for bits that are set. None: they are not, or a task is killed,
+    /// and nothing was done.
     #[inline(always)]
     pub fn take_bits_simply(&mut self, me: TaskId, events: EventsId, wish: Bits, take: bool) -> Option<u32> {
         let able = self.killed == 0 && self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me));

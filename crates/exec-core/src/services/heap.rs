@@ -1,10 +1,11 @@
-//! Heaps: blocks of any size of one memory. A task waits until there is a block for it, and nobody passes it meanwhile.
+//! Heaps: blocks of any size of one memory. A task waits until a block fits, and no later waiter passes it meanwhile.
 //!
-//! The first in line gets its block before any other: a block that is freed goes to it or, together with its neighbours, waits for it. So tasks
-//! that want little cannot starve one that wants much. A request passes the line only if its task is more urgent than the first.
+//! The first in line gets its block before any other: a block that is freed goes to it or, together with its
+//! neighbours, waits for it. So tasks that want little cannot starve one that wants much. A request passes the line
+//! only if its task is more urgent than the first.
 //!
-//! A block that a task waited for is granted to it and lies in its hand until the task [takes](crate::Call::TakeBlock) it. A task that is killed
-//! between the two returns it at the end of its run.
+//! A block that a task waited for is granted to it and lies in its hand until the task [takes](crate::Call::TakeBlock)
+//! it. A task that is killed between the two returns it at the end of its run.
 
 use crate::call::{CallStatus, Reply, Until};
 use crate::id::{HeapId, Priority, TaskId};
@@ -120,7 +121,8 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// Grants blocks in the order of the line until there is none for the first. To be called when a block was freed, and when another task is first.
+    /// Grants blocks in the order of the line until there is none for the first. To be called when a block was freed,
+    /// and when another task is first.
     pub(crate) fn serve_heap(&mut self, slot: u16) {
         loop {
             let heap = self.objects.heaps.at_mut(slot);

@@ -83,8 +83,8 @@ impl<O: Observer> Core<O> {
         Reply::OK
     }
 
-    /// Begins a run of an idle task, with the message in this envelope or none. What was left of the run before, a wake
-    /// and signals, is forgotten.
+    /// Begins a run of an idle task, with the message in this envelope or none. Clears the wake and the signals that
+    /// the last run left.
     #[inline(always)]
     pub(crate) fn start(&mut self, index: u16, envelope: u16) {
         let task = &mut self.tasks[usize::from(index)];
@@ -104,8 +104,8 @@ impl<O: Observer> Core<O> {
         if how == Ending::Returned && self.end_plainly(me) { Reply::OK } else { self.end_with_more(me, how) }
     }
 
-    /// [`Call::End`](crate::Call::End) of a run that returned and leaves nothing behind; the task is idle then. False: it leaves mail,
-    /// resources, starts or a mark, and nothing was done.
+    /// [`Call::End`](crate::Call::End) of a run that returned and leaves nothing behind; the task is idle then. False:
+    /// it leaves mail, resources, starts or a mark, and nothing was done.
     #[inline(always)]
     pub fn end_simply(&mut self, me: TaskId) -> bool {
         let known = !cfg!(feature = "checks") || self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me));
@@ -319,7 +319,8 @@ impl<O: Observer> Core<O> {
         let (id, at) = (task.id(me), task.effective);
         let equal =
             self.ready.line(&self.tasks).nth(1).is_some_and(|next| self.tasks[usize::from(next)].effective == at);
-        // A task that owns a ceiling, or holds others off by a threshold, has asked not to be preempted by these equals.
+        // A task that owns a ceiling, or holds others off by a threshold, has asked not to be preempted by these
+        // equals.
         if at != task.base || !equal {
             return CallStatus::Empty.into();
         }

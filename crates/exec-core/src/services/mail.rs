@@ -1,8 +1,8 @@
 //! Messages: mailboxes of tasks, message exchanges, and the envelopes both draw from.
 //!
 //! A message under way lies in an envelope, one of a fixed number for the whole executive. The core moves envelopes by
-//! number; the bytes in them are the back-end's: it copies the message in before the receiver can run, and out before it
-//! gives the envelope back by [`Call::Take`](crate::Call::Take).
+//! number; the bytes in them are the back-end's: it copies the message in before the receiver can run, and out before
+//! it gives the envelope back by [`Call::Take`](crate::Call::Take).
 //!
 //! ```text
 //!            send              hand over              take
@@ -10,11 +10,11 @@
 //!     ▲                  │                   │
 //!     └──────────────────┴───────────────────┘ the receiver is killed or panics
 //! ```
-//! Messages of urgency 0 go before those of 3; within one urgency the order is that of sending. A message to an idle task
-//! starts it. Taking a message out makes its sender, if it waits, wait for the acknowledgement of this one; the next
-//! message taken, or the end of the run, acknowledges it if the receiver did not. A task has one envelope in its hand at
-//! most: if it asks for the next before it took the message out of this one, this one goes back unread, and its sender is
-//! told that it is not acknowledged.
+//! Messages of urgency 0 go before those of 3; within one urgency the order is that of sending. A message to an idle
+//! task starts it. Taking a message out makes its sender, if it waits, wait for the acknowledgement of this one; the
+//! next message taken, or the end of the run, acknowledges it if the receiver did not. A task has one envelope in its
+//! hand at most: if it asks for the next before it took the message out of this one, this one goes back unread, and its
+//! sender gets `NotAcknowledged`.
 
 use alloc::vec::Vec;
 
@@ -55,8 +55,8 @@ impl<O: Observer> Core<O> {
         Reply { status: CallStatus::Blocked, value: reply.value }
     }
 
-    /// [`Call::Send`](crate::Call::Send) to an idle task, which the message starts: the envelope. None: the task is not idle, or there is no
-    /// room, and nothing was done.
+    /// [`Call::Send`](crate::Call::Send) to an idle task, which the message starts: the envelope. None: the task is not
+    /// idle, or there is no room, and nothing was done.
     #[inline(always)]
     pub fn send_simply(&mut self, task: TaskId, urgency: Urgency) -> Option<u16> {
         let (target, boxes) = (self.tasks.get(task.index())?, self.mailboxes.get(task.index())?);
@@ -68,8 +68,8 @@ impl<O: Observer> Core<O> {
         Some(envelope)
     }
 
-    /// [`Call::Send`](crate::Call::Send) to a task that is ready: the envelope, which lies in the mailbox then. None: the task is idle or waits, there
-    /// is no room, or a task is killed, and nothing was done.
+    /// [`Call::Send`](crate::Call::Send) to a task that is ready: the envelope, which lies in the mailbox then. None:
+    /// the task is idle or waits, there is no room, or a task is killed, and nothing was done.
     #[inline(always)]
     pub fn leave_simply(&mut self, task: TaskId, urgency: Urgency) -> Option<u16> {
         let (target, boxes) = (self.tasks.get(task.index())?, self.mailboxes.get_mut(task.index())?);
@@ -85,8 +85,8 @@ impl<O: Observer> Core<O> {
         Some(envelope)
     }
 
-    /// [`Call::Send`](crate::Call::Send) to a task that waits for such a message: the envelope, which is in the task's hand then. None: it does not wait for it,
-    /// there is no room, and nothing was done.
+    /// [`Call::Send`](crate::Call::Send) to a task that waits for such a message: the envelope, which is in the task's
+    /// hand then. None: it does not wait for it, there is no room, and nothing was done.
     #[inline(always)]
     pub fn hand_simply(&mut self, task: TaskId, urgency: Urgency) -> Option<u16> {
         let (target, boxes) = (self.tasks.get_mut(task.index())?, self.mailboxes.get(task.index())?);
@@ -100,9 +100,10 @@ impl<O: Observer> Core<O> {
         Some(envelope)
     }
 
-    /// [`Call::Receive`](crate::Call::Receive) of a letter that is there already, and [`Call::Take`](crate::Call::Take), in one: the envelope, which is free
-    /// then. The message stays in it until the next one is sent. None: there is no letter, one is in the hand already, a sender waits for the message
-    /// before, or a task is killed, and nothing was done.
+    /// [`Call::Receive`](crate::Call::Receive) of a letter that is there already, and
+    /// [`Call::Take`](crate::Call::Take), in one: the envelope, which is free then. The message stays in it until the
+    /// next one is sent. None: there is no letter, one is in the hand already, a sender waits for the message before,
+    /// or a task is killed, and nothing was done.
     #[inline(always)]
     pub fn collect_simply(&mut self, me: TaskId, urgency: Option<Urgency>) -> Option<u16> {
         let (task, boxes) = (self.tasks.get_mut(me.index())?, self.mailboxes.get_mut(me.index())?);
@@ -114,7 +115,8 @@ impl<O: Observer> Core<O> {
         Some(envelope)
     }
 
-    /// [`Call::Take`](crate::Call::Take) where no sender waits for the message before. False: one does, or there is nothing to take, and nothing was done.
+    /// [`Call::Take`](crate::Call::Take) where no sender waits for the message before. False: one does, or there is
+    /// nothing to take, and nothing was done.
     #[inline(always)]
     pub fn take_simply(&mut self, me: TaskId) -> bool {
         let Some(task) = self.tasks.get_mut(me.index()) else { return false };
@@ -219,7 +221,7 @@ impl<O: Observer> Core<O> {
         self.put_down(me);
     }
 
-    /// Gives back the envelope that a task was handed and has not opened, if there is one; its sender is told.
+    /// Gives back the envelope that a task was handed and has not opened, if there is one, and ends its sender's wait.
     #[inline]
     fn put_down(&mut self, me: u16) {
         let handed = core::mem::replace(&mut self.tasks[usize::from(me)].handed, NIL);
@@ -229,7 +231,7 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// Throws away a task's mail; its senders are told.
+    /// Throws away a task's mail and ends its senders' waits.
     pub(crate) fn discard_mail(&mut self, me: u16) {
         while let Some(envelope) = self.next_mail(me, None) {
             let ticket = self.mail.give_back(envelope);
@@ -248,7 +250,7 @@ impl<O: Observer> Core<O> {
         let Some(found) = self.objects.exchanges.get_mut(exchange.index, exchange.generation) else {
             return CallStatus::NoSuchObject.into();
         };
-        // Nobody waits for the acknowledgement of what was posted.
+        // No task waits for the acknowledgement of posted messages.
         while let Some(envelope) = found.boxes.pop(&self.mail, None) {
             self.mail.give_back(envelope);
         }

@@ -1,4 +1,4 @@
-//! Pools of buffers: which of a fixed number is in use. What is in them is not the core's business.
+//! Pools of buffers: which of a fixed number is in use. The core does not see their contents.
 
 use crate::call::{CallStatus, Reply};
 use crate::id::PoolId;

@@ -1,4 +1,5 @@
-//! Resources: owned, nestable, handed straight to the first waiter, with or without a remedy against priority inversion.
+//! Resources: owned, nestable, handed straight to the first waiter, with or without a remedy against priority
+//! inversion.
 //!
 //! The effective priority of a task is the most urgent of
 //!
@@ -7,11 +8,11 @@
 //! * the ceilings of the resources it owns (protocol `Ceiling`), and
 //! * the effective priorities of those who wait for the resources it owns (protocol `Inherit`).
 //!
-//! Whatever changes one of these calls [`reconsider`](Core::reconsider), which follows the chain of owners for as long as
+//! Each change of one of these calls [`reconsider`](Core::reconsider), which follows the chain of owners for as long as
 //! priorities change. There is no cycle to follow: a wait that would close one is refused as a deadlock.
 //!
 //! A task that becomes more urgent goes to the end of its new priority's list; one that becomes less urgent goes to the
-//! front of its own, for it was running (POSIX says the same of `pthread_mutex_unlock`).
+//! front of its own, because it was running (as POSIX requires of `pthread_mutex_unlock`).
 
 use crate::call::{CallStatus, Reply, ResourceProtocol, Until};
 use crate::id::{Priority, ResourceId, TaskId};
@@ -165,7 +166,7 @@ impl<O: Observer> Core<O> {
     /// Whether the owner of the resource waits, directly or through others, for something that `me` owns.
     fn would_deadlock(&self, me: u16, slot: u16) -> bool {
         let mut owner = self.objects.resources.at(slot).owner;
-        // A chain has at most one link per task, for it has had no cycle so far.
+        // A chain has at most one link per task, because it has no cycle yet.
         for _ in 0..=self.tasks.len() {
             if owner == me {
                 return true;
@@ -290,7 +291,7 @@ impl<O: Observer> Core<O> {
         ResourceId { index: slot, generation: self.objects.resources.generation(slot) }
     }
 
-    /// Who owns a resource now, and how deep it is nested.
+    /// Owner and nesting depth of a resource.
     pub fn resource(&self, resource: ResourceId) -> Option<(Option<TaskId>, u32)> {
         let found = self.objects.resources.get(resource.index, resource.generation)?;
         let owner = (found.owner != NIL).then(|| self.tasks[usize::from(found.owner)].id(found.owner));

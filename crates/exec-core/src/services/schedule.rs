@@ -1,4 +1,4 @@
-//! Who may run: readying, blocking, and the lists that tasks stand in meanwhile.
+//! Scheduling: readying, blocking, and the lists in which tasks stand meanwhile.
 
 use crate::call::{CallStatus, Reply, Until};
 use crate::id::Priority;
@@ -74,7 +74,7 @@ impl<O: Observer> Core<O> {
         CallStatus::Blocked.into()
     }
 
-    /// What a call that would wait comes out as when it must not: killed, or out of time at once.
+    /// Reply to a call that would wait and must not: killed, or timed out at once.
     #[inline]
     pub(crate) fn unable_to_wait(&self, me: u16, until: Until) -> Option<Reply> {
         let task = &self.tasks[usize::from(me)];
@@ -110,8 +110,8 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// Takes a waiting task out of its wait list; the owner of a resource no longer owes it its priority, and it
-    /// holds up nobody behind it.
+    /// Takes a waiting task out of its wait list; the owner of a resource no longer owes it its priority, and the
+    /// waiters behind it move up.
     pub(crate) fn leave(&mut self, index: u16) {
         let waiting = self.tasks[usize::from(index)].waiting;
         let Some(queue) = self.objects.wait_list(waiting) else { return };

@@ -1,4 +1,4 @@
-//! Counting semaphores: a unit given while somebody waits goes to the first waiter, not through the count.
+//! Counting semaphores: a unit given while a task waits goes to the first waiter, not through the count.
 
 use crate::call::{CallStatus, Reply, Until};
 use crate::id::{Priority, SemaphoreId, TaskId};
@@ -53,8 +53,8 @@ impl<O: Observer> Core<O> {
         reply
     }
 
-    /// [`Call::WaitSemaphore`](crate::Call::WaitSemaphore) of a semaphore that has a unit. False: it has none, or a task is killed, and nothing was
-    /// done.
+    /// [`Call::WaitSemaphore`](crate::Call::WaitSemaphore) of a semaphore that has a unit. False: it has none, or a
+    /// task is killed, and nothing was done.
     #[inline(always)]
     pub fn take_unit_simply(&mut self, me: TaskId, semaphore: SemaphoreId) -> bool {
         let able = self.killed == 0 && self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me));
@@ -68,8 +68,8 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// [`Call::SignalSemaphore`](crate::Call::SignalSemaphore) of a semaphore that nobody waits for. False: somebody does, it is at its limit, or a task is
-    /// killed, and nothing was done.
+    /// [`Call::SignalSemaphore`](crate::Call::SignalSemaphore) of a semaphore without waiters. False: a task waits, the
+    /// count is at its limit, or a task is killed, and nothing was done.
     #[inline(always)]
     pub fn give_unit_simply(&mut self, semaphore: SemaphoreId) -> bool {
         let found = self.objects.semaphores.get_mut(semaphore.index, semaphore.generation);

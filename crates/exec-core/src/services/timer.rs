@@ -1,11 +1,12 @@
 //! Ticks, time-outs and timers.
 //!
-//! A periodic timer goes off at `t0 + n·p`: the next deadline is computed from the last deadline, never from the moment it
-//! was served, so it does not drift. Deadlines that had passed unserved when a tick came are not made up for: the
-//! procedure runs once, and is told how many it stands for (the overruns). A timer that goes off while its procedure is
-//! still due counts one more.
+//! A periodic timer goes off at `t0 + n·p`: the next deadline is computed from the last deadline, never from the moment
+//! it was served, so it does not drift. Deadlines that had passed unserved when a tick came are not made up for: the
+//! procedure runs once, and gets the number that it stands for (the overruns). A timer that goes off while its
+//! procedure is still due counts one more.
 //!
-//! The core says which procedures to run ([`Call::NextTimer`](crate::Call::NextTimer)); the back-end's kernel task runs them.
+//! The core decides which procedures run ([`Call::NextTimer`](crate::Call::NextTimer)); the back-end's kernel task runs
+//! them.
 
 use crate::call::{CallStatus, Reply};
 use crate::id::{Moment, TimerId};
@@ -155,7 +156,7 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// What the procedure of a timer is to be told; asked once, right after it was handed out.
+    /// The expiry that the procedure of a timer gets; to be taken once, right after the timer was handed out.
     pub fn take_expiry(&mut self, timer: TimerId) -> Expired {
         match self.timer_mut(timer) {
             None => Expired::default(),
@@ -167,8 +168,8 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// The slot of the timer that goes off next and the address of its record, if both are known: a back-end can have what it needs then fetched
-    /// ahead. The address is for that alone.
+    /// The slot of the timer that goes off next and the address of its record, if both are known: a back-end can have
+    /// what it needs then fetched ahead. The address is for that alone.
     pub fn coming_timer(&self) -> Option<(usize, *const ())> {
         match self.wheel.coming()? {
             Owner::Timer(index) => {

@@ -16,7 +16,8 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// [`Call::Wait`](crate::Call::Wait) of a task that then waits without a limit. False: it is not so simple, and nothing was done.
+    /// [`Call::Wait`](crate::Call::Wait) of a task that then waits without a limit. False: it is not so simple, and
+    /// nothing was done.
     #[inline(always)]
     pub fn wait_simply(&mut self, me: TaskId) -> bool {
         let simple = self.tasks.get(me.index()).is_some_and(|found| found.runs_as(me) && !found.marks.any());

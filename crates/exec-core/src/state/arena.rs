@@ -1,20 +1,23 @@
-//! [`Arena`]: which areas of a memory are free and which are blocks in use. The memory itself is not the core's business.
+//! [`Arena`]: which areas of a memory are free and which are blocks in use. The memory itself is not the core's
+//! business.
 //!
-//! Problem: blocks of any size are to be found and freed in bounded time, neighbours that are free are to be one area again, and a block that is
-//! freed twice is to be refused. Solution: the two-level segregated fit (TLSF, Masmano et al. 2004), with its records beside the memory and not in it.
-//! Sizes are counted in units. Free areas are listed by class of size: one class for each size below 16, above that eight classes between a power of
-//! two and the next. A word of bits for 64 classes says which lists have anything.
+//! Problem: allocate and free blocks of any size in bounded time, merge free neighbours, and refuse a block that is
+//! freed twice. Solution: the two-level segregated fit (TLSF, Masmano et al. 2004), with its records beside the memory
+//! and not in it. Sizes are counted in units. Free areas are listed by class of size: one class for each size below 16,
+//! above that eight classes between a power of two and the next. A word of 64 bits, one for each class, marks the lists
+//! that are not empty.
 //!
 //! ```text
 //!   request of 21 units ─► classes from 22 up ─► first list that has an area ─► split: the block, and what is left over as a free area
 //! ```
 //!
-//! Conditions: a request is rounded up to the next class, so a free area can be passed over that is less than an eighth larger than the request;
-//! only the first area of the request's own class is looked at as well. Every operation takes constant time and never allocates.
+//! Conditions: a request is rounded up to the next class, so a free area can be passed over that is less than an eighth
+//! larger than the request; only the first area of the request's own class is looked at as well. Every operation takes
+//! constant time and never allocates.
 //!
-//! The crates for this keep their lists in the memory (`rlsf`, `talc`, `linked_list_allocator`), where a task that writes past its block destroys them,
-//! a second free is undefined, and a replayed trace would have no memory; `offset-allocator` needs `std`, logs in each operation, and panics when its
-//! records are used up.
+//! The crates for this keep their lists in the memory (`rlsf`, `talc`, `linked_list_allocator`), where a task that
+//! writes past its block destroys them, a second free is undefined, and a replayed trace would have no memory;
+//! `offset-allocator` needs `std`, logs in each operation, and panics when its records are used up.
 
 use alloc::vec::Vec;
 
@@ -33,7 +36,7 @@ const CLASSES: usize = class_of(MOST_UNITS) + 1;
 /// Words of bits for them.
 const WORDS: usize = CLASSES.div_ceil(64);
 
-/// What an area is.
+/// State of an area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Use {
     /// Free, and in the list of its class.
@@ -100,7 +103,7 @@ const fn class_of(units: u32) -> usize {
     ((shift << FINE) + (units >> shift)) as usize
 }
 
-/// The first class of which every area has room for so many units.
+/// The first class in which every area has room for `units` units.
 const fn class_for(units: u32) -> usize {
     let class = class_of(units);
     if least_of(class) == units { class } else { class + 1 }
@@ -117,7 +120,8 @@ const fn least_of(class: usize) -> u32 {
 }
 
 impl Arena {
-    /// A memory of so many units, all free, for at most so many blocks. Allocates; nothing else does. At most [`MOST_UNITS`] and [`MOST_BLOCKS`].
+    /// A memory of `units` units, all free, for at most `most` blocks. Only this function allocates. At most
+    /// [`MOST_UNITS`] and [`MOST_BLOCKS`].
     pub(crate) fn new(units: u32, most: u16) -> Self {
         let records = 2 * most + 1;
         let empty = |next| Area { first: 0, units: 0, below: NIL, above: NIL, next, previous: NIL, what: Use::Free };
@@ -133,7 +137,7 @@ impl Arena {
         arena
     }
 
-    /// Whether a block of so many units could ever be granted.
+    /// Whether a block of `units` units could ever be granted.
     pub(crate) fn can_hold(&self, units: u32) -> bool {
         units as usize <= self.blocks.len() && self.most > 0
     }
@@ -143,14 +147,15 @@ impl Arena {
         self.in_use
     }
 
-    /// A block of so many units, at least one: the unit at which it begins. `taken`: the caller has it at once, else it is
-    /// [taken](Self::take) later.
+    /// Allocates `units` units, at least one; returns the first. With `taken` the caller has the block at once, else it
+    /// is [taken](Self::take) later.
     pub(crate) fn get(&mut self, units: u32, taken: bool) -> Option<u32> {
         let found = self.find(units)?;
         self.unlist(found);
         let Area { first, units: whole, above, .. } = self.areas[usize::from(found)];
         if whole > units {
-            // There is a record for it: the blocks in use are fewer than their most, and no two free areas are neighbours.
+            // There is a record for it: the blocks in use are fewer than their most, and no two free areas are
+            // neighbours.
             let rest = self.record(Area {
                 first: first + units,
                 units: whole - units,
@@ -183,8 +188,8 @@ impl Arena {
         }
     }
 
-    /// Frees the block that begins at this unit, and joins it with free neighbours. False: no block in use begins there, or (unless
-    /// `granted`) it is granted and not taken.
+    /// Frees the block that begins at this unit, and joins it with free neighbours. False: no block in use begins
+    /// there, or (unless `granted`) it is granted and not taken.
     pub(crate) fn free(&mut self, first: u32, granted: bool) -> bool {
         let Some(mut area) = self.block_at(first) else { return false };
         if !granted && self.areas[usize::from(area)].what == Use::Granted {
@@ -232,7 +237,7 @@ impl Arena {
         }
     }
 
-    /// A free area with room for so many units.
+    /// A free area with room for `units` units.
     fn find(&self, units: u32) -> Option<u16> {
         if self.in_use == self.most || !self.can_hold(units) {
             return None;

@@ -1,13 +1,14 @@
 //! [`Core`]: the state of an executive, and the one door to it.
 //!
-//! Problem: three back-ends are to behave alike, and their behaviour is to be provable. Solution: all decisions are made
-//! here, by a machine without clock, stack or lock: `apply(who, call)` changes the state and says how the call came out, and
+//! Problem: three back-ends are to behave alike, and their behaviour is to be provable. Solution: all decisions are
+//! made here, by a machine without clock, stack or lock: `apply(who, call)` changes the state and returns the outcome
+//! of the call, and
 //! [`first`](Core::first) is the task that is to run. Nothing else is needed: the running task stays the
 //! [first of the ready list](super::ready) while it runs, so "who runs" is not stored elsewhere, and a preempted
 //! task keeps its place. A back-end compares `first()` with the caller after each call and switches if they differ.
 //!
-//! Conditions: calls are made one at a time (a lock or a single carrier thread), and blocking calls only for the task that
-//! makes them. What a blocked call came out as is kept in the task ([`Core::outcome`]) until it runs again.
+//! Conditions: calls are made one at a time (a lock or a single carrier thread), and blocking calls only for the task
+//! that makes them. The outcome of a blocked call is kept in the task ([`Core::outcome`]) until it runs again.
 
 use alloc::vec::Vec;
 
@@ -79,9 +80,9 @@ impl<O: Observer> Core<O> {
     }
 
     /// How the call that `task` was blocked in came out, or how its run was started (the value: the envelope it was
-    /// started with, or [`NO_ENVELOPE`](crate::NO_ENVELOPE)). A task that suspended itself finds [`CallStatus::Ok`] here too.
-    /// It keeps until the task waits again, even if the task is suspended and resumed meanwhile; it says nothing about a call
-    /// that did not block.
+    /// started with, or [`NO_ENVELOPE`](crate::NO_ENVELOPE)). A task that suspended itself finds [`CallStatus::Ok`]
+    /// here too. Valid until the task waits again, even if it is suspended and resumed meanwhile. Meaningless for a
+    /// call that did not block.
     ///
     /// # Panics
     /// If there never was such a task.
@@ -91,7 +92,7 @@ impl<O: Observer> Core<O> {
         Reply { status: task.outcome, value: task.value }
     }
 
-    /// What a call came out as, once the task that made it runs again: what `reply` said, or the outcome if it was blocked;
+    /// Outcome of a call once its task runs again: `reply`, or the kept outcome if the call blocked;
     /// [`CallStatus::Killed`] if the task has been killed meanwhile.
     ///
     /// # Panics

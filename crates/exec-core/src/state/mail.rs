@@ -21,7 +21,7 @@ pub(crate) struct Mail {
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) free: u16,
     pub(crate) free_count: usize,
-    /// Number of the last message that somebody waits for.
+    /// Number of the last message whose sender waits.
     last_ticket: u32,
 }
 
@@ -57,7 +57,7 @@ impl Mail {
     }
 
     pub(crate) fn next_ticket(&mut self) -> u32 {
-        // 0 means that nobody waits.
+        // 0 means that no sender waits.
         self.last_ticket = self.last_ticket.checked_add(1).unwrap_or(1);
         self.last_ticket
     }

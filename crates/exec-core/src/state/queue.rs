@@ -1,7 +1,8 @@
 //! A queue of tasks by priority: FIFO among equals, every operation in constant time.
 //!
-//! The [ready list](super::ready) and every wait list are of this one kind. Links lie in the tasks themselves (a task is in at most one
-//! queue at a time), a word of 64 bits says which priorities have anybody, and its lowest set bit is the most urgent.
+//! The [ready list](super::ready) and every wait list are of this kind. Links lie in the tasks themselves (a task is in
+//! at most one queue at a time), a word of 64 bits marks the priorities that are not empty, and its lowest set bit is
+//! the most urgent.
 
 use crate::id::Priority;
 use crate::state::link::{Link, NIL};

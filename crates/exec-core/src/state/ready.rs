@@ -1,8 +1,9 @@
 //! The ready list: a [`Queue`], and before it the one task that floats.
 //!
-//! Problem: a task that is woken, runs and waits again would be entered into the list and taken out, for nothing. Solution: a task that
-//! becomes ready above all others is not entered. It floats: it is the first until it waits, ends or yields, and then nothing needs to be
-//! undone. When a still more urgent task becomes ready, the task that floats goes to the front of its priority, where it would have been.
+//! Problem: a task that is woken, runs and waits again would be entered into the list and taken out, for nothing.
+//! Solution: a task that becomes ready above all others is not entered. It floats: it is the first until it waits, ends
+//! or yields, and then nothing needs to be undone. When a still more urgent task becomes ready, the task that floats
+//! goes to the front of its priority, where it would have been.
 
 use crate::id::Priority;
 use crate::state::link::NIL;

@@ -1,8 +1,8 @@
 //! [`Table`]: objects of one kind, by slot and generation.
 //!
-//! A slot is used again after its object was deleted, with the next generation, so that an id of the former object is refused. A slot whose generations
-//! are used up is not used again, so no id ever means two objects. An object costs one comparison to find: while a slot has none, a bit that no id has
-//! is set in its generation.
+//! A slot is used again after its object was deleted, with the next generation, so that an id of the former object is
+//! refused. A slot whose generations are used up is not used again, so no id ever means two objects. An object costs
+//! one comparison to find: while a slot has none, a bit that no id has is set in its generation.
 
 use alloc::vec::Vec;
 
@@ -62,7 +62,7 @@ impl<T> Table<T> {
         (slot.generation == u32::from(generation)).then_some(&mut slot.object)
     }
 
-    /// What is in a slot, or was there last.
+    /// The object in a slot, or the last one that was there.
     pub(crate) fn peek(&self, slot: u16) -> Option<&T> {
         self.slots.get(usize::from(slot)).map(|slot| &slot.object)
     }

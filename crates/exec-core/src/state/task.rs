@@ -4,14 +4,14 @@ use crate::call::{Bits, CallStatus};
 use crate::id::{Priority, TaskId};
 use crate::state::link::{Link, NIL};
 
-/// What a task is doing.
+/// State of a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskState {
     /// Nothing: it waits to be triggered.
     Idle,
     /// It runs or could run (unless it is suspended).
     Ready,
-    /// It waits for what [`Waiting`] says.
+    /// It waits for the event in [`Waiting`].
     Waiting,
     /// It panicked.
     Dead,
@@ -19,7 +19,7 @@ pub enum TaskState {
     Deleted,
 }
 
-/// What a waiting task waits for.
+/// The event that a waiting task waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waiting {
     /// Nothing.
@@ -42,19 +42,19 @@ pub enum Waiting {
     Events(u16, Bits, bool),
     /// A message of the exchange in this slot.
     Exchange(u16),
-    /// A block of the heap in this slot, of so many units.
+    /// A block of the heap in this slot, with this number of units.
     Block(u16, u32),
     /// The end of the run of the task in this slot.
     End(u16),
 }
 
-/// The sender that waits for an acknowledgement, by the number of its message. One word: a load of two halves that were stored one
-/// by one would have to wait for both.
+/// The sender that waits for an acknowledgement, by the number of its message. One word: a load of two halves that were
+/// stored one by one would have to wait for both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket(u64);
 
 impl Ticket {
-    /// Nobody waits.
+    /// No sender waits.
     pub(crate) const NONE: Self = Self(0);
 
     /// The number is not 0.
@@ -182,8 +182,8 @@ impl Task {
         TaskId { index, generation: self.generation }
     }
 
-    /// Whether it is the task that `me` means, in the middle of a run and not waiting, so that it can make calls. Without the feature `checks`
-    /// always.
+    /// Whether it is the task that `me` means, in the middle of a run and not waiting, so that it can make calls.
+    /// Without the feature `checks` always.
     #[inline(always)]
     pub(crate) fn runs_as(&self, me: TaskId) -> bool {
         !cfg!(feature = "checks") || self.generation == me.generation && self.state == TaskState::Ready

@@ -16,7 +16,7 @@ pub(crate) struct Timer {
     pub(crate) period_ns: u64,
     /// Expirations that the next run of its procedure stands for besides its own.
     pub(crate) missed: u64,
-    /// All that it missed so far.
+    /// Total of missed expiries.
     pub(crate) overruns: u64,
     /// The deadline that the procedure runs for.
     pub(crate) deadline: Moment,
@@ -30,7 +30,7 @@ pub(crate) struct Timers {
     pub(crate) due: VecDeque<TimerId>,
 }
 
-/// What the procedure of a timer is told about the run it is called for.
+/// Deadline and misses of the expiry for which a timer's procedure is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Expired {
     /// The moment it was to go off at.

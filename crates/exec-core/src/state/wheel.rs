@@ -1,14 +1,14 @@
 //! Deadlines in constant time: a hierarchical timing wheel with a resolution of 1 ns.
 //!
-//! A moment is read as eleven digits to the base 64. A deadline is filed under the highest digit in which it differs from
-//! the moment up to which the wheel has been turned: level = place of that digit, slot = its value. So everything on a
-//! lower level is due before everything on a higher one, and within a level the slots are in order. When the wheel turns
-//! into a slot of a higher level, what is filed there is filed again, lower down: at most ten times in its life, whatever
-//! the number of others. (Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987, scheme 6.)
+//! A moment is read as eleven digits to the base 64. A deadline is filed under the highest digit in which it differs
+//! from the moment up to which the wheel has been turned: level = place of that digit, slot = its value. So everything
+//! on a lower level is due before everything on a higher one, and within a level the slots are in order. When the wheel
+//! turns into a slot of a higher level, what is filed there is filed again, lower down: at most ten times in its life,
+//! whatever the number of others. (Varghese and Lauck, "Hashed and hierarchical timing wheels", 1987, scheme 6.)
 //!
-//! Deadlines come out in order, equal ones in the order in which they were set; none comes out before its moment. One that
-//! is not after the moment up to which the wheel has been turned is overdue: the overdue come out first, at the next turn,
-//! in the order in which they were set.
+//! Deadlines come out in order, equal ones in the order in which they were set; none comes out before its moment. One
+//! that is not after the moment up to which the wheel has been turned is overdue: the overdue come out first, at the
+//! next turn, in the order in which they were set.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -127,8 +127,8 @@ impl Wheel {
         }
     }
 
-    /// The earliest deadline that is set. Constant time unless the earliest went since it was last asked; then the first
-    /// slot is searched.
+    /// The earliest deadline that is set. Constant time unless the earliest went since it was last asked; then the
+    /// first slot is searched.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Moment> {
         if self.armed == 0 {

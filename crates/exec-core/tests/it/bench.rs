@@ -1,4 +1,5 @@
-//! A core on the bench: makes calls, checks the invariants after each, and says where a call came out otherwise.
+//! A core on the bench: makes calls, checks the invariants after each, and fails at the line of a call with another
+//! outcome.
 
 use std::ops::{Deref, DerefMut};
 

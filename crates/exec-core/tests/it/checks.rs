@@ -1,4 +1,5 @@
-//! What is refused only while parameter checks are compiled in: stale ids of tasks, and callers that are not running.
+//! Calls that are refused only while parameter checks are compiled in: stale ids of tasks, and callers that are not
+//! running.
 
 use hairspring_exec_core::{By, Call, CallStatus, Ending, ResourceProtocol, TaskId, Until, Waiting};
 
@@ -37,8 +38,8 @@ fn the_id_of_a_deleted_task_is_refused_by_every_call_even_when_its_slot_is_used_
     bench.task(never, Call::Yield, CallStatus::NoSuchObject);
 }
 
-/// Symptom: a stale id meant a task again after 65,536 deletions of its slot. Cause: the generation went round. The slot
-/// is now given up instead; here one slot goes through all its generations.
+/// Symptom: a stale id meant a task again after 65,536 deletions of its slot. Cause: the generation went round. The
+/// slot is now given up instead; here one slot goes through all its generations.
 #[test]
 fn an_id_never_means_two_tasks_however_often_a_slot_is_used_again() {
     let mut bench = Bench::new();

@@ -8,7 +8,8 @@ use crate::bench::{Bench, ENVELOPES, urgency};
 
 const FOREVER: Until = Until::Forever;
 
-/// Lets three tasks wait in `wait`, deletes, and checks that all go on without it in the order of their line, and that the id is refused.
+/// Lets three tasks wait in `wait`, deletes, and checks that all go on without it in the order of their line, and that
+/// the id is refused.
 #[track_caller]
 fn check(wait: impl Fn(&mut Bench) -> (Call, Call)) {
     let mut bench = Bench::new();

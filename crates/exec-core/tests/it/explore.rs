@@ -1,10 +1,10 @@
 //! Small systems in all their states: a breadth-first search over everything that the running task and the world around
 //! it can do, with the invariants of [`invariants`] asserted in every state and over every step.
 //!
-//! Two states are one if nothing that can be seen from outside tells them apart: which tasks do what, who stands where in
-//! which line, what lies in whose mailbox, and how far off the deadlines are. Numbers of envelopes and tickets and the
-//! absolute time do not count. An ordinary run stops each system at a number of states; `HAIRSPRING_PROOF` says how many
-//! times as many are to be explored. A system that comes to an end before that has been explored completely.
+//! Two states are equal if they look equal from outside: the states of the tasks, the order of the wait lists, the
+//! contents of the mailboxes, and the time left until each deadline. Numbers of envelopes and tickets and the absolute
+//! time do not count. An ordinary run stops each system at a number of states; `HAIRSPRING_PROOF` multiplies this
+//! number. A system that comes to an end before that has been explored completely.
 
 mod invariants;
 
@@ -35,7 +35,7 @@ struct System {
     set_priorities: bool,
     /// Thresholds and ends of slices.
     thresholds: bool,
-    /// At least so many states must be found.
+    /// The least number of states that must be found.
     least: usize,
 }
 
@@ -196,7 +196,7 @@ impl World {
         let one = |task: Option<TaskId>| task.map_or(u8::MAX, |task| task.index() as u8);
         for &task in &self.tasks {
             let Some(look) = self.core.look(task) else { continue };
-            // Between two runs nobody can tell whether a wake is left of the last.
+            // Between two runs a wake that is left of the last is invisible.
             let latch = look.latch && matches!(look.state, TaskState::Ready | TaskState::Waiting);
             let flags = [look.suspended, look.killed, latch, look.starts > 0];
             seen.push(flags.into_iter().fold(look.state as u8, |bits, flag| bits << 1 | u8::from(flag)));
@@ -260,7 +260,7 @@ fn kind(waiting: Waiting) -> u8 {
     }
 }
 
-/// What was explored of a system.
+/// Result of the exploration of a system.
 struct Explored {
     states: usize,
     steps: usize,

@@ -1,7 +1,8 @@
 //! Random programs whose calls are nearly all simple enough for the fast paths, against the naive model.
 //!
-//! Random calls of every kind meet a fast path once in sixty. Here the state chooses: the running task makes a call that a fast path takes now. A few
-//! calls of any kind come between, so that wakes are kept, tasks are suspended, and mail and starts are pending when the next ones are made.
+//! Random calls of every kind meet a fast path once in sixty. Here the state chooses: the running task makes a call
+//! that a fast path takes now. A few calls of any kind come between, so that wakes are kept, tasks are suspended, and
+//! mail and starts are pending when the next ones are made.
 
 use hairspring_exec_core::{By, Call, Ending, SemaphoreId, TaskId, TaskState, Until, Urgency, Waiting};
 use proptest::prelude::*;
@@ -62,10 +63,10 @@ fn simple_calls(pair: &Pair, me: TaskId, letter: Urgency) -> Vec<Call> {
     calls
 }
 
-/// What is done next.
+/// The next caller and its call.
 fn next(pair: &Pair, seed: Seed) -> (By, Call) {
     let Some(me) = pair.core.first() else {
-        // All wait: somebody from outside ends a wait or begins a run.
+        // All wait: a caller from outside ends a wait or begins a run.
         if let Some(man) = pair.naive.men.iter().find(|man| man.suspended && man.state != TaskState::Deleted) {
             return (By::Outside, Call::Resume { task: man.id });
         }
@@ -80,7 +81,7 @@ fn next(pair: &Pair, seed: Seed) -> (By, Call) {
         let by = pair.caller(seed.who);
         return (by, pair.call(Seed { kind: seed.b, ..seed }));
     }
-    // What a message leaves in a task's hand is taken, else no end of a run is simple any more.
+    // Take the message that is in a task's hand, else no end of a run is simple any more.
     let holds = pair.naive.men.iter().any(|man| man.id == me && man.hand.is_some());
     if holds && seed.c.is_multiple_of(2) {
         return (By::Task(me), Call::Take);

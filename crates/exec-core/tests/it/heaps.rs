@@ -133,7 +133,7 @@ fn a_block_that_was_granted_and_not_taken_goes_back_at_the_end_of_the_run() {
         let (task, next) = (bench.started(10), bench.started(20));
         bench.task(task, wait(heap, 8), CallStatus::Blocked);
         bench.outside(Call::FreeBlock { heap, first }, CallStatus::Ok);
-        // It is nobody's to free.
+        // A block that was granted and not taken cannot be freed.
         bench.outside(Call::FreeBlock { heap, first: 0 }, CallStatus::NotInUse);
         bench.outside(Call::DeleteHeap { heap }, CallStatus::InUse);
         if how == Ending::Killed {

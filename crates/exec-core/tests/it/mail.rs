@@ -202,8 +202,8 @@ fn a_message_that_was_handed_over_and_never_opened_is_not_acknowledged() {
     assert_eq!(bench.free_envelopes(), usize::from(ENVELOPES));
 }
 
-/// Symptom: after a task had asked for mail with an unopened envelope in its hand, one envelope was gone for good. Cause:
-/// the new envelope took the place of the old one. Counting the free ones catches it.
+/// Symptom: after a task had asked for mail with an unopened envelope in its hand, one envelope was gone for good.
+/// Cause: the new envelope took the place of the old one. Counting the free ones catches it.
 #[test]
 fn an_unopened_message_goes_back_when_the_next_is_asked_for() {
     for from_exchange in [false, true] {
@@ -313,7 +313,8 @@ fn an_executive_without_envelopes_sends_nothing() {
     assert_eq!(core.apply(by, Call::Send { task, urgency: urgency(0) }).status, CallStatus::NoEnvelope);
 }
 
-/// In every build, also without the feature `checks`: the back-ends read a message as the type of the mailbox that it was sent to.
+/// In every build, also without the feature `checks`: the back-ends read a message as the type of the mailbox that it
+/// was sent to.
 #[test]
 fn nothing_is_sent_by_the_id_of_a_deleted_task_even_when_its_slot_is_used_again() {
     let mut bench = Bench::new();

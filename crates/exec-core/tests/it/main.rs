@@ -27,7 +27,7 @@ mod timers;
 mod waits;
 mod wheel;
 
-/// How many times as much to explore as in an ordinary run: what `HAIRSPRING_PROOF` says, else 1.
+/// Factor on the size of an ordinary exploration: the value of `HAIRSPRING_PROOF`, else 1.
 fn proof_factor() -> u32 {
     std::env::var("HAIRSPRING_PROOF").ok().and_then(|factor| factor.parse().ok()).unwrap_or(1)
 }

@@ -1,7 +1,7 @@
-//! The executive once more, naively: vectors, sorting and linear search, written from what the manual says.
+//! A naive second implementation of the executive: vectors, sorting and linear search, written from the manual.
 //!
-//! Where the core is free to choose a name (ids, envelopes, buffers) the model takes the core's choice and asserts that it
-//! was free. It works out everything else.
+//! Where the core is free to choose a name (ids, envelopes, buffers) the model takes the core's choice and asserts that
+//! it was free. It works out everything else.
 
 mod heaps;
 mod objects;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Letter {
     pub(crate) envelope: u32,
-    /// The number that its sender waits for; 0 for nobody.
+    /// The number for which its sender waits; 0: no sender waits.
     ticket: u32,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Man {
     pub(crate) deadline: Option<Deadline>,
     /// The heap that granted it a block which it has not taken, and where the block begins.
     pub(crate) granted: Option<(usize, u32)>,
-    /// What it owns, in the order in which it came to.
+    /// The resources that it owns, oldest first.
     pub(crate) owned: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Random sequences of calls, the core against the naive model: every status and value, who is to run, what every task is
-//! doing, and what every object holds, after every call.
+//! Random sequences of calls, the core against the naive model: every status and value, who is to run, what every task
+//! is doing, and what every object holds, after every call.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -85,7 +85,7 @@ pub(crate) fn pick<T: Copy>(from: &[T], seed: u8) -> T {
 }
 
 impl Pair {
-    /// Few tasks and objects of every kind, and all tasks started. A fast path makes one in so many of the calls that it can make.
+    /// Few tasks and objects of every kind, and all tasks started. One call in `one_in` takes the fast path if it can.
     pub(crate) fn new(one_in: usize) -> Result<Self, TestCaseError> {
         let (core, naive) = (Core::new(ENVELOPES, ()), Naive::new(ENVELOPES));
         let (tasks, timers, replies) = (Vec::new(), Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ impl Pair {
     fn compare_man(&self, man: &Man) -> Result<(), String> {
         let anybody =
             |waiting| if let Waiting::Acknowledgement(_) = waiting { Waiting::Acknowledgement(0) } else { waiting };
-        // Between two runs nobody can tell whether a wake or signals are left of the last: the next begins without them.
+        // Between two runs a wake or signals left of the last are invisible: the next begins without them.
         let in_a_run = matches!(man.state, TaskState::Ready | TaskState::Waiting);
         let seen = |look: TaskView| TaskView {
             waiting: anybody(look.waiting),
@@ -398,14 +398,14 @@ fn same<T: PartialEq + Debug>(what: &str, core: &T, naive: &T) -> Result<(), Str
     if core == naive { Ok(()) } else { Err(format!("{what}: the core has {core:?}, the model {naive:?}")) }
 }
 
-/// Kinds of calls that anybody may make, most of which end a wait or begin a run.
+/// Kinds of calls that any caller may make, most of which end a wait or begin a run.
 const MOVES_ON: [u8; 18] = [85, 85, 0, 0, 12, 17, 19, 25, 27, 30, 34, 48, 54, 64, 68, 72, 71, 71];
 
 fn play(seeds: &[Seed]) -> Result<Pair, TestCaseError> {
     let mut pair = Pair::new(2)?;
     for &seed in seeds {
         let by = pair.caller(seed.who);
-        // Who is no task makes such calls that only a task may make now and then, else one that moves things on.
+        // A caller that is no task seldom makes a call that only a task may make; mostly it makes one of `MOVES_ON`.
         let moves_on = !matches!(by, By::Task(_)) && seed.kind % 8 > 0;
         let kind = if moves_on { pick(&MOVES_ON, seed.kind) } else { seed.kind };
         let call = pair.call(Seed { kind, ..seed });
@@ -423,7 +423,7 @@ proptest! {
     }
 }
 
-/// How many sequences: more where `HAIRSPRING_PROOF` says how many times as many.
+/// Number of sequences, multiplied by `HAIRSPRING_PROOF`.
 fn cases() -> u32 {
     6_000 * crate::proof_factor()
 }

@@ -1,7 +1,7 @@
 //! The short ways of calls, and the questions that back-ends ask between calls.
 //!
-//! A short way says whether it was taken. A back-end that is told no makes the whole call; one that is told yes does not. So a wrong yes loses a call,
-//! and a no must have done nothing.
+//! A fast path returns whether it was taken. On false the back-end makes the whole call; on true it does not. So a
+//! wrong true loses a call, and a false must have done nothing.
 
 use hairspring_exec_core::{Bits, Call, CallStatus, Ending, Reply, TaskId, TaskState, TimerId, Until, Waiting};
 
@@ -110,7 +110,7 @@ fn a_sender_who_waits_for_the_message_before_is_not_forgotten_by_the_short_way()
     let sent = Call::SendWait { task, urgency: urgency(1), until: Until::Forever };
     bench.task(sender, sent, CallStatus::Blocked);
     bench.outside(Call::Send { task, urgency: urgency(1) }, CallStatus::Ok);
-    // The message of the one who waits is taken: nobody waited for the one before.
+    // The task takes the message whose sender waits: no sender waited for the one before.
     assert!(bench.collect_simply(task, None).is_some());
     assert_eq!(bench.owed_by(task), Some(sender));
     assert!(bench.collect_simply(task, None).is_none(), "now somebody does");

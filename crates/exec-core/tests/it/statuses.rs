@@ -1,4 +1,4 @@
-//! Every status there is, provoked: a new one does not compile until it says here how it comes about.
+//! Provokes every status: a new one does not compile until this file names a way to cause it.
 
 use hairspring_exec_core::{
     Bits, By, Call, CallStatus, Ending, Moment, PoolId, Reply, ResourceProtocol, SemaphoreId, TimerId, Until,

@@ -1,4 +1,5 @@
-//! Random blocks against a list of them: none overlap, none are lost, and a block is refused only where the rule of classes lets it.
+//! Random blocks against a list of them: none overlap, none are lost, and a block is refused only where the rule of
+//! classes lets it.
 
 use alloc::vec::Vec;
 
@@ -93,7 +94,8 @@ fn a_block_that_was_granted_is_freed_only_by_the_core() {
     assert_eq!((arena.granted(), arena.free(0, false), arena.usage().least_free), (0, true, 5));
 }
 
-/// The blocks at 0 and 16 are in use, 8 units between them and 40 above are free: the areas 0 to 3. Five records are unused.
+/// The blocks at 0 and 16 are in use, 8 units between them and 40 above are free: the areas 0 to 3. Five records are
+/// unused.
 fn in_use() -> Arena {
     let mut arena = Arena::new(64, 4);
     assert_eq!([(); 3].map(|()| arena.get(8, true)), [Some(0), Some(8), Some(16)]);
@@ -101,7 +103,7 @@ fn in_use() -> Arena {
     arena
 }
 
-/// The arena makes sense until this is done to it, and then the check says why not.
+/// Passes the check before `break_it`, and fails it with the text `expected` afterwards.
 #[track_caller]
 fn check(mut arena: Arena, break_it: impl FnOnce(&mut Arena), expected: &str) {
     assert_eq!(arena.check(), Ok(()));

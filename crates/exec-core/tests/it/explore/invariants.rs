@@ -1,4 +1,4 @@
-//! What holds in every state of a system and over every step between two, seen through public questions only.
+//! Invariants of every state of a system and of every step between two, checked through public queries only.
 
 use hairspring_exec_core::{
     By, Call, CallStatus, Priority, Reply, ResourceId, ResourceProtocol, SemaphoreId, TaskId, TaskState, TaskView,

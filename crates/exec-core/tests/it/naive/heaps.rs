@@ -1,4 +1,5 @@
-//! Heaps, as the naive executive keeps them: a list of the blocks in use. Its sizes are so small that a block fits if there is room for it.
+//! Heaps, as the naive executive keeps them: a list of the blocks in use. Its sizes are so small that a block fits if
+//! there is room for it.
 
 use hairspring_exec_core::{CallStatus, HeapId, Priority, Reply, Until, Waiting};
 
@@ -40,7 +41,7 @@ impl Heap {
         ends.zip(begins).map(|(end, begin)| begin - end).max().unwrap_or(0)
     }
 
-    /// A block begins where the core says, which must be in a gap.
+    /// Places a block where the core placed it, which must be in a gap.
     fn put(&mut self, first: u32, units: u32, taken: bool) {
         let apart = |block: &Block| first + units <= block.first || block.first + block.units <= first;
         assert!(self.blocks.iter().all(apart) && first + units <= self.units, "units {first} and on are in use");
@@ -101,7 +102,7 @@ impl Naive {
         }
     }
 
-    /// Whoever is first in line gets a block if there is one, and then the next.
+    /// Grants the first waiter a block if one fits, then the next.
     pub(super) fn serve_heaps(&mut self) {
         for slot in self.heaps.iter().map(|(slot, ..)| slot).collect::<Vec<_>>() {
             while let Some(&man) = self.heap_line(slot).first()

@@ -343,7 +343,8 @@ impl Naive {
         }
     }
 
-    /// The formula: the most urgent of the own, the threshold, the ceilings owned, and those that wait for what is owned and inherited.
+    /// The formula: the most urgent of the own, the threshold, the ceilings owned, and those that wait for what is
+    /// owned and inherited.
     pub(super) fn formula(&self, man: usize) -> Priority {
         let mut priority = self.men[man].base.min(self.men[man].threshold);
         for (slot, _, thing) in self.things.iter().filter(|(_, _, thing)| thing.owner == Some(man)) {
