@@ -9,7 +9,7 @@ use std::thread::Thread;
 
 use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};
 
-/// What the driver hands over, and who waits for it. Any channel for async code would do.
+/// The value that the driver hands over, and the waker of the task that awaits it. Any channel for async code would do.
 type Reading = Arc<Mutex<(Option<f64>, Option<Waker>)>>;
 
 /// The smallest executor: one thread that sleeps between polls. Programs have one already.

@@ -1,4 +1,5 @@
-//! An interrupt procedure: another thread posts, the procedure wakes a task, and no arrival is lost without being counted.
+//! An interrupt procedure: another thread posts, the procedure wakes a task, and no arrival is lost without being
+//! counted.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::time::Duration;

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         })?;
     let beat = executive.timer("beat", move |ctx, expiry| {
-        // Periods that passed unserved are not made up for; the timer says how many.
+        // Missed periods are not made up for; the timer reports their number.
         let _ = ctx.send(sampler, Urgency::ALL[0], (expiry.deadline, expiry.missed));
     })?;
     executive.start_periodic(beat, executive.now(), Nanos::from_millis(1))?;

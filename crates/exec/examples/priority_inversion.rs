@@ -1,6 +1,8 @@
-//! A resource: how long an urgent task waits for what a slow one owns, without a protocol, by inheritance and by a ceiling.
+//! A resource: how long an urgent task waits for what a slow one owns, without a protocol, by inheritance and by a
+//! ceiling.
 //!
-//! It runs in virtual time, so it prints the same in every run: without a protocol the task in the middle is in the way.
+//! It runs in virtual time, so it prints the same in every run: without a protocol the task in the middle is in the
+//! way.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::sync::mpsc;

@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (from, record) = (lines.clone(), longest.clone());
     let mut reader = executive.spawn("reader", Priority::HIGHEST, move |ctx| {
         let mut count = 0;
-        // Nobody has written for 1 ms: the writer is done.
+        // No line for 1 ms: the writer is done.
         while let Ok(line) = from.receive(ctx, Limit::For(Nanos::from_millis(1))) {
             let mut record = record.lock(ctx, Limit::Forever).expect("no task keeps it");
             *record = line.len().max(*record);

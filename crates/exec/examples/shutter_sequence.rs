@@ -1,4 +1,5 @@
-//! Two tasks and a semaphore: exposures of 20 ms with an instrument in the middle, and a supervisor that aborts one that hangs.
+//! Two tasks and a semaphore: exposures of 20 ms with an instrument in the middle, and a supervisor that aborts one
+//! that hangs.
 //!
 //! It runs in virtual time. With `Backend::fiber()` or `Backend::thread_up()` the same tasks run in real time.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]

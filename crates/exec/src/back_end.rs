@@ -10,7 +10,8 @@ use crate::message::Bytes;
 /// A reference to a back-end. Small and `Copy`.
 #[derive(Clone, Copy)]
 pub(crate) enum BackEnd<'k> {
-    /// Fibers on this computer. Their calls are inlined into the caller, because they cost less than a call through a table.
+    /// Fibers on this computer. Their calls are inlined into the caller, because they cost less than a call through a
+    /// table.
     Fiber(&'k Fibers<Host>, SwitchBack),
     /// Any other.
     Other(&'k dyn Engine),
@@ -26,8 +27,9 @@ impl<'k> BackEnd<'k> {
         }
     }
 
-    /// Makes a call that is rare, because it usually takes the short way. Said to be cold, so that the compiler takes the short way for the likely one: else it
-    /// counts each of a dozen checks as even, and compiles a switch behind them as code that is hardly ever run.
+    /// Makes a call in the general way; most calls take a fast path before. Marked cold, so that the compiler predicts
+    /// the fast path. Otherwise it counts each of a dozen checks as even, and compiles a switch behind them as code
+    /// that hardly ever runs.
     #[cold]
     #[inline(never)]
     pub(crate) fn call_rarely(self, by: By, call: Call) -> Reply {

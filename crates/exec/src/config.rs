@@ -9,25 +9,28 @@ pub struct ExecConfig {
     pub envelopes: u16,
     /// The largest message, in bytes; 12 as in AMX.
     pub message_bytes: usize,
-    /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only touched pages use memory. On fibers and in virtual
-    /// time, timer and interrupt procedures and hooks run on the stack of the task that makes a call. So each stack must hold the task's
-    /// deepest call plus the deepest procedure. Procedures get the floating-point control words of a new run, and a task that [keeps its
-    /// own](crate::TaskCtx::keep_control_words) gets them back afterwards.
+    /// Stack of each task, in bytes, rounded up to pages, with a guard page below. Only touched pages use memory. On
+    /// fibers and in virtual time, timer and interrupt procedures and hooks run on the stack of the task that makes a
+    /// call. So each stack must hold the task's deepest call plus the deepest procedure. Procedures get the
+    /// floating-point control words of a new run, and a task that [keeps its own](crate::TaskCtx::keep_control_words)
+    /// gets them back afterwards.
     pub stack_bytes: usize,
-    /// The time slice among tasks of equal priority; none: a task keeps the CPU until it waits, yields or ends. Each time that this span has
-    /// passed the running task goes behind the ready tasks of its priority. A task that runs above its own priority (by a
-    /// [threshold](crate::Threshold), a ceiling or inheritance) keeps the CPU. The span runs while tasks do, not anew for each task, so the
-    /// first slice of a task can be shorter. On fibers a slice ends at the first call after it; on several CPUs one of the running tasks goes
-    /// behind at each end. At least 100 µs.
+    /// The time slice among tasks of equal priority; none: a task keeps the CPU until it waits, yields or ends. Each
+    /// time that this span has passed the running task goes behind the ready tasks of its priority. A task that runs
+    /// above its own priority (by a [threshold](crate::Threshold), a ceiling or inheritance) keeps the CPU. The span
+    /// runs while tasks do, not anew for each task, so the first slice of a task can be shorter. On fibers a slice ends
+    /// at the first call after it; on several CPUs one of the running tasks goes behind at each end. At least 100 µs.
     pub slice: Option<Nanos>,
-    /// The CPU time that a task may use without a call before the watchdog takes its real-time priority. Zero: no watchdog.
+    /// The CPU time that a task may use without a call before the watchdog takes its real-time priority. Zero: no
+    /// watchdog.
     pub watchdog: Nanos,
     /// The number of calls in the trace; none: no trace, and no clock reading per call.
     pub trace: Option<usize>,
-    /// Whether to measure how long the executive locks its state and leaves interrupts unpolled. Costs two clock readings per call.
+    /// Whether to measure how long the executive locks its state and leaves interrupts unpolled. Costs two clock
+    /// readings per call.
     pub measure_latency: bool,
-    /// Whether to measure the CPU time and the switches of each task on fibers and in virtual time. Costs a clock reading per call. With
-    /// threads the kernel counts them anyway.
+    /// Whether to measure the CPU time and the switches of each task on fibers and in virtual time. Costs a clock
+    /// reading per call. With threads the kernel counts them anyway.
     pub measure_usage: bool,
 }
 
@@ -65,12 +68,12 @@ pub enum ThreadProfile {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ExecError {
-    /// The configuration is invalid. The text says what to write instead.
+    /// The configuration is invalid. The text states the requirement.
     ExecConfig(&'static str),
     /// The system has no more threads, memory or descriptors.
     System(std::io::Error),
-    /// The calling thread has a shadow stack (CET, GCS), which ends the process when fibers switch stacks. Take threads, or start the program without
-    /// shadow stacks.
+    /// The calling thread has a shadow stack (CET, GCS), which ends the process when fibers switch stacks. Take
+    /// threads, or start the program without shadow stacks.
     ShadowStack,
     /// The system refused a requested placement.
     Refused(Refused),

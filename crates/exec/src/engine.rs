@@ -1,8 +1,8 @@
 //! [`Engine`]: the interface of a back-end, and the procedures that it runs.
 //!
-//! A back-end owns a [`Core`](hairspring_exec_core::Core) and the threads or fibers of the tasks. Contexts translate services into
-//! [`Call`]s. The back-end lets the core decide and makes sure that the right task runs when the call returns. It does not know contexts: a
-//! procedure gets the back-end and makes its own context.
+//! A back-end owns a [`Core`](hairspring_exec_core::Core) and the threads or fibers of the tasks. Contexts translate
+//! services into [`Call`]s. The back-end lets the core decide and makes sure that the right task runs when the call
+//! returns. It does not know contexts: a procedure gets the back-end and makes its own context.
 
 use std::sync::Arc;
 
@@ -85,13 +85,15 @@ pub(crate) trait Engine {
     fn home(&self) -> u32;
     /// Whether messages of this size and alignment fit into an envelope.
     fn fits(&self, bytes: usize, alignment: usize) -> bool;
-    /// Makes a call for `by`. For a task it returns when the task runs again: a blocked call has its outcome then. If the
-    /// task has been killed meanwhile this does not return but unwinds ([`unwind_killed`](crate::unwind::unwind_killed)).
+    /// Makes a call for `by`. For a task it returns when the task runs again: a blocked call has its outcome then. If
+    /// the task has been killed meanwhile this does not return but unwinds
+    /// ([`unwind_killed`](crate::unwind::unwind_killed)).
     fn call(&self, by: By, call: Call) -> Reply;
-    /// The same for `Send`, `SendWait` and `Post`; copies the message into the envelope before anybody can read it.
+    /// The same for `Send`, `SendWait` and `Post`; copies the message into the envelope before any task can read it.
     fn send(&self, by: By, call: Call, message: Bytes<'_>) -> Reply;
-    /// Lets `decide` change state that the executive guards, and makes the calls that it returns in the same step: nobody else makes one
-    /// between. Returns the reply to the last. A signal of a semaphore that no task waits for is not made.
+    /// Lets `decide` change state that the executive guards, and makes the calls that it returns in the same step, with
+    /// no other call between. Returns the reply to the last. A signal of a semaphore that no task waits for is not
+    /// made.
     fn step(&self, by: By, decide: &mut dyn FnMut(&mut ExclusiveStep) -> Option<Calls>) -> Option<Reply>;
     /// Lets `see` look at the core.
     fn inspect(&self, see: &mut dyn FnMut(&dyn CoreView));
@@ -101,7 +103,7 @@ pub(crate) trait Engine {
     fn is_unwinding(&self, me: TaskId) -> bool;
     /// Ends a run from any thread.
     fn halt(&self) -> Arc<dyn Halt>;
-    /// What wakers of futures share with it.
+    /// The part that it shares with wakers of futures.
     fn rouser(&self) -> Arc<dyn Rouse>;
     /// The semaphore for which a task waits while it waits for a future. Made when it is asked for first.
     fn future_line(&self, me: TaskId) -> Result<SemaphoreId, CallStatus>;
@@ -109,7 +111,7 @@ pub(crate) trait Engine {
     fn expect_rouse(&self, begins: bool);
     /// The name of the back-end.
     fn name(&self) -> &'static str;
-    /// What other processes may see of it; none in virtual time.
+    /// The part that other processes may see; none in virtual time.
     fn sampled(&self) -> Option<Arc<dyn Sampled>>;
     /// CPU time and switches of a task; none where they are not measured.
     fn usage(&self, task: TaskId) -> Option<TaskUsage>;
@@ -149,7 +151,8 @@ pub(crate) trait Engine {
     fn delete_task(&self, by: By, task: TaskId) -> Reply;
     /// Makes a timer.
     fn create_timer(&self, by: By, name: &str, procedure: TimerProcedure<dyn Engine>) -> Result<TimerId, CallStatus>;
-    /// Tasks of equal priority get slices of this length; the procedure of the timer calls [`end_slice`](Self::end_slice).
+    /// Tasks of equal priority get slices of this length; the procedure of the timer calls
+    /// [`end_slice`](Self::end_slice).
     fn set_slice(&self, timer: TimerId, slice_ns: u64);
     /// Ends the slice of the running task and begins the next.
     fn end_slice(&self);
@@ -169,7 +172,7 @@ pub(crate) trait Engine {
     }
     /// Reports every decision to the program's hooks.
     fn set_hooks(&self, hooks: Box<dyn Observer + Send>);
-    /// The trace so far, if there is one.
+    /// The trace until now, if there is one.
     fn trace(&self) -> Option<Trace>;
     /// Runs until the limit, a stop, or until nothing can happen any more.
     fn run(&self, limit: RunLimit) -> Finish;

@@ -1,7 +1,8 @@
 //! Why a call was refused: one small enum for each kind of call.
 //!
-//! The core answers every call with one [`CallStatus`], which traces record. A call can come out in a few of its ways only. These enums
-//! name them, each with what to do about it. One table, written with the enums, maps a status to the error.
+//! The core answers every call with one [`CallStatus`], which traces record. A call can come out in a few of its ways
+//! only. These enums name them, each with what to do about it. One table, written with the enums, maps a status to the
+//! error.
 
 use hairspring_exec_core::{CallStatus, Reply};
 
@@ -85,17 +86,19 @@ errors! {
     CreateError {
         /// The executive has 65,535 objects of this kind. Delete those that are done, or use one for several purposes.
         TooMany,
-        /// The message type is larger than an envelope. Raise [`ExecConfig::message_bytes`](crate::ExecConfig::message_bytes), or send a
-        /// [`Parcel`](crate::Parcel).
+        /// The message type is larger than an envelope. Raise
+        /// [`ExecConfig::message_bytes`](crate::ExecConfig::message_bytes), or send a [`Parcel`](crate::Parcel).
         MessageTooBig,
-        /// The semaphore's count is above its limit: raise the limit. Or a heap is larger than [`MOST_HEAP_BYTES`](crate::MOST_HEAP_BYTES), or for more than
-        /// [`MOST_BLOCKS`](crate::MOST_BLOCKS): make several.
+        /// The semaphore's count is above its limit: raise the limit. Or a heap is larger than
+        /// [`MOST_HEAP_BYTES`](crate::MOST_HEAP_BYTES), or for more than [`MOST_BLOCKS`](crate::MOST_BLOCKS): make
+        /// several.
         Overflow,
     }
 
     /// Why a task was not started.
     TriggerError {
-        /// The task has as many pending starts as can be counted; this one is lost. Trigger less often, or let the task run.
+        /// The task has as many pending starts as can be counted; this one is lost. Trigger less often, or let the task
+        /// run.
         TriggerOverflow,
         /// The task panicked and cannot be started again. Delete it and create another.
         Dead,
@@ -129,7 +132,8 @@ errors! {
     SendError {
         /// The mailbox, or this queue of the exchange, is full. Give it more room, or let its reader run.
         MailboxFull,
-        /// All envelopes of the executive are in use. Raise [`ExecConfig::envelopes`](crate::ExecConfig::envelopes), or receive sooner.
+        /// All envelopes of the executive are in use. Raise [`ExecConfig::envelopes`](crate::ExecConfig::envelopes), or
+        /// receive sooner.
         NoEnvelope,
         /// The receiver has no mailbox of this urgency. Give it a capacity when it is created.
         NoMailbox,
@@ -143,7 +147,8 @@ errors! {
     SendWaitError {
         /// The mailbox is full. Give it more room, or let its reader run.
         MailboxFull,
-        /// All envelopes of the executive are in use. Raise [`ExecConfig::envelopes`](crate::ExecConfig::envelopes), or receive sooner.
+        /// All envelopes of the executive are in use. Raise [`ExecConfig::envelopes`](crate::ExecConfig::envelopes), or
+        /// receive sooner.
         NoEnvelope,
         /// The receiver has no mailbox of this urgency. Give it a capacity when it is created.
         NoMailbox,
@@ -187,7 +192,8 @@ errors! {
     WaitError {
         /// The limit passed first. Wait longer, or do without.
         TimedOut,
-        /// The object was deleted, also during the wait; or it belongs to another executive. Use what this executive returned.
+        /// The object was deleted, also during the wait; or it belongs to another executive. Use what this executive
+        /// returned.
         NoSuchObject,
         /// The task is being killed and waits for nothing any more. Only a destructor can see this.
         Killed,
@@ -243,8 +249,8 @@ errors! {
     ReserveError {
         /// The limit passed first. Wait longer, or do without.
         TimedOut,
-        /// The owner waits for the caller, directly or through others: the wait would never end. Reserve resources in one order
-        /// everywhere.
+        /// The owner waits for the caller, directly or through others: the wait would never end. Reserve resources in
+        /// one order everywhere.
         Deadlock,
         /// The task is more urgent than the ceiling of the resource. Raise the ceiling to its most urgent user.
         AboveCeiling,
@@ -276,8 +282,8 @@ errors! {
 
     /// Why no block of a heap was given at once.
     BlockError {
-        /// No free area is large enough, as many blocks are in use as may be, or a task waits for a block. Make a larger heap, free blocks sooner, or
-        /// wait.
+        /// No free area is large enough, as many blocks are in use as may be, or a task waits for a block. Make a
+        /// larger heap, free blocks sooner, or wait.
         Empty,
         /// The block is larger than the heap. Ask for less, or make a larger heap.
         TooLarge,
@@ -301,8 +307,8 @@ errors! {
 
     /// Why a parcel was not opened, or a block not freed.
     ParcelError {
-        /// The parcel was opened before, or is of another pool or heap. Open each parcel once, with its own pool or heap. Or no block in use begins at this address:
-        /// free each block once.
+        /// The parcel was opened before, or is of another pool or heap. Open each parcel once, with its own pool or
+        /// heap. Or no block in use begins at this address: free each block once.
         NotInUse,
         /// The pool or heap was deleted, or belongs to another executive. Use a handle that this executive returned.
         NoSuchObject,
@@ -310,7 +316,8 @@ errors! {
 
     /// Why a periodic timer was not started.
     PeriodError {
-        /// The period is zero or negative. Use [`start_timer`](crate::Services::start_timer) for a timer that goes off once.
+        /// The period is zero or negative. Use [`start_timer`](crate::Services::start_timer) for a timer that goes off
+        /// once.
         BadInterval,
         /// The timer was deleted. Keep no ids of deleted timers.
         NoSuchObject,
@@ -344,7 +351,8 @@ errors! {
 
     /// Why the priority of a task was not changed.
     PriorityError {
-        /// The task owns, or waits for, a resource whose ceiling is less urgent. Raise the ceiling, or wait until it is released.
+        /// The task owns, or waits for, a resource whose ceiling is less urgent. Raise the ceiling, or wait until it is
+        /// released.
         AboveCeiling,
         /// The task was deleted. Keep no ids of deleted tasks.
         NoSuchObject,
@@ -374,7 +382,8 @@ errors! {
     JoinError {
         /// The limit passed first. Wait longer, or do without.
         TimedOut,
-        /// The run was killed or panicked, or its result was taken before. [`Finish::mishaps`](crate::Finish::mishaps) tells which.
+        /// The run was killed or panicked (see [`Finish::mishaps`](crate::Finish::mishaps)), or its result was taken
+        /// before.
         Empty,
         /// The task would wait for its own end.
         Deadlock,

@@ -86,7 +86,8 @@ impl Executive {
     /// An empty executive.
     ///
     /// # Errors
-    /// The configuration is invalid, or the system has no more threads. On fibers and in virtual time: the calling thread has a shadow stack.
+    /// The configuration is invalid, or the system has no more threads. On fibers and in virtual time: the calling
+    /// thread has a shadow stack.
     pub fn new(backend: Backend, config: &ExecConfig) -> Result<Self, ExecError> {
         if config.envelopes == 0 || config.envelopes == u16::MAX {
             return Err(ExecError::ExecConfig("envelopes must be 1 to 65534"));
@@ -122,8 +123,8 @@ impl Executive {
 
     /// Runs until a task asks to stop, the limit, or until nothing can happen any more. Blocks.
     ///
-    /// It kills and unwinds the tasks that are in the middle of a run before it returns. Tasks, timers and all other objects stay for
-    /// another run. A run of fibers ends at a call: it cannot end while a task computes.
+    /// It kills and unwinds the tasks that are in the middle of a run before it returns. Tasks, timers and all other
+    /// objects stay for another run. A run of fibers ends at a call: it cannot end while a task computes.
     pub fn run(&mut self, limit: RunLimit) -> Finish {
         self.back_end().cold().run(limit)
     }
@@ -169,22 +170,22 @@ impl Executive {
         Ok(self.back_end().cold().attach(name, &source, InterruptProcedure::Raw(Box::new(procedure)))?)
     }
 
-    /// What ends a run of this executive from any thread.
+    /// A handle that ends a run of this executive from any thread.
     pub fn stopper(&self) -> Stopper {
         Stopper(self.back_end().cold().halt())
     }
 
-    /// Publishes what the tasks do to other processes of this user, such as `hairspring top`, under a name of letters, digits, `-` and `_`.
-    /// A second call replaces the name.
+    /// Publishes what the tasks do to other processes of this user, such as `hairspring top`, under a name of letters,
+    /// digits, `-` and `_`. A second call replaces the name.
     ///
-    /// This starts a thread of ordinary priority, which asks the executive a hundred times a second. With threads it holds the executive's
-    /// lock for some microseconds; on fibers a call of a task answers, which takes some microseconds, and allocates for new tasks. An
-    /// executive that is not published pays nothing. The file is in `XDG_RUNTIME_DIR` or `/dev/shm`, readable by this user only, and goes
-    /// with the executive.
+    /// This starts a thread of ordinary priority, which asks the executive a hundred times a second. With threads it
+    /// holds the executive's lock for some microseconds; on fibers a call of a task answers, which takes some
+    /// microseconds, and allocates for new tasks. An executive that is not published pays nothing. The file is in
+    /// `XDG_RUNTIME_DIR` or `/dev/shm`, readable by this user only, and goes with the executive.
     ///
     /// # Errors
-    /// The name does not fit or is taken in this process; the file or the thread could not be made; the back-end is virtual time. The
-    /// executive is then not published, under its former name neither.
+    /// The name does not fit or is taken in this process; the file or the thread could not be made; the back-end is
+    /// virtual time. The executive is then not published, under its former name neither.
     pub fn publish(&mut self, name: &str) -> Result<(), ExecError> {
         let engine = self.back_end().cold();
         let Some(source) = engine.sampled() else {
@@ -196,19 +197,20 @@ impl Executive {
         Ok(())
     }
 
-    /// In virtual time, fires an interrupt at a future instant. False on a back-end with real time, where interrupts come from their
-    /// sources.
+    /// In virtual time, fires an interrupt at a future instant. False on a back-end with real time, where interrupts
+    /// come from their sources.
     pub fn interrupt_at(&mut self, isp: &Isp, at: Instant) -> bool {
         self.back_end().cold().interrupt_at(isp.number, moment_of(at))
     }
 
-    /// Installs scheduler hooks. The executive reports every decision to `hooks` at once: inside the call that made it, on the calling
-    /// thread and, with threads, under the executive's lock. Hooks must be short and cannot make calls. A second call replaces the hooks.
+    /// Installs scheduler hooks. The executive reports every decision to `hooks` at once: inside the call that made it,
+    /// on the calling thread and, with threads, under the executive's lock. Hooks must be short and cannot make calls.
+    /// A second call replaces the hooks.
     pub fn set_hooks(&mut self, hooks: impl Observer + Send + 'static) {
         self.back_end().cold().set_hooks(Box::new(hooks));
     }
 
-    /// The calls so far, if [`ExecConfig::trace`] asked for them.
+    /// The calls until now, if [`ExecConfig::trace`] asked for them.
     pub fn trace(&self) -> Option<Trace> {
         self.back_end().cold().trace()
     }

@@ -12,7 +12,7 @@ use crate::fiber::attention::Attention;
 #[derive(Default)]
 pub(crate) struct HookObserver {
     pub(crate) hooks: Option<Box<dyn Observer + Send>>,
-    /// What a hook panicked with. It is told nothing more.
+    /// Payload of a hook's panic. After it the hooks are called no more.
     pub(crate) burst: Option<Box<dyn Any + Send>>,
     /// The engine that learns of it.
     attention: Option<Arc<Attention>>,
@@ -23,7 +23,7 @@ impl HookObserver {
         Self { hooks: None, burst: None, attention }
     }
 
-    /// Tells the hooks. The core is in the middle of a call: a panic must not leave it there.
+    /// Calls the hooks. The core is in the middle of a call: a panic must not leave it there.
     #[cold]
     #[inline(never)]
     fn tell(&mut self, what: impl FnOnce(&mut dyn Observer)) {
@@ -41,7 +41,7 @@ impl HookObserver {
     }
 }
 
-/// What the core tells is passed on only where somebody listens.
+/// Passes the core's events on only if there is an observer.
 macro_rules! passed_on {
     ($($(#[$inline:meta])? fn $name:ident($($argument:ident: $kind:ty),+);)+) => {
         $($(#[$inline])? fn $name(&mut self, $($argument: $kind),+) {

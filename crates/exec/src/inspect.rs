@@ -16,9 +16,9 @@ use crate::system::stack::StackUse;
 pub struct TaskInfo {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Idle, ready, waiting, dead or deleted.
     pub state: TaskState,
-    /// What it waits for.
+    /// The object or event that the task waits for.
     pub waiting: Waiting,
     /// Its own priority.
     pub priority: Priority,
@@ -36,11 +36,11 @@ pub struct TaskInfo {
     pub wait_ends: Option<Instant>,
 }
 
-/// What a task has used of the CPU since it was made.
+/// CPU time and switches of a task since it was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TaskUsage {
-    /// The time for which it had the CPU. On fibers and in virtual time with the procedures that its calls served; with threads as the kernel
-    /// counts it.
+    /// The time for which it had the CPU. On fibers and in virtual time with the procedures that its calls served; with
+    /// threads as the kernel counts it.
     pub cpu: Nanos,
     /// How often it was given the CPU; with threads, how often its thread left it.
     pub switches: u64,
@@ -107,8 +107,9 @@ impl<O: Observer> CoreView for Core<O> {
     }
 }
 
-/// Questions about tasks and objects: for tasks, procedures, and the program around them between runs. An answer is old when it comes:
-/// use it for displays and tests, not for decisions that another task can overtake. Not real-time safe where text or lists are returned.
+/// Questions about tasks and objects: for tasks, procedures, and the program around them between runs. An answer is old
+/// when it comes: use it for displays and tests, not for decisions that another task can overtake. Not real-time safe
+/// where text or lists are returned.
 pub trait Inspect: CallSite {
     /// All tasks that are not deleted.
     fn tasks(&self) -> Vec<TaskId> {
@@ -132,16 +133,16 @@ pub trait Inspect: CallSite {
         })
     }
 
-    /// CPU time and switches of a task. With threads always, by the kernel's counts: one system call, and a file of the kernel is read. On
-    /// fibers and in virtual time if [`ExecConfig::measure_usage`](crate::ExecConfig) is set. None where it is not, and for a task that was
-    /// deleted.
+    /// CPU time and switches of a task. With threads always, by the kernel's counts: one system call, and a file of the
+    /// kernel is read. On fibers and in virtual time if [`ExecConfig::measure_usage`](crate::ExecConfig) is set. None
+    /// where it is not, and for a task that was deleted.
     fn task_usage(&self, task: TaskId) -> Option<TaskUsage> {
         ask(self, |core| core.task(task))?;
         self.caller().back_end.cold().usage(task)
     }
 
-    /// How much a task has used of its stack: the high-water mark, to the page. None before its first run. Makes a system call for each
-    /// 64 pages.
+    /// How much a task has used of its stack: the high-water mark, to the page. None before its first run. Makes a
+    /// system call for each 64 pages.
     fn stack_use(&self, task: TaskId) -> Option<StackUse> {
         ask(self, |core| core.task(task))?;
         self.caller().back_end.cold().stack_use(task)

@@ -1,17 +1,18 @@
 //! Interrupt service procedures: code that a source outside the executive fires.
 //!
-//! A source is a descriptor that becomes readable (a device, a socket, a pipe), a counter (eventfd, timerfd), or software:
-//! any thread that calls [`Isp::post`]. Each descriptor has its own thread, which only waits for it. The thread has a priority above all
-//! tasks if real-time priority is granted (on fibers: if the carrier asks for it). A procedure is either
+//! A source is a descriptor that becomes readable (a device, a socket, a pipe), a counter (eventfd, timerfd), or
+//! software: any thread that calls [`Isp::post`]. Each descriptor has its own thread, which only waits for it. The
+//! thread has a priority above all tasks if real-time priority is granted (on fibers: if the carrier asks for it). A
+//! procedure is either
 //!
 //! * *raw*: it makes no executive calls and runs at once on the source's thread, or
-//! * *conforming*: it gets an [`IspCtx`](crate::IspCtx), with exactly the calls that cannot wait, and runs above all tasks: in
-//!   the thread back-end on the source's thread, in the fiber back-end on the carrier, at the end of the call or the run of a
-//!   task that is made next, or at a `preempt_point()`, on the stack of that task.
+//! * *conforming*: it gets an [`IspCtx`](crate::IspCtx), with exactly the calls that cannot wait, and runs above all
+//!   tasks: in the thread back-end on the source's thread, in the fiber back-end on the carrier, at the end of the call
+//!   or the run of a task that is made next, or at a `preempt_point()`, on the stack of that task.
 //!
 //! Arrivals wait in a bounded ring. An arrival that finds the ring full is lost and counted
-//! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)). [`Finish::sources`](crate::Finish::sources) names the sources that lost
-//! arrivals, could not be read, or ended.
+//! ([`Finish::interrupts_lost`](crate::Finish::interrupts_lost)). [`Finish::sources`](crate::Finish::sources) names the
+//! sources that lost arrivals, could not be read, or ended.
 
 mod doorbell;
 mod health;
@@ -32,8 +33,8 @@ pub(crate) use source::SourceThread;
 pub enum InterruptSource {
     /// [`Isp::post`], from any thread.
     Software,
-    /// A readable descriptor: one arrival for each read of at most 4 KiB. The data are dropped. If the data matter, read the descriptor in
-    /// a task of its own.
+    /// A readable descriptor: one arrival for each read of at most 4 KiB. The data are dropped. If the data matter,
+    /// read the descriptor in a task of its own.
     Readable(OwnedFd),
     /// An eventfd or timerfd: one arrival for each read, with the count that was read.
     Counter(OwnedFd),

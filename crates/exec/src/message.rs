@@ -1,7 +1,7 @@
 //! Messages as bytes: any `Copy` type is copied into an envelope and out again.
 //!
-//! The core numbers the envelopes and decides which task may touch which; this file holds their memory. A message keeps its type, because a
-//! mailbox is made for one type and its handle carries that type.
+//! The core numbers the envelopes and decides which task may touch which; this file holds their memory. A message keeps
+//! its type, because a mailbox is made for one type and its handle carries that type.
 #![expect(unsafe_code, reason = "copies values of caller-chosen Copy types through untyped slots")]
 
 use core::cell::UnsafeCell;
@@ -72,8 +72,8 @@ pub(crate) struct Slots {
     home: u32,
 }
 
-// SAFETY: a slot is written by the sender to which the core has just given the envelope and read by the receiver to which
-// the core handed it; engines do both under the same exclusion (lock or carrier thread) as the call to the core.
+// SAFETY: a slot is written by the sender to which the core has just given the envelope and read by the receiver to
+// which the core handed it; engines do both under the same exclusion (lock or carrier thread) as the call to the core.
 unsafe impl Sync for Slots {}
 
 impl Slots {
@@ -102,8 +102,9 @@ impl Slots {
     pub(crate) fn write(&self, envelope: u32, message: Bytes<'_>) {
         debug_assert!(message.count <= GRAIN << self.shift, "mailboxes are made only for types that fit");
         let slot = self.slot(envelope);
-        // SAFETY: source: `Bytes` borrows a live value of `count` bytes. Target: the slot's grains are contiguous and hold
-        // that many, for mailboxes are made only for types that fit; nobody else has this envelope (the core's doing).
+        // SAFETY: source: `Bytes` borrows a live value of `count` bytes. Target: the slot's grains are contiguous and
+        // hold that many, because mailboxes are made only for types that fit; the core gives this envelope to no other
+        // caller.
         unsafe { core::ptr::copy_nonoverlapping(message.from, slot, message.count) }
     }
 

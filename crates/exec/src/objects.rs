@@ -1,7 +1,9 @@
-//! Handles of typed objects: what a task, timer or procedure captures to use them. All small, and good for the executive that made them.
+//! Handles of typed objects: what a task, timer or procedure captures to use them. All small, and good for the
+//! executive that made them.
 //!
-//! Mailboxes, exchanges, pools and heaps are the core's. The others keep their data in a [`guarded`] cell and let tasks wait by the core's
-//! semaphores and event groups ([`waiting`]), so they behave alike on all back-ends and their traces replay.
+//! Mailboxes, exchanges, pools and heaps are the core's. The others keep their data in a [`guarded`] cell and let tasks
+//! wait by the core's semaphores and event groups ([`waiting`]), so they behave alike on all back-ends and their traces
+//! replay.
 
 mod broadcast;
 mod byte_pipe;

@@ -1,8 +1,8 @@
-//! Three programs of the kind that a lab writes, each small enough to read at one sitting. They are examples of how to use the
-//! executive, and run on every back-end.
+//! Three programs of the kind that a lab writes, each small enough to read at one sitting. They are examples of how to
+//! use the executive, and run on every back-end.
 //!
-//! They use public items of this crate only. Tasks that are not urgent send a program's findings out of the executive through a
-//! channel; the program puts the findings together after the run.
+//! They use public items of this crate only. Tasks that are not urgent send a program's findings out of the executive
+//! through a channel; the program puts the findings together after the run.
 //!
 //! ```
 //! use hairspring_exec::programs::{self, sampler};

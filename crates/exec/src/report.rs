@@ -34,11 +34,11 @@ pub struct Mishap {
     pub task: TaskId,
     /// Its name.
     pub name: String,
-    /// What happened.
+    /// The kind of mishap.
     pub what: Misfortune,
 }
 
-/// What went wrong with a task.
+/// The ways in which a task can go wrong.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Misfortune {
     /// Its run was killed or panicked. The text is the panic's message.
@@ -49,7 +49,7 @@ pub enum Misfortune {
     RanAway(Nanos),
 }
 
-/// What went wrong with an attached interrupt source.
+/// Losses, errors and end of an attached interrupt source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SourceTrouble {
     /// The number of its procedure, in the order of attachment.
@@ -79,8 +79,8 @@ pub struct Finish {
     pub sources: Vec<SourceTrouble>,
     /// Timer periods that passed without a run of the procedure, of all timers.
     pub timer_overruns: u64,
-    /// How often a look at interrupts and timers was broken off to let the tasks run, because each procedure made another one due. On
-    /// fibers and in virtual time. Nothing is lost: the next call continues.
+    /// How often a look at interrupts and timers was broken off to let the tasks run, because each procedure made
+    /// another one due. On fibers and in virtual time. Nothing is lost: the next call continues.
     pub floods: u64,
     /// The longest time that a timer or interrupt procedure kept the CPU, if the watchdog did not allow it; on fibers.
     pub procedure_ran_away: Option<Nanos>,
@@ -88,11 +88,11 @@ pub struct Finish {
     pub refused: Vec<Refused>,
     /// Whether strict priority held: the back-end could promise that the most urgent ready task is the one that runs.
     pub strict: bool,
-    /// The longest time in which the executive kept other threads out of its state, if it was measured: the hold of the thread back-end's
-    /// lock, or one call of the fiber back-end.
+    /// The longest time in which the executive kept other threads out of its state, if it was measured: the hold of the
+    /// thread back-end's lock, or one call of the fiber back-end.
     pub longest_lock: Option<Nanos>,
-    /// Longest time for which a fiber's own code ran without a call or an end that looks at interrupts, time and the limit of
-    /// the run, if it was measured.
+    /// Longest time for which a fiber's own code ran without a call or an end that looks at interrupts, time and the
+    /// limit of the run, if it was measured.
     pub longest_unpolled: Option<Nanos>,
 }
 

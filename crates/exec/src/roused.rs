@@ -1,10 +1,12 @@
-//! [`Roused`]: the tasks whose futures can go on: a set to which any thread adds, and which the carrier of fibers empties.
+//! [`Roused`]: the tasks whose futures can go on: a set to which any thread adds, and which the carrier of fibers
+//! empties.
 //!
 //! ```text
 //!   add:    bit of the task ─► any ─► attention and doorbell          take:   any ─► all bits
 //! ```
-//! Why no task is missed: an adder sets the bit before `any`, and the carrier clears `any` before it takes the bits. If it cleared `any` before the
-//! adder set it, the adder's doorbell makes it look again. Why it cannot be full: there is a bit for each task.
+//! Why no task is missed: an adder sets the bit before `any`, and the carrier clears `any` before it takes the bits. If
+//! it cleared `any` before the adder set it, the adder's doorbell makes it look again. Why it cannot be full: there is
+//! a bit for each task.
 
 use std::sync::OnceLock;
 
@@ -40,7 +42,8 @@ impl Roused {
         if let Some(word) = piece.and_then(|piece| piece.get(place / WORD_BITS)) {
             // Both Release pair with the Acquire in `take`: what made the future go on is visible to the task.
             word.fetch_or(1 << (place % WORD_BITS), Ordering::Release);
-            // A swap and no store: a store would end the release sequence of another adder, whose bit the carrier could then miss.
+            // A swap and no store: a store would end the release sequence of another adder, whose bit the carrier could
+            // then miss.
             self.any.swap(1, Ordering::Release);
         }
     }

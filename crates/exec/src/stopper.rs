@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// What a back-end shares with threads that may end its run.
+/// The part of a back-end that it shares with threads that may end its run.
 pub(crate) trait Halt: Send + Sync {
     /// Ends the run under way, or else the next one when it begins.
     fn halt(&self);
@@ -11,8 +11,8 @@ pub(crate) trait Halt: Send + Sync {
 
 /// Ends the run of an executive, from any thread: that of a user interface, or one that waits for Ctrl-C.
 ///
-/// A task that computes on a fiber goes on until its next call. A stop that comes between two runs ends the next one at once; one that
-/// comes after the executive was dropped does nothing. Not for signal handlers.
+/// A task that computes on a fiber goes on until its next call. A stop that comes between two runs ends the next one at
+/// once; one that comes after the executive was dropped does nothing. Not for signal handlers.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Nanos, Priority, RunLimit, Services, StopReason};

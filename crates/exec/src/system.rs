@@ -1,4 +1,4 @@
-//! What the executive asks of Linux itself: sleeping on a word, the clock, and how threads are scheduled.
+//! Direct use of Linux: sleeping on a word, the clock, and how threads are scheduled.
 
 pub(crate) mod clock;
 pub(crate) mod futex;

@@ -1,7 +1,8 @@
 //! The trace of a run: every call with its time, its caller and how it came out.
 //!
-//! All decisions of an executive follow from its calls, so a trace records only the calls. [`replay`](Trace::replay) sends them through a
-//! fresh core and derives who ran and who waited when. It checks that this core answers each call as the recorded one did.
+//! All decisions of an executive follow from its calls, so a trace records only the calls. [`replay`](Trace::replay)
+//! sends them through a fresh core and derives who ran and who waited when. It checks that this core answers each call
+//! as the recorded one did.
 
 use hairspring_exec_core::{By, Call, Reply};
 use hairspring_machine::Instant;
@@ -19,11 +20,11 @@ pub use replay::{ReplayMismatch, TraceEvent, TraceEventKind};
 pub struct TraceRecord {
     /// When the core had decided.
     pub at: Instant,
-    /// Who called.
+    /// The caller.
     pub by: By,
-    /// What was asked.
+    /// The call.
     pub call: Call,
-    /// What came of it.
+    /// The reply.
     pub reply: Reply,
 }
 
@@ -67,7 +68,7 @@ impl Log {
         }
     }
 
-    /// The trace so far.
+    /// The trace until now.
     pub(crate) fn trace(&self, backend: &'static str, envelopes: u16) -> Trace {
         Trace {
             backend,

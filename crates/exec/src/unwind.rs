@@ -1,6 +1,7 @@
 //! Ends a task from the inside: unwinds its stack up to the first frame, so that all its values are dropped.
 //!
-//! A kill and `end()` unwind as panics that no hook reports. Their payload distinguishes them from a panic of the task's own code.
+//! A kill and `end()` unwind as panics that no hook reports. Their payload distinguishes them from a panic of the
+//! task's own code.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,8 +1,9 @@
 //! [`AtOnce`]: the shortest ways of a task's calls on fibers, for functions in C.
 //!
-//! Problem: a function in C is called. All code that may switch stacks needs every register, so a function with a switch in it first stores those
-//! that belong to its caller. Solution: these ways make a call only if it switches nothing and nothing else is to be served. They do it and say so, or do
-//! nothing. Then the function makes the call in a full way, in another function.
+//! Problem: a function in C is called. All code that may switch stacks needs every register, so a function with a
+//! switch in it first saves its caller's registers. Solution: these functions make a call only if it switches nothing
+//! and nothing else is due, and return true or a value; else they do nothing and return false or none. Then the
+//! function makes the call in a full way, in another function.
 
 use hairspring_exec_core::{Bits, EventsId, SemaphoreId, TaskId};
 use hairspring_machine::Host;

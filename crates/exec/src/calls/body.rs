@@ -14,7 +14,7 @@ use crate::unwind::run_to_end;
 
 /// The code of a task for one run.
 ///
-/// Not a closure, which could not be told to be compiled into its caller.
+/// A trait and not a closure, because a closure cannot be marked for inlining into its caller.
 pub(crate) trait Body {
     fn run(&mut self, ctx: &TaskCtx<'_>);
 }
@@ -72,8 +72,9 @@ pub(crate) fn live_once(procedure: &mut impl Body, calm: Option<Priority>, ctx: 
 
 /// Runs a procedure, as often as its life has it.
 ///
-/// One loop for all cases, never inlined, so that the procedure has one caller and is inlined into it. Then no call lies between the
-/// procedure and the switch of fibers, whose return the processor would mispredict after the switch (see `Fibers::give_way`).
+/// One loop for all cases, never inlined, so that the procedure has one caller and is inlined into it. Then no call
+/// lies between the procedure and the switch of fibers, whose return the processor would mispredict after the switch
+/// (see `Fibers::give_way`).
 #[inline(never)]
 fn live(procedure: &mut impl Body, calm: Option<Priority>, life: &mut Life<'_>) {
     loop {

@@ -50,8 +50,8 @@ pub trait Create: CallSite {
         create_task(self.caller(), name, priority, [0; 4], options, Triggered(body))
     }
 
-    /// Makes a task that is started by messages of type `M`, with mailboxes of these capacities by urgency (0: none). One
-    /// run of the body is one message, unless it receives more itself from the mailbox it is given.
+    /// Makes a task that is started by messages of type `M`, with mailboxes of these capacities by urgency (0: none).
+    /// One run of the body is one message, unless it receives more itself from the mailbox it is given.
     ///
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
@@ -133,8 +133,8 @@ pub trait Create: CallSite {
         Ok(Pool::new(PoolId::from_number(number), back_end.home(), contents.into_iter()))
     }
 
-    /// Makes a heap in this memory, with at most so many blocks in use (at most [`MOST_BLOCKS`](crate::MOST_BLOCKS)). Its records take 2 bytes for each unit
-    /// of the memory and 48 for each block.
+    /// Makes a heap in this memory, with at most `blocks` blocks in use (at most [`MOST_BLOCKS`](crate::MOST_BLOCKS)).
+    /// Its records take 2 bytes for each unit of the memory and 48 for each block.
     ///
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
@@ -192,7 +192,8 @@ pub trait Create: CallSite {
         BytePipe::new(self, capacity)
     }
 
-    /// Makes a broadcast that keeps this many values, at least one, for slow subscribers. With one it is the latest value of something.
+    /// Makes a broadcast that keeps this many values, at least one, for slow subscribers. With one it is the latest
+    /// value of something.
     ///
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.
@@ -208,7 +209,8 @@ pub trait Create: CallSite {
         Selector::new(self)
     }
 
-    /// Makes a timer, stopped. Its procedure runs in the kernel task, above all tasks, and is told of overruns.
+    /// Makes a timer, stopped. Its procedure runs in the kernel task, above all tasks, and gets the number of missed
+    /// periods.
     ///
     /// # Errors
     /// [`CreateError`] names the reasons, each with what to do.

@@ -1,10 +1,11 @@
 //! Tasks that wait for futures.
 //!
-//! Problem: a waker can be called by any thread, often, late, and by code that the future itself runs; and a task has one place to sleep.
-//! Solution: each task has a semaphore of its own for this, with room for one unit. A waker notes in its own flag that it was called, and asks the
-//! back-end to give that semaphore a unit. The task sleeps until its flag is set, whoever gave the unit.
-//! Why it works: the flag is set before the unit is given, and cleared before the future is polled. Units that are left over only let a task look at its
-//! flag. So a late waker, one of another wait of the same task, or one of a deleted task does nothing.
+//! Problem: a waker can be called by any thread, often, late, and by code that the future itself runs; and a task has
+//! one place to sleep. Solution: each task has a semaphore of its own for this, with room for one unit. A waker notes
+//! in its own flag that it was called, and asks the back-end to give that semaphore a unit. The task sleeps until its
+//! flag is set, whoever gave the unit. Why it works: the flag is set before the unit is given, and cleared before the
+//! future is polled. Units that are left over only let a task look at its flag. So a late waker, one of another wait of
+//! the same task, or one of a deleted task does nothing.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,7 +20,7 @@ use super::task::{Limit, TaskCtx};
 use crate::engine::Engine;
 use crate::errors::{FutureError, accept, refusal};
 
-/// What a back-end shares with wakers on any thread.
+/// The part of a back-end that wakers on any thread share.
 pub(crate) trait Rouse: Send + Sync {
     /// Gives the semaphore of a task that waits for a future a unit.
     fn rouse(&self, task: TaskId);
@@ -45,7 +46,7 @@ impl Wake for TaskWaker {
     }
 }
 
-/// While it lives, a run does not end because nothing else could happen: somebody outside may call the waker.
+/// While it lives, a run does not end because nothing else could happen: another thread may still call the waker.
 struct Expected<'k>(&'k dyn Engine);
 
 impl Drop for Expected<'_> {
@@ -55,15 +56,16 @@ impl Drop for Expected<'_> {
 }
 
 impl TaskCtx<'_> {
-    /// Waits for a future: polls it in this task, on its stack, and sleeps between. Less urgent tasks run meanwhile. The future is dropped
-    /// when the wait is over, however it ends; it need not be `Send`.
+    /// Waits for a future: polls it in this task, on its stack, and sleeps between. Less urgent tasks run meanwhile.
+    /// The future is dropped when the wait is over, however it ends; it need not be `Send`.
     ///
     /// The waker may be called by any thread, by tasks and procedures, and after the wait. It is not the kept wake of
-    /// [`wait`](Self::wait). A call from a task or procedure on fibers takes effect at that task's next call. Not for signal handlers. With real
-    /// time a run does not end while a task waits for a future; in virtual time it ends as [`Stuck`](crate::StopReason::Stuck) when
-    /// nothing inside of it can call the waker.
+    /// [`wait`](Self::wait). A call from a task or procedure on fibers takes effect at that task's next call. Not for
+    /// signal handlers. With real time a run does not end while a task waits for a future; in virtual time it ends as
+    /// [`Stuck`](crate::StopReason::Stuck) when nothing inside of it can call the waker.
     ///
-    /// The first wait of a task allocates, and each allocates a waker: not real-time safe. In traces it is a wait for a semaphore.
+    /// The first wait of a task allocates, and each allocates a waker: not real-time safe. In traces it is a wait for a
+    /// semaphore.
     ///
     /// ```
     /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};

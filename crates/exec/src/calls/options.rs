@@ -8,7 +8,7 @@ use crate::system::given_stack::StackMemory;
 /// The smallest stack. A smaller wish gets this much.
 pub const LEAST_STACK_BYTES: usize = 16 * 1024;
 
-/// What a task can be given beside its name and its priority. The default is what [`Create::task`](super::Create::task) gives.
+/// Options of a task beside its name and its priority. The default is that of [`Create::task`](super::Create::task).
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Inspect, Priority, RunLimit, Services, TaskOptions};
@@ -29,8 +29,8 @@ pub const LEAST_STACK_BYTES: usize = 16 * 1024;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct TaskOptions {
-    /// The stack in bytes, rounded up to pages; none: [`ExecConfig::stack_bytes`](crate::ExecConfig). What is said there about procedures on
-    /// the stacks of tasks holds. At least [`LEAST_STACK_BYTES`].
+    /// The stack in bytes, rounded up to pages; none: [`ExecConfig::stack_bytes`](crate::ExecConfig). The caution there
+    /// about procedures on the stacks of tasks applies. At least [`LEAST_STACK_BYTES`].
     pub stack_bytes: Option<usize>,
     /// Memory of the program for the stack, in place of a size; none: the executive's own memory.
     pub stack: Option<StackMemory>,
@@ -45,8 +45,9 @@ impl TaskOptions {
         Self { stack_bytes: Some(bytes), ..self }
     }
 
-    /// A task whose stack is in memory of the program. It is the program's again when the task is deleted, or with the executive. With threads a task that
-    /// never ends (see [`ExecConfig::watchdog`](crate::ExecConfig::watchdog)) keeps it for ever.
+    /// A task whose stack is in memory of the program. It is the program's again when the task is deleted, or with the
+    /// executive. With threads a task that never ends (see [`ExecConfig::watchdog`](crate::ExecConfig::watchdog)) keeps
+    /// it for ever.
     #[must_use]
     pub fn with_stack(self, memory: StackMemory) -> Self {
         Self { stack: Some(memory), ..self }
@@ -62,7 +63,8 @@ impl TaskOptions {
     pub(super) fn take_stack(&mut self) -> TaskStack {
         match (self.stack.take(), self.stack_bytes) {
             (Some(memory), _) => TaskStack::Memory(memory),
-            // More than any address space has is refused by the system; more than a number holds would be a panic there.
+            // More than any address space has is refused by the system; more than a number holds would be a panic
+            // there.
             (None, Some(bytes)) => TaskStack::Bytes(bytes.clamp(LEAST_STACK_BYTES, 1 << 46)),
             (None, None) => TaskStack::Usual,
         }

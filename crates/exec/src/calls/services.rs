@@ -15,7 +15,7 @@ use crate::message::Bytes;
 use crate::objects::day_timer::from_nanos;
 use crate::objects::{Buffer, Exchange, Mailbox, Parcel, Pool};
 
-/// What a wake did.
+/// Outcome of a wake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WakeOutcome {
     /// The task was waiting and runs on.
@@ -39,15 +39,16 @@ pub trait CallSite {
 
 /// Calls that cannot wait: for tasks, timer procedures, interrupt service procedures, and the program around them.
 ///
-/// A call that readies a more urgent task switches to it before it returns, unless the caller is itself above all tasks;
-/// then the switch takes place when it is done. Real-time safe; none allocates.
+/// A call that readies a more urgent task switches to it before it returns, unless the caller is itself above all
+/// tasks; then the switch takes place when it is done. Real-time safe; none allocates.
 pub trait Services: CallSite {
     /// The executive's time: `CLOCK_MONOTONIC`, or the simulated machine's.
     fn now(&self) -> Instant {
         instant_of(self.caller().back_end.cold().now())
     }
 
-    /// The time of day: `CLOCK_REALTIME`, or the simulated machine's. It can be set; spans are measured with [`now`](Self::now).
+    /// The time of day: `CLOCK_REALTIME`, or the simulated machine's. It can be set; spans are measured with
+    /// [`now`](Self::now).
     fn time_of_day(&self) -> SystemTime {
         from_nanos(self.caller().back_end.cold().time_of_day().count())
     }
@@ -179,8 +180,8 @@ pub trait Services: CallSite {
         Ok(pool.buffer(back_end, by, number))
     }
 
-    /// Takes a buffer without a guard, as C programs do: its number, from zero. For pools of `()`, whose numbers stand for memory of the program.
-    /// Each needs its [`give_back`](Self::give_back).
+    /// Takes a buffer without a guard, as C programs do: its number, from zero. For pools of `()`, whose numbers stand
+    /// for memory of the program. Each needs its [`give_back`](Self::give_back).
     ///
     /// # Errors
     /// [`BufferError`] names the reasons, each with what to do.
@@ -245,7 +246,8 @@ pub trait Services: CallSite {
         accept(back_end.call(by, Call::StopTimer { timer })).map(|ran| ran == 1)
     }
 
-    /// Deletes a timer and drops its procedure; its id is refused from then on. A procedure may delete its own timer, which is dropped when it returns.
+    /// Deletes a timer and drops its procedure; its id is refused from then on. A procedure may delete its own timer,
+    /// which is dropped when it returns.
     ///
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
@@ -254,7 +256,8 @@ pub trait Services: CallSite {
         accept(back_end.cold().delete_timer(by, timer)).map(drop)
     }
 
-    /// Deletes a semaphore; its id is refused from then on. Tasks that wait for it get [`NoSuchObject`](crate::errors::WaitError::NoSuchObject).
+    /// Deletes a semaphore; its id is refused from then on. Tasks that wait for it get
+    /// [`NoSuchObject`](crate::errors::WaitError::NoSuchObject).
     ///
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
@@ -291,7 +294,8 @@ pub trait Services: CallSite {
         accept(back_end.cold().call(by, Call::DeleteResource { resource })).map(drop)
     }
 
-    /// Deletes a pool of which no buffer is in use. The contents of the buffers are dropped with the last handle of the pool.
+    /// Deletes a pool of which no buffer is in use. The contents of the buffers are dropped with the last handle of the
+    /// pool.
     ///
     /// # Errors
     /// [`InUseError`] names the reasons, each with what to do.

@@ -1,7 +1,7 @@
 //! [`TaskCtx`]: what a task may call. The calls that cannot wait are in [`Services`].
 //!
-//! A context belongs to the code it was given to and cannot leave it. A call that may wait exists on `TaskCtx` alone, so an
-//! interrupt procedure that would wait does not compile.
+//! A context belongs to the code it was given to and cannot leave it. A call that may wait exists on `TaskCtx` alone,
+//! so an interrupt procedure that would wait does not compile.
 
 use crate::system::clock::{instant_of, moment_of};
 use std::marker::PhantomData;
@@ -38,7 +38,7 @@ pub enum Limit {
     Until(Instant),
 }
 
-/// What a task may call. Given to its body; all calls act on, or for, that task.
+/// The calls of a task. Given to its body; all calls act on, or for, that task.
 pub struct TaskCtx<'k> {
     back_end: BackEnd<'k>,
     me: TaskId,
@@ -154,8 +154,8 @@ impl<'k> TaskCtx<'k> {
         self.back_end.call(By::Task(self.me), Call::Yield);
     }
 
-    /// A preemption point: serves what is due and lets more urgent tasks run. Fibers need it in long computations; with threads
-    /// it costs next to nothing.
+    /// A preemption point: serves what is due and lets more urgent tasks run. Fibers need it in long computations; with
+    /// threads it costs next to nothing.
     #[inline]
     pub fn preempt_point(&self) {
         match self.back_end {
@@ -164,15 +164,17 @@ impl<'k> TaskCtx<'k> {
         }
     }
 
-    /// Keeps the floating-point control words of this run apart from those of all other code: rounding, exception masks, flush to zero.
-    /// A task calls it before it changes them. On fibers each switch of this task then costs some nanoseconds more; on threads they are
-    /// always kept. The next run begins with the default words and calls it again.
+    /// Keeps the floating-point control words of this run apart from those of all other code: rounding, exception
+    /// masks, flush to zero. A task calls it before it changes them. On fibers each switch of this task then costs some
+    /// nanoseconds more; on threads they are always kept. The next run begins with the default words and calls it
+    /// again.
     pub fn keep_control_words(&self) {
         self.back_end.cold().keep_control_words(self.me);
     }
 
-    /// For code that cannot be unwound, such as a function in C: from now on a kill unwinds no run of this task. Its calls that wait
-    /// return `Killed` at once instead, and the code must return. Called at the beginning of the first run.
+    /// For code that cannot be unwound, such as a function in C: from now on a kill unwinds no run of this task. Its
+    /// calls that wait return `Killed` at once instead, and the code must return. Called at the beginning of the first
+    /// run.
     pub fn refuse_when_killed(&self) {
         self.back_end.cold().refuse_when_killed(self.me);
     }
@@ -182,7 +184,8 @@ impl<'k> TaskCtx<'k> {
         self.back_end.cold().work(self.me, span);
     }
 
-    /// Breaks off the wait of another task, whatever it waits for: its call returns `Cancelled`. Returns whether it waited.
+    /// Breaks off the wait of another task, whatever it waits for: its call returns `Cancelled`. Returns whether it
+    /// waited.
     ///
     /// # Errors
     /// [`CancelError`] names the reasons, each with what to do.
@@ -210,7 +213,8 @@ impl<'k> TaskCtx<'k> {
         Ok(Ticker::new(self.now() + period, period))
     }
 
-    /// Takes all messages out of this task's own mailbox and drops them. Acknowledges each. Returns how many there were.
+    /// Takes all messages out of this task's own mailbox and drops them. Acknowledges each. Returns how many there
+    /// were.
     ///
     /// # Errors
     /// As [`receive`](Self::receive), but for a time-out.
@@ -225,8 +229,8 @@ impl<'k> TaskCtx<'k> {
         }
     }
 
-    /// Ends this run of the task here by unwinding its stack. Must not be called by a destructor while the task unwinds: that
-    /// aborts the process.
+    /// Ends this run of the task here by unwinding its stack. Must not be called by a destructor while the task
+    /// unwinds: that aborts the process.
     pub fn end(&self) -> ! {
         self.back_end.cold().begin_unwinding(self.me);
         unwind_ended()
@@ -237,7 +241,8 @@ impl<'k> TaskCtx<'k> {
         self.back_end.cold().stop(By::Task(self.me));
     }
 
-    /// Suspends a task, or this one, until it is resumed. In the thread back-end another task continues until its next call.
+    /// Suspends a task, or this one, until it is resumed. In the thread back-end another task continues until its next
+    /// call.
     ///
     /// # Errors
     /// [`SuspendError`] names the reasons, each with what to do.
@@ -245,8 +250,8 @@ impl<'k> TaskCtx<'k> {
         self.call(Call::Suspend { task }).map(drop)
     }
 
-    /// Sets a task's base priority. The task goes to the end of the list of its new priority. Setting the same priority again
-    /// changes nothing.
+    /// Sets a task's base priority. The task goes to the end of the list of its new priority. Setting the same priority
+    /// again changes nothing.
     ///
     /// # Errors
     /// [`PriorityError`] names the reasons, each with what to do.
@@ -254,8 +259,8 @@ impl<'k> TaskCtx<'k> {
         self.call(Call::SetPriority { task, priority }).map(drop)
     }
 
-    /// Kills a task: its stack unwinds when it runs next; its pending starts and mail are discarded. It can be started again.
-    /// In the thread back-end a task that is computing continues until its next call.
+    /// Kills a task: its stack unwinds when it runs next; its pending starts and mail are discarded. It can be started
+    /// again. In the thread back-end a task that is computing continues until its next call.
     ///
     /// # Errors
     /// [`KillError`] names the reasons, each with what to do. A task that kills itself does not return: it unwinds.
@@ -282,8 +287,8 @@ impl<'k> TaskCtx<'k> {
         self.call(Call::WaitSignals { bits, until: self.until(limit) })
     }
 
-    /// Sends a message and waits until the receiver has acknowledged it. Returns the value of the acknowledgement. After a
-    /// time-out the message stays in the mailbox.
+    /// Sends a message and waits until the receiver has acknowledged it. Returns the value of the acknowledgement.
+    /// After a time-out the message stays in the mailbox.
     ///
     /// # Errors
     /// [`SendWaitError`] names the reasons, each with what to do.
@@ -321,7 +326,8 @@ impl<'k> TaskCtx<'k> {
         Ok(self.open(envelope))
     }
 
-    /// The message of a letter that lies in this task's mailbox already, where that is simple. The mailbox is of type M.
+    /// The message of a letter that lies in this task's mailbox already, where that is simple. The mailbox is of type
+    /// M.
     #[inline(always)]
     #[expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
     fn letter<M: Copy>(&self, urgency: Option<Urgency>) -> Option<M> {
@@ -381,7 +387,8 @@ impl<'k> TaskCtx<'k> {
     #[inline(always)]
     #[expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
     pub(crate) fn open<M: Copy>(&self, envelope: u32) -> M {
-        // SAFETY: the mailbox or exchange is of type M, so a whole M was written to the envelope before it was handed over.
+        // SAFETY: the mailbox or exchange is of type M, so a whole M was written to the envelope before it was handed
+        // over.
         unsafe {
             match self.back_end {
                 BackEnd::Fiber(fibers, _) => fibers.open_inline(self.me, envelope),
@@ -425,8 +432,9 @@ impl<'k> TaskCtx<'k> {
         Ok(Reserved { ctx: self, resource })
     }
 
-    /// The same, but waits at a priority given for this wait (as in AMX). Under [`ResourceProtocol::Inherit`](crate::ResourceProtocol) the
-    /// owner inherits this task's own priority, not the given one.
+    /// The same, but waits at a priority given for this wait (as in AMX). Under
+    /// [`ResourceProtocol::Inherit`](crate::ResourceProtocol) the owner inherits this task's own priority, not the
+    /// given one.
     ///
     /// # Errors
     /// [`ReserveError`] names the reasons, each with what to do.

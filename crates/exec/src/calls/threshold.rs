@@ -7,9 +7,10 @@ use super::task::TaskCtx;
 
 /// A preemption threshold: while it lives, only tasks more urgent than its priority preempt the task that has set it.
 ///
-/// Made by [`TaskCtx::threshold`] and [`TaskCtx::lock_scheduler`]. Thresholds nest: dropping one restores the one before, so the last is
-/// dropped first. The task runs, and becomes ready, at the priority of the threshold, if that is more urgent than its own; it keeps that also
-/// while it waits. Interrupt and timer procedures run as ever, and what they ready waits. On several CPUs the other CPUs run on.
+/// Made by [`TaskCtx::threshold`] and [`TaskCtx::lock_scheduler`]. Thresholds nest: dropping one restores the one
+/// before, so the last is dropped first. The task runs, and becomes ready, at the priority of the threshold, if that is
+/// more urgent than its own; it keeps that also while it waits. Interrupt and timer procedures run as ever, and what
+/// they ready waits. On several CPUs the other CPUs run on.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Priority, RunLimit, Services};
@@ -34,8 +35,8 @@ pub struct Threshold<'c, 'k> {
 }
 
 impl<'k> TaskCtx<'k> {
-    /// Lets only tasks more urgent than `priority` preempt this one, until the guard is dropped. A threshold that is less urgent than the one
-    /// in force changes nothing. Real-time safe; with threads two system calls.
+    /// Lets only tasks more urgent than `priority` preempt this one, until the guard is dropped. A threshold that is
+    /// less urgent than the one in force changes nothing. Real-time safe; with threads two system calls.
     pub fn threshold(&self, priority: Priority) -> Threshold<'_, 'k> {
         let mut before = Priority::LOWEST;
         let Caller { back_end, .. } = self.caller();
@@ -49,8 +50,8 @@ impl<'k> TaskCtx<'k> {
         self.threshold(Priority::HIGHEST)
     }
 
-    /// Sets the threshold of this task without a guard, and returns the one before; [`Priority::LOWEST`] is none. It ends with the run at
-    /// the latest. For languages without guards.
+    /// Sets the threshold of this task without a guard, and returns the one before; [`Priority::LOWEST`] is none. It
+    /// ends with the run at the latest. For languages without guards.
     pub fn set_threshold(&self, priority: Priority) -> Priority {
         let Caller { back_end, by } = self.caller();
         let reply = back_end.cold().call(by, Call::SetThreshold { priority });

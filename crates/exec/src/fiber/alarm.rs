@@ -1,22 +1,23 @@
 //! [`Alarm`]: a signal to the carrier shortly before a deadline that is far away.
 //!
-//! Problem: while a deadline is set, every call reads the processor's counter, which on a virtual machine can take longer than the rest of
-//! the call. Solution: a timer of the kernel watches a deadline that is far away. It interrupts the carrier [`LEAD_NS`] before that
-//! deadline and sets TIMED in the [attention word](super::attention). From then on the calls read the counter, so the deadline is noticed
-//! as exactly as without the alarm.
+//! Problem: while a deadline is set, every call reads the processor's counter, which on a virtual machine can take
+//! longer than the rest of the call. Solution: a timer of the kernel watches a deadline that is far away. It interrupts
+//! the carrier [`LEAD_NS`] before that deadline and sets TIMED in the [attention word](super::attention). From then on
+//! the calls read the counter, so the deadline is noticed as exactly as without the alarm.
 //!
 //! ```text
 //!   a deadline is set                                     alarm             deadline
 //!   ├─ PATIENCE ─┼───────────── calls read nothing ─────────┼──── LEAD ────────┤
 //!   calls read the counter                                  calls read the counter
 //! ```
-//! Why a signal: the kernel delivers it to the running carrier itself, whatever the policy of the carrier and the load of the machine. A
-//! thread that sets the word must first get a CPU. Why SIGURG: it is ignored by default, hardly used, and its users expect it without a
-//! reason.
+//! Why a signal: the kernel delivers it to the running carrier itself, whatever the policy of the carrier and the load
+//! of the machine. A thread that sets the word must first get a CPU. Why SIGURG: it is ignored by default, hardly used,
+//! and its users expect it without a reason.
 //!
-//! Conditions: a setting costs a system call and a ring some microseconds, so there is none for a deadline closer than [`FAR_NS`], and one
-//! in [`PATIENCE_NS`] at most. A carrier that sleeps has no alarm set. If the thread blocks the signal there is no alarm. If a ring does
-//! not come in time, as when other code has replaced the handler, the engine does not use the alarm again in this run.
+//! Conditions: a setting costs a system call and a ring some microseconds, so there is none for a deadline closer than
+//! [`FAR_NS`], and one in [`PATIENCE_NS`] at most. A carrier that sleeps has no alarm set. If the thread blocks the
+//! signal there is no alarm. If a ring does not come in time, as when other code has replaced the handler, the engine
+//! does not use the alarm again in this run.
 #![expect(unsafe_code, reason = "a timer of the kernel and a signal handler")]
 
 use std::cell::Cell;
@@ -35,8 +36,8 @@ pub(super) const PATIENCE_NS: u64 = 50_000;
 const SIGNAL: i32 = libc::SIGURG;
 
 thread_local! {
-    /// The word of the engine that runs on this thread. Const-initialised and without a destructor, so that reading it in a handler only
-    /// loads from the thread's own block.
+    /// The word of the engine that runs on this thread. Const-initialised and without a destructor, so that reading it
+    /// in a handler only loads from the thread's own block.
     static WORD: Cell<*const Attention> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -51,11 +52,12 @@ pub(super) struct Alarm {
 }
 
 impl Alarm {
-    /// Rings into this word, which stays where it is while the alarm lives. None if the kernel has no timer or the thread blocks the
-    /// signal.
+    /// Rings into this word, which stays where it is while the alarm lives. None if the kernel has no timer or the
+    /// thread blocks the signal.
     pub(super) fn new(word: *const Attention) -> Option<Self> {
         install();
-        // SAFETY: all structures live during the calls; zero is a valid value of each. The kernel writes `timer` if it returns 0.
+        // SAFETY: all structures live during the calls; zero is a valid value of each. The kernel writes `timer` if it
+        // returns 0.
         let timer = unsafe {
             let mut blocked: libc::sigset_t = std::mem::zeroed();
             if libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &raw mut blocked) != 0
@@ -136,7 +138,8 @@ impl Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        // SAFETY: the timer was made in `new` and is deleted only here. A ring that is still on its way finds the outer word, or none.
+        // SAFETY: the timer was made in `new` and is deleted only here. A ring that is still on its way finds the outer
+        // word, or none.
         unsafe { libc::timer_delete(self.timer) };
         WORD.set(self.outer);
         // SAFETY: the outer engine runs on this thread, below this run. It may have missed a ring.
@@ -152,12 +155,13 @@ static mut BEFORE: Option<libc::sigaction> = None;
 fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the structures live; the handler is async-signal-safe as its text says. `BEFORE` is written only here, once, before the
-        // handler that reads it can run.
+        // SAFETY: the structures live; the handler is async-signal-safe as its comment shows. `BEFORE` is written only
+        // here, once, before the handler that reads it can run.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = ring as *const () as usize;
-            // On the thread's own signal stack, so that a fiber's stack need not have room for it; and the system's calls go on.
+            // On the thread's own signal stack, so that a fiber's stack need not have room for it; and the system's
+            // calls go on.
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
             let mut before: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(SIGNAL, std::ptr::null(), &raw mut before) == 0 {
@@ -175,8 +179,8 @@ extern "C" fn ring(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::
         // SAFETY: the word belongs to the engine that runs on this thread, below this handler.
         unsafe { &*word }.set(TIMED);
     }
-    // SAFETY: written once before this handler was installed; the kernel gives a handler with SA_SIGINFO a valid structure. The handler
-    // that was there before is called as the kernel would have called it.
+    // SAFETY: written once before this handler was installed; the kernel gives a handler with SA_SIGINFO a valid
+    // structure. The handler that was there before is called as the kernel would have called it.
     unsafe {
         let before: Option<libc::sigaction> = (&raw const BEFORE).read();
         let Some(before) = before.filter(|_| (*info).si_code != libc::SI_TIMER) else { return };

@@ -1,4 +1,5 @@
-//! Serves everything that is due: interrupts, time-outs, timer procedures, the limit of the run, panics. No other file does.
+//! Serves everything that is due: interrupts, time-outs, timer procedures, the limit of the run, panics. No other file
+//! does.
 #![expect(unsafe_code, reason = "a procedure runs while it could make others")]
 
 use crate::system::clock::instant_of;
@@ -17,14 +18,14 @@ use crate::host::{ControlWords, fetch};
 use crate::interrupt::{Arrival, RING_SLOTS};
 use crate::report::StopReason;
 
-/// The most turns in one look. While procedures run, more can become due, so a look takes turns until nothing is due. Correct sources need
-/// far fewer turns. A source that is always due again must let the tasks run.
+/// The most turns in one look. While procedures run, more can become due, so a look takes turns until nothing is due.
+/// Correct sources need far fewer turns. A source that is always due again must let the tasks run.
 const MOST_TURNS: u32 = 16;
 
 impl<M: Carrier> Fibers<M> {
     /// Serves everything that is due: interrupt procedures, time-outs, timer procedures, the limit of the run.
-    /// Every call of a task and every end of a run calls this if [`needs_attention`](Self::needs_attention) says so. The carrier calls it
-    /// before it resumes a task; then `caller` is none.
+    /// Every call of a task and every end of a run calls this if [`needs_attention`](Self::needs_attention) returns
+    /// true. The carrier calls it before it resumes a task; then `caller` is none.
     #[cold]
     #[inline(never)]
     pub(super) fn attend(&self, caller: Option<TaskId>) {
@@ -59,7 +60,8 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Runs the procedures of the interrupts that have arrived, and returns whether there were any. Later arrivals wait for the next turn.
+    /// Runs the procedures of the interrupts that have arrived, and returns whether there were any. Later arrivals wait
+    /// for the next turn.
     fn serve_arrivals(&self, told: bool) -> bool {
         let arrivals = &self.arrivals;
         if !told && !arrivals.doorbell.is_pending() {
@@ -84,7 +86,8 @@ impl<M: Carrier> Fibers<M> {
         count > 0 || roused
     }
 
-    /// Reads the clock, serves everything that is due by then, and returns whether anything was. Sets the check for the next deadline.
+    /// Reads the clock, serves everything that is due by then, and returns whether anything was. Sets the check for the
+    /// next deadline.
     fn serve_time(&self) -> bool {
         let mut served = false;
         if self.next_event().is_some() {
@@ -109,8 +112,8 @@ impl<M: Carrier> Fibers<M> {
         served
     }
 
-    /// Has the processor fetch what the next expiry needs, because of many timers the caches hold only some. Where the procedure keeps its variables is
-    /// known when its seat has come: at the look before the deadline.
+    /// Has the processor fetch what the next expiry needs, because of many timers the caches hold only some. Where the
+    /// procedure keeps its variables is known when its seat has come: at the look before the deadline.
     fn fetch_ahead(&self, served: bool) {
         let Some((index, record)) = self.core.borrow().coming_timer() else { return };
         let timers = self.timers.borrow();
@@ -158,7 +161,8 @@ impl<M: Carrier> Fibers<M> {
         [self.core.borrow().next_deadline(), limit, scripted].into_iter().flatten().min()
     }
 
-    /// Does the work of the kernel task on the present stack: serves deadlines and timer procedures. Returns whether any was due.
+    /// Does the work of the kernel task on the present stack: serves deadlines and timer procedures. Returns whether
+    /// any was due.
     fn tick(&self, now: Moment) -> bool {
         if self.core.borrow().next_deadline().is_none_or(|next| next > now) {
             return false;
@@ -190,7 +194,8 @@ impl<M: Carrier> Fibers<M> {
     fn interrupt(&self, isp: u16, arrival: Arrival) {
         let found = self.procedures.borrow().get(usize::from(isp)).map(|found| found.body.get());
         let Some(body) = found else { return };
-        // SAFETY: procedures are boxed and attached only between runs; this one is not running, for procedures do not nest.
+        // SAFETY: procedures are boxed and attached only between runs; this one is not running, for procedures do not
+        // nest.
         match unsafe { &mut *body } {
             Some(InterruptProcedure::Conforming(conforming)) => {
                 self.guard(|| conforming(self, isp, arrival));
@@ -200,8 +205,8 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Runs a procedure on the stack of the interrupted task, with the floating-point control words of a new run. A panic of the procedure
-    /// must not unwind that task: it ends the run and continues in the caller of `run`.
+    /// Runs a procedure on the stack of the interrupted task, with the floating-point control words of a new run. A
+    /// panic of the procedure must not unwind that task: it ends the run and continues in the caller of `run`.
     fn guard(&self, procedure: impl FnOnce()) {
         let interrupted = ControlWords::read();
         self.default_control.get().put_in_force(interrupted);

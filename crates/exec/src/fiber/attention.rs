@@ -1,8 +1,8 @@
-//! [`Attention`]: the word that says whether a call must also serve something else.
+//! [`Attention`]: the word that is not zero if a call must also serve something else.
 //!
-//! Problem: interrupts, deadlines, the limit of a run, the watchdog and a burst procedure all need the carrier, which can serve them only
-//! at calls. A call costs nanoseconds and cannot ask each of them. Solution: each sets its bit in one word. Every call of a task and every
-//! end of a run loads the word once. If it is zero, nothing is due.
+//! Problem: interrupts, deadlines, the limit of a run, the watchdog and a burst procedure all need the carrier, which
+//! can serve them only at calls. A call costs nanoseconds and cannot ask each of them. Solution: each sets its bit in
+//! one word. Every call of a task and every end of a run loads the word once. If it is zero, nothing is due.
 //!
 //! ```text
 //!   ARRIVED   a source has put something into the ring          set by any thread
@@ -13,8 +13,8 @@
 //!   MEASURED  every call is measured                            set when the executive is made, and stays
 //!   ASKED     another process wants to see the tasks            set by the publisher
 //! ```
-//! Why a runaway is never blamed on the wrong task: a switch happens only in a call, and a call first clears WATCHED. So while WATCHED
-//! stays set, one stretch of code has the CPU. The call that clears RUNAWAY ends that stretch.
+//! Why a runaway is never blamed on the wrong task: a switch happens only in a call, and a call first clears WATCHED.
+//! So while WATCHED stays set, one stretch of code has the CPU. The call that clears RUNAWAY ends that stretch.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

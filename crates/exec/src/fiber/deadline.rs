@@ -1,17 +1,19 @@
-//! [`DeadlineCheck`]: whether the next deadline may have come. Every call asks it, for the price of one read of the counter.
+//! [`DeadlineCheck`]: whether the next deadline may have come. Every call asks it, for the price of one read of the
+//! counter.
 //!
-//! Problem: a deadline is a time of `CLOCK_MONOTONIC`, and a call cannot afford to read that clock. If only some calls read it, a deadline
-//! is late by the calls between, and milliseconds of computing may lie between two calls. Solution: the processor's counter decides whether
-//! to read the clock. Only the clock decides whether the deadline has come, so a wrong counter makes nothing early.
+//! Problem: a deadline is a time of `CLOCK_MONOTONIC`, and a call cannot afford to read that clock. If only some calls
+//! read it, a deadline is late by the calls between, and milliseconds of computing may lie between two calls. Solution:
+//! the processor's counter decides whether to read the clock. Only the clock decides whether the deadline has come, so
+//! a wrong counter makes nothing early.
 //!
 //! ```text
 //!   read the clock                          reads the clock again               deadline
 //!   ├────────── three quarters of what is left ──────┤────── again ─────┤── … ──┤
 //! ```
-//! Conditions and why it works: the rate of the counter is a lower bound, measured between two looks. The reserve of a quarter is more than
-//! the largest change of the kernel's rate (a tenth either way). No stretch is longer than [`MOST_BLIND_NS`], so a counter with a changed
-//! rate delays the look by at most that. If the counter went back, the next call reads the clock. If the counter is not trusted, or its
-//! rate is not known yet, every call reads the clock.
+//! Conditions and why it works: the rate of the counter is a lower bound, measured between two looks. The reserve of a
+//! quarter is more than the largest change of the kernel's rate (a tenth either way). No stretch is longer than
+//! [`MOST_BLIND_NS`], so a counter with a changed rate delays the look by at most that. If the counter went back, the
+//! next call reads the clock. If the counter is not trusted, or its rate is not known yet, every call reads the clock.
 
 use std::cell::Cell;
 
@@ -46,12 +48,14 @@ pub(super) struct DeadlineCheck {
     due: Cell<u64>,
     /// The look at which the measurement of the rate began.
     base: Cell<Option<Look>>,
-    /// Ticks per nanosecond, a lower bound; 0: not known. Not floating-point, because a task's own control words are in force.
+    /// Ticks per nanosecond, a lower bound; 0: not known. Not floating-point, because a task's own control words are in
+    /// force.
     rate: Cell<u64>,
 }
 
 impl DeadlineCheck {
-    /// Whether the machine's counter is `trusted`. If not, it is never read, because the process may be forbidden to read it.
+    /// Whether the machine's counter is `trusted`. If not, it is never read, because the process may be forbidden to
+    /// read it.
     pub(super) fn new(trusted: bool) -> Self {
         Self {
             trusted,
@@ -127,8 +131,8 @@ impl DeadlineCheck {
         ((u128::from(safe) * u128::from(self.rate.get())) >> FRACTION).saturating_sub(u128::from(STEP_TICKS)) as u64
     }
 
-    /// Measures a lower bound of the rate between two looks. It uses the counter after the first clock reading and before the second, so
-    /// that it never counts too many ticks.
+    /// Measures a lower bound of the rate between two looks. It uses the counter after the first clock reading and
+    /// before the second, so that it never counts too many ticks.
     fn measure(&self, look: Look) {
         let Some(base) = self.base.get() else { return self.base.set(Some(look)) };
         let passed_ns = look.now.as_nanos().saturating_sub(base.now.as_nanos());

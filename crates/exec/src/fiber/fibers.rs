@@ -42,7 +42,7 @@ pub(super) struct Fiber<M: Carrier> {
     pub(super) name: String,
     pub(super) task: Cell<TaskId>,
     pub(super) stack_bytes: Cell<usize>,
-    /// What it has used, if that is measured.
+    /// CPU time and switches, if they are measured.
     pub(super) usage: Cell<TaskUsage>,
     pub(super) life: CarrierCell<Option<FiberLife<M>>>,
     pub(super) coroutine: CarrierCell<Option<Stackful>>,
@@ -73,7 +73,8 @@ pub(super) struct Arrivals {
     pub(super) answers: Answers,
 }
 
-/// Of how many open questions one wakes a carrier that sleeps: five in a second, so that publishing does not keep an idle CPU awake.
+/// Of how many open questions one wakes a carrier that sleeps: five in a second, so that publishing does not keep an
+/// idle CPU awake.
 const RUNG_EACH: u32 = (WRITE_PERIOD.count() / SAMPLE_PERIOD.count()) as u32;
 
 impl Sampled for Arrivals {
@@ -163,11 +164,13 @@ pub(crate) struct Fibers<M: Carrier> {
     pub(super) alarm: CarrierCell<Option<Alarm>>,
     /// Arrivals that were taken out of the ring and are not served yet.
     pub(super) arrived: CarrierCell<Vec<(u64, u64)>>,
-    /// The length of the present runaway in nanoseconds. The watchdog holds the lock while it takes the carrier's priority.
+    /// The length of the present runaway in nanoseconds. The watchdog holds the lock while it takes the carrier's
+    /// priority.
     pub(super) ran_away: Arc<Mutex<u64>>,
     /// The number of tasks that keep floating-point control words of their own.
     pub(super) keepers: Cell<u32>,
-    /// The floating-point control words of all code but that of tasks that keep their own: the carrier's when `run` was called.
+    /// The floating-point control words of all code but that of tasks that keep their own: the carrier's when `run` was
+    /// called.
     pub(super) default_control: Cell<ControlWords>,
     /// Whether every call is recorded or measured.
     pub(super) observed: bool,
@@ -262,7 +265,7 @@ impl<M: Carrier> Fibers<M> {
         drop(before);
     }
 
-    /// The trace so far.
+    /// The trace until now.
     pub(super) fn recorded(&self) -> Option<Trace> {
         let mut trace = self.log.borrow().as_ref().map(|log| log.trace(M::NAME, self.config.envelopes))?;
         trace.tasks = self.fibers.borrow().iter().map(|fiber| fiber.name.clone()).collect();
@@ -281,11 +284,13 @@ impl<M: Carrier> Fibers<M> {
     #[inline]
     pub(super) fn fiber_at(&self, index: usize) -> &Fiber<M> {
         let fiber: *const Fiber<M> = &raw const *self.fibers.borrow()[index];
-        // SAFETY: fibers are boxed and never removed while the engine lives, so the reference outlives growth of the table.
+        // SAFETY: fibers are boxed and never removed while the engine lives, so the reference outlives growth of the
+        // table.
         unsafe { &*fiber }
     }
 
-    /// Whether any source could still fire: a descriptor's thread, another handle, the waker of a future, a scripted interrupt.
+    /// Whether any source could still fire: a descriptor's thread, another handle, the waker of a future, a scripted
+    /// interrupt.
     pub(super) fn expects_interrupts(&self) -> bool {
         let attached = !self.procedures.borrow().is_empty();
         if M::REAL { attached || self.expected.get() > 0 } else { !self.agenda.borrow().is_empty() }
@@ -294,8 +299,8 @@ impl<M: Carrier> Fibers<M> {
 
 impl<M: Carrier> Drop for Fibers<M> {
     fn drop(&mut self) {
-        // Sources first, so that nothing arrives any more. Then fibers. Each is parked at the end of a run or was never started, because
-        // `run` ends all runs before it returns.
+        // Sources first, so that nothing arrives any more. Then fibers. Each is parked at the end of a run or was never
+        // started, because `run` ends all runs before it returns.
         self.procedures.get_mut().clear();
         for fiber in self.fibers.get_mut() {
             drop(fiber.coroutine.get_mut().take());

@@ -1,8 +1,9 @@
 //! Floating-point control words: rounding, exception masks, flush to zero.
 //!
-//! Problem: they belong to a task, the ABI makes them callee-saved, and reading them takes as long as the rest of a switch. Solution: all
-//! code runs with the default words, those of the caller of `run`. A task that wants others asks first. Then its switches save its words
-//! and put the default in force, and its next run begins with the default again.
+//! Problem: they belong to a task, the ABI makes them callee-saved, and reading them takes as long as the rest of a
+//! switch. Solution: all code runs with the default words, those of the caller of `run`. A task that wants others asks
+//! first. Then its switches save its words and put the default in force, and its next run begins with the default
+//! again.
 
 use hairspring_exec_core::TaskId;
 

@@ -37,8 +37,8 @@ impl<M: Carrier> Fibers<M> {
             let engine = unsafe { &*engine };
             engine.fiber(task).yielder.set(yielder);
             let life: *mut Option<FiberLife<M>> = engine.fiber(task).life.as_ptr();
-            // SAFETY: a procedure is run by its own fiber only, and is replaced only when the task is deleted: idle, and its
-            // fiber unwound before.
+            // SAFETY: a procedure is run by its own fiber only, and is replaced only when the task is deleted: idle,
+            // and its fiber unwound before.
             if let Some(life) = unsafe { &mut *life } {
                 life(engine, task);
             }
@@ -61,7 +61,8 @@ impl<M: Carrier> Fibers<M> {
         !self.core.borrow().is_killed(me) && !self.stopping.get()
     }
 
-    /// The time from the end of a run to the beginning of the next, of an executive that is not observed. Returns whether there is a next run.
+    /// The time from the end of a run to the beginning of the next, of an executive that is not observed. Returns
+    /// whether there is a next run.
     #[inline(always)]
     pub(crate) fn end_of_run(&self, me: TaskId, ended: Ended, back: SwitchBack) -> bool {
         let plain = ended.is_ok() && self.keepers.get() == 0 && self.unwinding.get() == 0;

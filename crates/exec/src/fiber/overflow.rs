@@ -1,8 +1,9 @@
-//! Telling a stack overflow from any other crash.
+//! Distinguishes a stack overflow from any other crash.
 //!
-//! A fiber that runs over the end of its stack hits the guard page below it, and the kernel sends SIGSEGV. While fibers run,
-//! a handler looks whether the address lies in the guard page of one of them. If so, the handler prints which task it was, how large its stack
-//! was and what to do, and lets the process end as it would have. Any other fault goes to the handler that was there before.
+//! A fiber that runs over the end of its stack hits the guard page below it, and the kernel sends SIGSEGV. While fibers
+//! run, a handler looks whether the address lies in the guard page of one of them. If so, the handler prints which task
+//! it was, how large its stack was and what to do, and lets the process end as it would have. Any other fault goes to
+//! the handler that was there before.
 //!
 //! The handler touches only what was prepared for it: the chain of engines that run on this thread, and their stacks'
 //! extents in an array that does not move while it is looked at.
@@ -23,12 +24,12 @@ pub(super) struct Extent {
 }
 
 thread_local! {
-    /// Extents of the stacks of the engine that runs on this thread. Const-initialised and without a destructor, so that
-    /// reading it in a handler only loads from the thread's own block.
+    /// Extents of the stacks of the engine that runs on this thread. Const-initialised and without a destructor, so
+    /// that reading it in a handler only loads from the thread's own block.
     static EXTENTS: Cell<*const Vec<Extent>> = const { Cell::new(std::ptr::null()) };
 }
 
-/// While it lives, overflows of this engine's fibers on this thread are told as such.
+/// While it lives, overflows of this engine's fibers on this thread are reported as stack overflows.
 pub(super) struct GuardPages {
     outer: *const Vec<Extent>,
     _handlers: AlternateStack,
@@ -49,8 +50,8 @@ impl Drop for GuardPages {
     }
 }
 
-/// A stack for the handler while fibers run. Rust's own threads have one; the main thread of a program in C has none, and the handler could
-/// not run on a stack that has overflowed.
+/// A stack for the handler while fibers run. Rust's own threads have one; the main thread of a program in C has none,
+/// and the handler could not run on a stack that has overflowed.
 struct AlternateStack(Option<Box<[u8]>>);
 
 /// More than the registers of any processor and the handler's frames take.
@@ -108,8 +109,8 @@ fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for (place, signal) in SIGNALS.into_iter().enumerate() {
-            // SAFETY: the structures live; the handler is async-signal-safe as its text says. `BEFORE` is written only
-            // here, once, before the handler that reads it can run.
+            // SAFETY: the structures live; the handler is async-signal-safe as its comment shows. `BEFORE` is written
+            // only here, once, before the handler that reads it can run.
             unsafe {
                 let mut action: libc::sigaction = std::mem::zeroed();
                 action.sa_sigaction = handle as *const () as usize;
@@ -130,9 +131,9 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
     let page = page();
     let extents = EXTENTS.get();
     if !extents.is_null() {
-        // SAFETY: the engine that set the pointer runs on this thread, below this handler; it is writing the array only in
-        // `note`, on the carrier's own stack or another fiber's, which cannot be what overflows into a fiber's guard page
-        // at the same time.
+        // SAFETY: the engine that set the pointer runs on this thread, below this handler; it is writing the array only
+        // in `note`, on the carrier's own stack or another fiber's, which cannot be what overflows into a fiber's guard
+        // page at the same time.
         let extents = unsafe { &*extents };
         if let Some(extent) =
             extents.iter().find(|extent| (extent.stack.low - page..extent.stack.low).contains(&address))
@@ -151,7 +152,7 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, _context: *mut lib
     }
 }
 
-/// Says it on standard error, without allocating.
+/// Reports the overflow on standard error, without allocating.
 fn tell(task: u32, stack_bytes: usize) {
     let mut line = Line { text: [0; 200], length: 0 };
     line.push(b"task T");

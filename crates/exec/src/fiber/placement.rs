@@ -9,8 +9,8 @@ pub(super) const WATCHDOG: u8 = 95;
 /// The highest real-time priority of Linux.
 const MOST: u8 = 99;
 
-/// The policy of a thread that serves the carrier: real-time only if the carrier's is, and then with this priority or right above the
-/// carrier's.
+/// The policy of a thread that serves the carrier: real-time only if the carrier's is, and then with this priority or
+/// right above the carrier's.
 pub(super) fn above(carrier: Policy, band: u8) -> Policy {
     match carrier {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) => {

@@ -17,8 +17,8 @@ use super::watchdog::Watchdog;
 use crate::host::ControlWords;
 use crate::report::{Finish, RunLimit, StopReason};
 
-/// The most runs that may begin while a stopped executive unwinds its tasks (a destructor may trigger one). In a small system every task
-/// can trigger every other, and the unwinding still ends.
+/// The most runs that may begin while a stopped executive unwinds its tasks (a destructor may trigger one). In a small
+/// system every task can trigger every other, and the unwinding still ends.
 const MOST_LATE_RUNS: usize = 100_000;
 
 impl<M: Carrier> Fibers<M> {
@@ -77,7 +77,8 @@ impl<M: Carrier> Fibers<M> {
     fn carry(&self) {
         let mut late_runs = 0;
         loop {
-            // A task that changed its control words and did not say that it keeps them must not affect the caller of `run`.
+            // A task that changed its control words without declaring that it keeps them must not affect the caller of
+            // `run`.
             self.default_control.get().put_in_force(ControlWords::read());
             self.attend(None);
             if let Some(first) = self.above() {

@@ -1,7 +1,7 @@
 //! Refuses fibers to a thread with a shadow stack (CET on x86_64, GCS on aarch64).
 //!
-//! A shadow stack holds the return addresses of one stack. A fiber returns to addresses of another, and the processor takes that for an attack: the
-//! process would end by SIGSEGV at the first switch.
+//! A shadow stack holds the return addresses of one stack. A fiber returns to addresses of another, and the processor
+//! takes that for an attack: the process would end by SIGSEGV at the first switch.
 
 use crate::config::ExecError;
 use crate::host::shadow_stack_pointer;

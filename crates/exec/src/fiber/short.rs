@@ -1,10 +1,12 @@
 //! The short ways of the calls that are made most, compiled into the task, on an executive that is not observed.
 //!
-//! Problem: a call as a value, and its reply, lie in memory where they meet with those of other ways. Storing and loading them was a third of the
-//! instructions of the shortest calls. Solution: each of these functions takes the parts of one call. If the call is simple, as nearly all are, it makes the call by the core's fast
-//! path and settles it. Else it does nothing and says so, and its caller makes the call in the long way.
+//! Problem: a call as a value, and its reply, pass through memory that all ways of calling share. Storing and loading
+//! them was a third of the instructions of the shortest calls. Solution: each of these functions takes the parts of one
+//! call. If the call is simple, as nearly all are, the function makes the call by the core's fast path and settles it.
+//! Else it does nothing and returns false or none, and its caller makes the call in the general way.
 //!
-//! Conditions: a fast path of the core makes all checks that the long way makes. Both are held against the naive model, and against each other.
+//! Conditions: a fast path of the core makes all checks that the long way makes. Both are held against the naive model,
+//! and against each other.
 #![expect(unsafe_code, reason = "messages of any Copy type are moved as bytes")]
 
 use std::mem::MaybeUninit;
@@ -53,7 +55,7 @@ impl<M: Carrier> Fibers<M> {
         simple
     }
 
-    /// Gives a unit to a semaphore that nobody waits for.
+    /// Gives a unit to a semaphore without waiters.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn give_unit_shortly(&self, me: TaskId, semaphore: SemaphoreId) -> bool {
         let simple = self.core.borrow().give_unit_simply(semaphore);
@@ -69,13 +71,13 @@ impl<M: Carrier> Fibers<M> {
         !self.needs_attention() && self.core.borrow().take_unit_simply(me, semaphore)
     }
 
-    /// Gives a unit to a semaphore that nobody waits for, if nothing else is to be served.
+    /// Gives a unit to a semaphore without waiters, if nothing else is due.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn give_unit_at_once(&self, semaphore: SemaphoreId) -> bool {
         !self.needs_attention() && self.core.borrow().give_unit_simply(semaphore)
     }
 
-    /// Sets bits of an event group that nobody waits for, if nothing else is to be served.
+    /// Sets bits of an event group without waiters, if nothing else is due.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn set_bits_at_once(&self, events: EventsId, bits: u32) -> bool {
         !self.needs_attention() && self.core.borrow().set_bits_simply(events, bits)
@@ -87,8 +89,9 @@ impl<M: Carrier> Fibers<M> {
         if self.needs_attention() { None } else { self.core.borrow().take_bits_simply(me, events, bits, take) }
     }
 
-    /// Sends a message to a task that is idle, which it starts, that is ready, or that waits for it. The message is a value: a message in memory could have been stored there
-    /// in other pieces than those in which it is copied, and each of these would wait for the stores.
+    /// Sends a message to a task that is idle, which it starts, that is ready, or that waits for it. The message is a
+    /// value: a message in memory could have been stored there in other pieces than those in which it is copied, and
+    /// each of these would wait for the stores.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn send_shortly<T: Copy>(
         &self,
@@ -125,7 +128,7 @@ impl<M: Carrier> Fibers<M> {
         let simple = self.core.borrow().collect_simply(me, urgency);
         let envelope = simple?;
         let mut message = MaybeUninit::<T>::uninit();
-        // SAFETY: the caller's promise. The envelope is free, and nobody sends before the whole T is copied out.
+        // SAFETY: the caller's promise. The envelope is free, and no task sends before the whole T is copied out.
         let message = unsafe {
             self.slots.read(u32::from(envelope), message.as_mut_ptr().cast(), size_of::<T>());
             message.assume_init()

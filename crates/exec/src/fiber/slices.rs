@@ -1,8 +1,8 @@
 //! Time slices among equals: a timer that runs while tasks do.
 //!
-//! The timer is an ordinary one of the core that goes off once. Its procedure ends the slice and starts it again. The carrier starts it when
-//! it begins to run tasks and stops it before it sleeps, so an idle executive is not woken by it, and a run still ends when nothing can
-//! happen any more. Nothing of this is on the way of a call.
+//! The timer is an ordinary one of the core that goes off once. Its procedure ends the slice and starts it again. The
+//! carrier starts it when it begins to run tasks and stops it before it sleeps, so an idle executive is not woken by
+//! it, and a run still ends when nothing can happen any more. Nothing of this is on the way of a call.
 
 use hairspring_exec_core::{By, Call};
 

@@ -13,8 +13,8 @@ pub(crate) enum Stack {
 }
 
 #[expect(unsafe_code, reason = "the trait is unsafe to implement")]
-// SAFETY: passed on to a stack that fulfils the contract; or memory that the program handed over, writable from the lowest address to the highest,
-// with a guard page below, and kept until the coroutine is gone.
+// SAFETY: passed on to a stack that fulfils the contract; or memory that the program handed over, writable from the
+// lowest address to the highest, with a guard page below, and kept until the coroutine is gone.
 unsafe impl corosensei::stack::Stack for Stack {
     fn base(&self) -> StackPointer {
         match self {

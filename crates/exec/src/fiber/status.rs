@@ -9,8 +9,8 @@ use super::overflow;
 use crate::status::SAMPLE_PERIOD;
 
 impl<M: Carrier> Fibers<M> {
-    /// Answers. `caller` has had the CPU since the first open question; without one, nobody has. Allocates for tasks that it has not seen
-    /// before. Does not block.
+    /// Answers a status request. `caller` has had the CPU since the first open request; none: no task has had it.
+    /// Allocates for tasks that it has not seen before. Does not block.
     #[cold]
     #[inline(never)]
     pub(super) fn answer(&self, caller: Option<TaskId>) {

@@ -1,7 +1,7 @@
 //! The path of a call: into the core, and then to the task that must run.
 //!
-//! Without optimisation each inlined call would add its locals to the frame of the task's function, which then outgrows an ordinary stack. So
-//! debug builds inline nothing.
+//! Without optimisation each inlined call would add its locals to the frame of the task's function, which then outgrows
+//! an ordinary stack. So debug builds inline nothing.
 #![expect(unsafe_code, reason = "stacks that are switched")]
 
 use corosensei::Yielder;
@@ -13,15 +13,15 @@ use super::fibers::{Fiber, Fibers, Stackful, between};
 use crate::engine::gives_memory;
 use crate::message::Bytes;
 
-/// Whether the call gave the task a buffer or a block. Nothing else may happen before the task's guard owns it: a task that unwound here would
-/// leak it.
+/// Whether the call gave the task a buffer or a block. Nothing else may happen before the task's guard owns it: a task
+/// that unwound here would leak it.
 #[inline(always)]
 fn holds_buffer(call: Call, reply: Reply) -> bool {
     gives_memory(&call) && reply.status == CallStatus::Ok
 }
 
-/// A task's switch back to its resumer. The code of a task carries it along: to find it by the task's number takes three loads, each of which
-/// waits for the one before, at every switch.
+/// A task's switch back to its resumer. The code of a task carries it along: to find it by the task's number takes
+/// three loads, each of which waits for the one before, at every switch.
 ///
 /// Made by [`Fibers::way_back`] of the task that uses it.
 #[derive(Clone, Copy)]
@@ -76,8 +76,8 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// [`Engine::take`](crate::engine::Engine::take), compiled into its caller. Taking readies at most the sender of the
-    /// message before.
+    /// [`Engine::take`](crate::engine::Engine::take), compiled into its caller. Taking readies at most the sender of
+    /// the message before.
     ///
     /// # Safety
     /// As there.
@@ -203,7 +203,7 @@ impl<M: Carrier> Fibers<M> {
     /// The outcome of a call when its task runs again.
     #[inline(always)]
     fn resumed_reply(&self, me: TaskId, reply: Reply) -> Reply {
-        // The status does not say this: it may be about another, killed task.
+        // The status cannot replace this check: `Killed` may be about another task.
         if self.core.borrow().is_killed(me) { self.killed(me, reply) } else { self.core.borrow().resumed(me, reply) }
     }
 
@@ -228,15 +228,17 @@ impl<M: Carrier> Fibers<M> {
     /// Gives the CPU back to the resumer of the running task.
     #[inline(always)]
     pub(super) fn suspend(&self, back: SwitchBack) {
-        // SAFETY: this code runs on the fiber's own stack, and `back` is its own way back (see `SwitchBack`), so the yielder is live.
+        // SAFETY: this code runs on the fiber's own stack, and `back` is its own way back (see `SwitchBack`), so the
+        // yielder is live.
         unsafe { &*back.0 }.suspend(());
     }
 
     /// Gives the CPU away until this task is first again. `waits` means that the task is not ready.
     ///
-    /// Inlined into its caller, like all code from here to the switch. A processor predicts the target of a `ret` from the calls before,
-    /// and a switch inside a call makes every return up to the next switch mispredict. Without a call between a task's body and the switch
-    /// there is nothing to predict. (Measured: mispredictions cost ten times the switch.)
+    /// Inlined into its caller, like all code from here to the switch. A processor predicts the target of a `ret` from
+    /// the calls before, and a switch inside a call makes every return up to the next switch mispredict. Without a call
+    /// between a task's body and the switch there is nothing to predict. (Measured: mispredictions cost ten times the
+    /// switch.)
     #[inline(always)]
     pub(super) fn give_way(&self, me: TaskId, waits: bool, back: SwitchBack) {
         if self.keepers.get() == 0 {
@@ -275,7 +277,7 @@ impl<M: Carrier> Fibers<M> {
     #[inline(always)]
     pub(super) fn resume(&self, fiber: &Fiber<M>) {
         let coroutine: *mut Option<Stackful> = fiber.coroutine.as_ptr();
-        // SAFETY: the fiber is not on the chain, so nobody is inside this coroutine or holds a reference to it.
+        // SAFETY: the fiber is not on the chain, so no code is inside this coroutine or holds a reference to it.
         let coroutine = unsafe { &mut *coroutine };
         let Some(stackful) = coroutine else { return self.equip(fiber, coroutine) };
         fiber.on_chain.set(true);

@@ -1,4 +1,4 @@
-//! Unwinding a task that was killed or ends itself, once and not again, and telling what ended a run.
+//! Unwinds a task that was killed or ends itself, once and not again, and reports what ended a run.
 
 use hairspring_exec_core::{CallStatus, Ending, Reply, TaskId};
 
@@ -8,7 +8,8 @@ use crate::report::{Misfortune, Mishap};
 use crate::unwind::unwind_killed;
 
 impl<M: Carrier> Fibers<M> {
-    /// What a killed task's call comes to: it unwinds. If it already does, or never may, the call is what it was, but waits for nothing.
+    /// A killed task unwinds at its next call. If it is unwinding already, or must not, the call is made without
+    /// waiting.
     #[cold]
     #[inline(never)]
     pub(super) fn killed(&self, me: TaskId, reply: Reply) -> Reply {
@@ -18,11 +19,12 @@ impl<M: Carrier> Fibers<M> {
         if reply.status == CallStatus::Blocked { CallStatus::Killed.into() } else { reply }
     }
 
-    /// Notes that a task is about to unwind; false if it already does, for unwinding it again would end the process, and if it never may.
+    /// Notes that a task is about to unwind; false if it already does, because unwinding it again would end the
+    /// process, and if it never may.
     ///
-    /// Whether it does because it panicked, of which nobody tells us, is known by `panicking()`. That speaks of the whole
-    /// thread, so it is believed only while no other fiber is known to unwind. (A task that panics while another one
-    /// is in the middle of its unwinding, and is killed in one of its destructors, is taken for one that does not.)
+    /// A task that unwinds because it panicked does not announce it; only `panicking()` shows it. That flag belongs to
+    /// the whole thread, so it counts only while no other fiber is known to unwind. (A task that panics while another
+    /// one is in the middle of its unwinding, and is killed in one of its destructors, is taken for one that does not.)
     pub(super) fn unwinds(&self, me: TaskId) -> bool {
         if self.fiber(me).refuses.get() {
             return false;

@@ -1,7 +1,7 @@
 //! CPU time and switches of tasks, where the configuration asks for them.
 //!
-//! A task has the CPU from the moment at which its own code continues until that of another task does, or until the carrier sleeps. Timer
-//! and interrupt procedures run inside a call and count to the task that made it.
+//! A task has the CPU from the moment at which its own code continues until that of another task does, or until the
+//! carrier sleeps. Timer and interrupt procedures run inside a call and count to the task that made it.
 
 use hairspring_exec_core::{Moment, TaskId};
 
@@ -10,8 +10,8 @@ use super::fibers::{Fibers, between};
 use crate::inspect::TaskUsage;
 
 impl<M: Carrier> Fibers<M> {
-    /// From now on this task has the CPU, or none has. The time until now counts to the one that had it. Reads the clock, if usage is
-    /// measured.
+    /// From now on this task has the CPU, or none has. The time until now counts to the one that had it. Reads the
+    /// clock, if usage is measured.
     pub(super) fn account(&self, task: Option<TaskId>) {
         if !self.config.measure_usage {
             return;
@@ -38,7 +38,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// What a task has used until now.
+    /// CPU time and switches of a task until now.
     pub(super) fn usage_of(&self, task: TaskId) -> Option<TaskUsage> {
         if !self.config.measure_usage {
             return None;

@@ -1,10 +1,10 @@
-//! The watchdog over the carrier. If a task computes too long without a call, the watchdog takes the carrier's real-time priority, so that
-//! the machine stays usable.
+//! The watchdog over the carrier. If a task computes too long without a call, the watchdog takes the carrier's
+//! real-time priority, so that the machine stays usable.
 //!
-//! It measures the CPU time of the carrier since its last call, because a task that waits in the system, or a stopped process, uses none.
-//! It asks for a sign of the next call by a bit of the [attention word](super::attention) and looks again later. A step of CPU time longer
-//! than two looks counts as two looks, because the kernel charges the carrier for time in which the hypervisor did not run the virtual
-//! machine.
+//! It measures the CPU time of the carrier since its last call, because a task that waits in the system, or a stopped
+//! process, uses none. It asks for a sign of the next call by a bit of the [attention word](super::attention) and looks
+//! again later. A step of CPU time longer than two looks counts as two looks, because the kernel charges the carrier
+//! for time in which the hypervisor did not run the virtual machine.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -48,7 +48,7 @@ struct Watch {
 }
 
 impl Watchdog {
-    /// Watches the calling thread, unless the configuration says zero. The run's finish reports refusals.
+    /// Watches the calling thread, unless the configured time is zero. The run's finish reports refusals.
     pub(super) fn start<M: Carrier>(fibers: &Fibers<M>) -> Option<Self> {
         let limit = Some(fibers.config.watchdog).filter(|&limit| limit > Nanos::ZERO)?;
         let mut watch = Watch {
@@ -135,7 +135,8 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// Restores the policy that the watchdog has taken: the most recent wish of the run or of a task. Returns the length of the runaway.
+    /// Restores the policy that the watchdog has taken: the most recent wish of the run or of a task. Returns the
+    /// length of the runaway.
     pub(super) fn pardon(&self) -> Nanos {
         let stretch = std::mem::take(&mut *whole(&self.ran_away));
         let refused = renew(&self.machine, Setting::Policy).err();

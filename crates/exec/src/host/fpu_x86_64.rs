@@ -1,5 +1,5 @@
-//! Control words of x86_64: MXCSR for SSE and AVX, the x87 control word. The System V ABI makes both callee-saved, and the
-//! switch between stacks does not save them.
+//! Control words of x86_64: MXCSR for SSE and AVX, the x87 control word. The System V ABI makes both callee-saved, and
+//! the switch between stacks does not save them.
 #![expect(unsafe_code, reason = "reads and loads control registers in assembly")]
 
 use std::arch::asm;
@@ -32,7 +32,8 @@ impl ControlWords {
         }
     }
 
-    /// Puts these in force, where `in_force` are. Loads only what differs, for a load costs more than the rest of a switch.
+    /// Puts these in force, where `in_force` are. Loads only what differs, for a load costs more than the rest of a
+    /// switch.
     #[inline(always)]
     pub(crate) fn put_in_force(self, in_force: Self) {
         if in_force != self {
@@ -45,8 +46,8 @@ impl ControlWords {
     fn load(self) {
         let mxcsr = self.words as u32;
         let x87 = (self.words >> 32) as u16;
-        // SAFETY: the words were read from this processor, so no reserved bit is set; the compiler assumes nothing about
-        // them beyond their default, which is what code outside tasks runs with.
+        // SAFETY: the words were read from this processor, so no reserved bit is set; the compiler assumes nothing
+        // about them beyond their default, which is what code outside tasks runs with.
         unsafe {
             asm!(
                 "ldmxcsr [{mxcsr}]", "fldcw [{x87}]",

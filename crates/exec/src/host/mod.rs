@@ -1,5 +1,5 @@
-//! What differs from one processor to the next: the control words of the floating-point unit, which belong to a task; shadow stacks; fetching
-//! memory ahead.
+//! Differences between processors: the control words of the floating-point unit, which belong to a task; shadow stacks;
+//! prefetching.
 
 #[cfg(target_arch = "aarch64")]
 mod fetch_aarch64;

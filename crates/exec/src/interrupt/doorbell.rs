@@ -7,12 +7,13 @@
 //!     ▼          ring, and wake the sleeper                    woken
 //!   SLEEPING ─────────────────────────────────► SLEEPING and PENDING ──────► PENDING          (time is up: SLEEPING ─► IDLE)
 //! ```
-//! Why no notification is missed: a source pushes, then sets PENDING. The executive goes to sleep only by a compare-exchange from
-//! IDLE. If a source notified it before, the exchange fails. If a source notifies it afterwards, that source sees SLEEPING and wakes it.
-//! The executive clears PENDING before it empties the ring, so a later push sets PENDING again.
+//! Why no notification is missed: a source pushes, then sets PENDING. The executive goes to sleep only by a
+//! compare-exchange from IDLE. If a source notified it before, the exchange fails. If a source notifies it afterwards,
+//! that source sees SLEEPING and wakes it. The executive clears PENDING before it empties the ring, so a later push
+//! sets PENDING again.
 //!
-//! Why no source waits for another: SLEEPING stays set until the sleeper itself is awake. If a source is preempted between setting
-//! PENDING and waking the sleeper, the next source that rings wakes it.
+//! Why no source waits for another: SLEEPING stays set until the sleeper itself is awake. If a source is preempted
+//! between setting PENDING and waking the sleeper, the next source that rings wakes it.
 
 use hairspring_exec_core::Moment;
 
@@ -46,7 +47,8 @@ impl Doorbell {
         self.state.fetch_or(PENDING, Ordering::AcqRel) & SLEEPING != 0
     }
 
-    /// Whether a notification is pending. One load; Relaxed, because `acknowledge` does the pairing, and a stale value only delays the next look.
+    /// Whether a notification is pending. One load; Relaxed, because `acknowledge` does the pairing, and a stale value
+    /// only delays the next look.
     #[inline(always)]
     pub(crate) fn is_pending(&self) -> bool {
         self.state.load(Ordering::Relaxed) & PENDING != 0
@@ -72,8 +74,8 @@ impl Doorbell {
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_checks {
-    //! All interleavings of sources that push and ring with an executive that answers, empties and sleeps. One that misses a
-    //! ring sleeps for ever, and loom says that nobody can go on.
+    //! All interleavings of sources that push and ring with an executive that answers, empties and sleeps. In one that
+    //! misses a ring the executive sleeps for ever, and loom reports a deadlock.
 
     use hairspring_exec_core::Moment;
     use loom::sync::Arc;
@@ -95,8 +97,8 @@ mod loom_checks {
         }
     }
 
-    /// `sources` push and ring once each; the executive sleeps with a deadline that has come as often as given, and else
-    /// without.
+    /// `sources` push and ring once each; the executive sleeps with a deadline that has come as often as given, and
+    /// else without.
     fn explore(sources: u64, timed_sleeps: usize) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(PREEMPTIONS);
@@ -141,8 +143,8 @@ mod loom_checks {
         explore(2, 1);
     }
 
-    /// Symptom: the executive slept for ever, though sources rang. Cause: a thread of low priority rang and was preempted
-    /// before it could wake the sleeper, and those who rang after it took the sleeper for woken.
+    /// Symptom: the executive slept for ever, though sources rang. Cause: a thread of low priority rang and was
+    /// preempted before it could wake the sleeper, and those who rang after it took the sleeper for woken.
     #[test]
     fn a_source_that_is_stopped_before_it_wakes_the_executive_leaves_that_to_the_next() {
         let mut model = loom::model::Builder::new();

@@ -1,4 +1,4 @@
-//! [`Health`]: what befell a source. Its thread and its posters count; each run tells what is new.
+//! [`Health`]: losses, errors and end of a source. Its thread and its posters count; each run reports the increase.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -12,7 +12,7 @@ pub(crate) struct Health {
     lost: AtomicU64,
     errors: AtomicU64,
     end: OnceLock<String>,
-    /// What the system did not grant its thread.
+    /// The setting that the system did not grant its thread.
     refused: OnceLock<Refused>,
     /// The source is being dropped: nothing that it still reads is delivered.
     leaving: AtomicBool,
@@ -57,7 +57,7 @@ impl Health {
         let _ = self.refused.set(refused);
     }
 
-    /// What the system did not grant its thread, as every run tells.
+    /// The setting that the system did not grant its thread; every run reports it.
     pub(crate) fn refused(&self) -> Option<Refused> {
         self.refused.get().cloned()
     }
@@ -71,7 +71,7 @@ impl Health {
         self.leaving.load(Ordering::Acquire)
     }
 
-    /// What has not been told yet; none: nothing befell it.
+    /// The trouble since the last report; none: there was none.
     pub(crate) fn tell(&self, isp: u16) -> Option<SourceTrouble> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let (lost, errors) = (self.lost.load(Ordering::Relaxed), self.errors.load(Ordering::Relaxed));

@@ -1,18 +1,19 @@
 //! The ring between sources and the executive: bounded, many producers, one consumer, no locks, no `unsafe`.
 //!
-//! **Problem.** A producer can be stopped between any two of its instructions, for as long as more urgent threads keep its CPU.
-//! In a queue whose places are taken out strictly one after the other, nobody else's arrivals come past it.
+//! **Problem.** A producer can be stopped between any two of its instructions, for as long as more urgent threads keep
+//! its CPU. In a queue that is emptied strictly in order, the arrivals of all other producers wait behind it.
 //!
-//! **Solution.** A producer owns one slot and nothing else. Who owns which slot stands in two bitmaps:
+//! **Solution.** A producer owns one slot and nothing else. Two bitmaps record the owner of each slot:
 //!
 //! ```text
 //!   free ──1 claim──► (a producer writes) ──2 publish──► full ──3 gather──► (the consumer's batch) ──4 take──► free
 //! ```
-//! A producer that is stopped between 1 and 2 keeps its slot from being used, and holds up nobody.
+//! A producer that is stopped between 1 and 2 keeps its slot from being used, and holds up no other producer.
 //!
-//! **Why arrivals of one producer stay in order.** Each draws a number before it is published, and the consumer takes the lowest
-//! number of its batch first. It gathers until one pass over the bitmap finds nothing new. That pass sees everything that was
-//! published before anything in the batch was, so no earlier arrival of the same producer is missing from the batch.
+//! **Why arrivals of one producer stay in order.** Each draws a number before it is published, and the consumer takes
+//! the lowest number of its batch first. It gathers until one pass over the bitmap finds nothing new. That pass sees
+//! everything that was published before anything in the batch was, so no earlier arrival of the same producer is
+//! missing from the batch.
 
 use crate::system::sync::{AtomicU64, Ordering};
 
@@ -51,7 +52,8 @@ impl Ring {
         }
     }
 
-    /// Puts two words in. False: full. Any thread; does not block, and holds up nobody if it is stopped inside.
+    /// Puts two words in. False: full. Any thread; does not block, and holds up no other thread if it is stopped
+    /// inside.
     pub(crate) fn push(&self, first: u64, second: u64) -> bool {
         let Some((word, bit)) = self.claim() else { return false };
         let slot = &self.slots[word * WORD_SLOTS + bit];
@@ -210,9 +212,9 @@ mod loom_checks {
         });
     }
 
-    /// Symptom: no source's arrivals came through any more. Cause: a thread of low priority was preempted in the middle of a
-    /// push, and the consumer waited for it before it took what others had pushed since. Wherever the other producer stands,
-    /// what has been pushed can be taken out, and its slot can be used again.
+    /// Symptom: no source's arrivals came through any more. Cause: a thread of low priority was preempted in the middle
+    /// of a push, and the consumer waited for it before it took what others had pushed since. Wherever the other
+    /// producer stands, what has been pushed can be taken out, and its slot can be used again.
     #[test]
     fn a_producer_that_is_stopped_in_a_push_holds_up_nobody() {
         model().check(|| {

@@ -1,7 +1,7 @@
 //! The thread of one descriptor: it waits, reads, and delivers.
 //!
-//! A failed read is counted, and the next one is tried. The source ends at the end of its data, when reads keep failing, or when its
-//! procedure panics. Its [`Health`] keeps the reason, and the run reports it.
+//! A failed read is counted, and the next one is tried. The source ends at the end of its data, when reads keep
+//! failing, or when its procedure panics. Its [`Health`] keeps the reason, and the run reports it.
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -17,14 +17,16 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use super::{Arrival, Health, InterruptSource};
 use crate::unwind::panic_text;
 
-/// The number of consecutive failed reads that ends a source. A socket reports each error once; a broken descriptor fails for ever and
-/// reaches this limit within about a millisecond.
+/// The number of consecutive failed reads that ends a source. A socket reports each error once; a broken descriptor
+/// fails for ever and reaches this limit within about a millisecond.
 const MOST_FAILURES: u32 = 1_000;
 
-/// How long the end of a source waits for its thread, which may be in a blocking read or in a procedure that does not return.
+/// How long the end of a source waits for its thread, which may be in a blocking read or in a procedure that does not
+/// return.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A running source. Dropping it ends its thread. A thread that does not end is abandoned and delivers nothing any more.
+/// A running source. Dropping it ends its thread. A thread that does not end is abandoned and delivers nothing any
+/// more.
 pub(crate) struct SourceThread {
     end: OwnedFd,
     health: Arc<Health>,
@@ -34,8 +36,8 @@ pub(crate) struct SourceThread {
 }
 
 impl SourceThread {
-    /// Starts the thread of a source with a descriptor; none for software. If the system refuses the policy, the thread keeps its own, and [`Health`] reports the refusal.
-    /// Returns when the thread is in its place.
+    /// Starts the thread of a source with a descriptor; none for software. If the system refuses the policy, the thread
+    /// keeps its own, and [`Health`] reports the refusal. Returns when the thread is in its place.
     pub(crate) fn start(
         name: &str,
         source: &InterruptSource,
@@ -56,7 +58,8 @@ impl SourceThread {
         let theirs = Arc::clone(&health);
         let thread = std::thread::Builder::new().name(format!("isp {name}")).spawn(move || {
             if let Some(cpus) = cpus {
-                // After a refusal the thread stays where it is; the executive has reported the same for its own threads.
+                // After a refusal the thread stays where it is; the executive has reported the same for its own
+                // threads.
                 let _ = Host.set_affinity(&cpus);
             }
             if let Err(refused) = Host.set_policy(policy) {

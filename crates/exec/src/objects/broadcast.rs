@@ -1,7 +1,8 @@
 //! [`Broadcast`]: values that every subscriber hears; with a capacity of one, the latest value of something.
 //!
-//! Problem: one task measures, several want each value or only the newest, and none may hold up the others. Solution: the values lie in a
-//! ring, and each subscriber has its own place in it. A subscriber that falls behind by more than the ring's length misses values, and is told how many.
+//! Problem: one task measures, several want each value or only the newest, and none may hold up the others. Solution:
+//! the values lie in a ring, and each subscriber has its own place in it. A subscriber that falls behind by more than
+//! the ring's length misses values, and gets their number.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -104,8 +105,8 @@ impl<T: Copy + Send + 'static> Broadcast<T> {
         latest
     }
 
-    /// Deletes the broadcast: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every later use by any handle. Its subscribers
-    /// have nothing to hear any more.
+    /// Deletes the broadcast: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every
+    /// later use by any handle. Its subscribers have nothing to hear any more.
     ///
     /// # Errors
     /// It was deleted before, or belongs to another executive.

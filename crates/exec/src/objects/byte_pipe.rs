@@ -10,8 +10,9 @@ use crate::errors::{CreateError, ObjectError, WaitError};
 
 /// A stream of bytes with a bounded buffer. Cloning it makes another handle of the same pipe.
 ///
-/// A read takes what there is, up to the size of the reader's buffer; a write puts in what there is room for. Both say how much. With
-/// threads the copy is made under the executive's lock, so keep pieces short where latency counts.
+/// A read takes what there is, up to the size of the reader's buffer; a write puts in what there is room for. Both
+/// return the number of bytes. With threads the copy is made under the executive's lock, so keep pieces short where
+/// latency counts.
 #[derive(Clone)]
 pub struct BytePipe {
     state: Common<Bytes>,
@@ -99,7 +100,8 @@ impl BytePipe {
         result
     }
 
-    /// Deletes the pipe: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every later use by any handle. Its bytes are gone.
+    /// Deletes the pipe: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every later
+    /// use by any handle. Its bytes are gone.
     ///
     /// # Errors
     /// It was deleted before, or belongs to another executive.

@@ -1,4 +1,5 @@
-//! [`CircularList`]: a list of fixed length, filled and emptied at both ends without waiting, from tasks and procedures.
+//! [`CircularList`]: a list of fixed length, filled and emptied at both ends without waiting, from tasks and
+//! procedures.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,12 +9,13 @@ use super::waiting::{Common, delete, step_of};
 use crate::calls::{CallSite, Create};
 use crate::errors::ObjectError;
 
-/// A list with a fixed number of slots, in which values are added and removed at the top and at the bottom. Cloning it makes another handle of the same
-/// list.
+/// A list with a fixed number of slots, in which values are added and removed at the top and at the bottom. Cloning it
+/// makes another handle of the same list.
 ///
-/// No call waits: a full list and an empty one are answers. Each call is one step of the executive, so tasks, timer procedures and interrupt
-/// procedures share a list without a lock. Added at one end and removed at the other it is a queue; at the same end, a stack. One task alone needs
-/// no executive for that: take [`VecDeque`]. All memory is allocated when the list is made.
+/// No call waits: a full list and an empty one are answers. Each call is one step of the executive, so tasks, timer
+/// procedures and interrupt procedures share a list without a lock. Added at one end and removed at the other it is a
+/// queue; at the same end, a stack. One task alone needs no executive for that: take [`VecDeque`]. All memory is
+/// allocated when the list is made.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive};

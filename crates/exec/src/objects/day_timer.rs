@@ -1,11 +1,12 @@
-//! [`DayTimer`]: a timer on the clock that says the time of day, which people and NTP set.
+//! [`DayTimer`]: a timer on the time-of-day clock, which people and NTP set.
 //!
-//! Problem: the executive's clock, `CLOCK_MONOTONIC`, is never set. The time of day, `CLOCK_REALTIME`, is: by NTP after a start, by an operator, by a
-//! leap second; and it goes on while the computer is suspended. A deadline that was converted once would be early or late by all of that.
-//! Solution: a timer of the core that looks at the time of day. If the time has not come, it sets itself again, to the rest or to [`LOOK`], whichever is
-//! less. Why it works: both clocks run at one rate between two steps, so without a step the first look at the rest is exact. A clock that was set
-//! back is seen at a look, before the procedure runs; one that was set forward is seen at the next look. The core knows nothing of it: a trace holds
-//! the starts of an ordinary timer, and replays.
+//! Problem: the executive's clock, `CLOCK_MONOTONIC`, is never set. The time of day, `CLOCK_REALTIME`, is: by NTP after
+//! a start, by an operator, by a leap second; and it goes on while the computer is suspended. A deadline that was
+//! converted once would be early or late by all of that. Solution: a timer of the core that looks at the time of day.
+//! If the time has not come, it sets itself again, to the rest or to [`LOOK`], whichever is less. Why it works: both
+//! clocks run at one rate between two steps, so without a step the first look at the rest is exact. A clock that was
+//! set back is seen at a look, before the procedure runs; one that was set forward is seen at the next look. The core
+//! knows nothing of it: a trace holds the starts of an ordinary timer, and replays.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -18,15 +19,17 @@ use crate::calls::{CallSite, Caller, Create, Services, TimerCtx};
 use crate::engine::Engine;
 use crate::errors::{CreateError, ObjectError, PeriodError, accept};
 
-/// The longest time between two looks at the time of day while a timer runs: by so much a clock that is set forward makes it late.
+/// The longest time between two looks at the time of day while a timer runs. A clock that is set forward makes the
+/// timer at most this late.
 const LOOK: Nanos = Nanos::from_secs(1);
 
 /// A timer that goes off at a time of day. Made by [`Create::day_timer`]. Small; clones are the same timer.
 ///
-/// It is never early by the clock of the time of day (`CLOCK_REALTIME`, or the simulated machine's). If that clock is set back, the timer waits until
-/// it shows the time. If it is set forward past the time, or the computer was suspended over it, the timer goes off within one second. A periodic
-/// timer goes off at `first + n·p` by that clock; what it passes is not made up for, and nothing comes twice. While a timer runs, the executive looks at
-/// the clock once a second.
+/// It is never early by the clock of the time of day (`CLOCK_REALTIME`, or the simulated machine's). If that clock is
+/// set back, the timer waits until it shows the time. If it is set forward past the time, or the computer was suspended
+/// over it, the timer goes off within one second. A periodic timer goes off at `first + n·p` by that clock; what it
+/// passes is not made up for, and nothing comes twice. While a timer runs, the executive looks at the clock once a
+/// second.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,8 +61,8 @@ pub struct DayExpiry {
     pub due: SystemTime,
     /// How late it is, by the clock of the time of day.
     pub late: Nanos,
-    /// How far that clock was set forward (or back, negative) since the start of the timer or its last run, at least. A suspend counts, too. Zero if no
-    /// step was seen.
+    /// How far that clock was set forward (or back, negative) since the start of the timer or its last run, at least. A
+    /// suspend counts, too. Zero if no step was seen.
     pub stepped: Nanos,
     /// Expirations before this one that had no run of their own.
     pub missed: u64,
@@ -67,7 +70,7 @@ pub struct DayExpiry {
     pub overruns: u64,
 }
 
-/// What a running timer is to do. All times of day are in nanoseconds since 1970.
+/// Due time and period of a running timer. All times of day are in nanoseconds since 1970.
 #[derive(Clone, Copy)]
 struct Plan {
     due_ns: i64,
@@ -118,7 +121,7 @@ impl Offset {
 }
 
 impl Plan {
-    /// What is due at a look, and what remains to be done; none: the time has not come.
+    /// The expiry at a look, and the remaining plan; none: the time has not come.
     fn expire(self, look: &Look) -> Option<(DayExpiry, Option<Self>)> {
         let late = look.day_ns.checked_sub(self.due_ns).filter(|&late| late >= 0)?;
         let passed = late.checked_div(self.period_ns).unwrap_or(0);
@@ -154,12 +157,14 @@ impl DayTimer {
         Ok(Self { timer, plan, home })
     }
 
-    /// The timer of the executive below it, for [`Services::delete_timer`]. It is not to be started by other calls than those of this type.
+    /// The timer of the executive below it, for [`Services::delete_timer`]. It is not to be started by other calls than
+    /// those of this type.
     pub fn timer(&self) -> TimerId {
         self.timer
     }
 
-    /// Starts it to go off once, when the clock shows `at`; at once, if it shows more already. A running timer starts anew. From anywhere.
+    /// Starts it to go off once, when the clock shows `at`; at once, if it shows more already. A running timer starts
+    /// anew. From anywhere.
     ///
     /// # Errors
     /// [`ObjectError`] names the reasons, each with what to do.
@@ -244,7 +249,7 @@ pub(crate) fn nanos_of(time: SystemTime) -> i64 {
     }
 }
 
-/// The time of so many nanoseconds since 1970.
+/// The time `nanos_ns` nanoseconds after the beginning of 1970.
 pub(crate) fn from_nanos(nanos_ns: i64) -> SystemTime {
     let span = Duration::from_nanos(nanos_ns.unsigned_abs());
     if nanos_ns < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }

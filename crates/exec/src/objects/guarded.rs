@@ -1,8 +1,9 @@
 //! [`Guarded`]: state of a typed service, which only one step of the executive at a time reaches.
 //!
-//! Problem: a queue of any type needs state beside the core's, and that state must change in one step with the core's: a task that finds a
-//! queue empty and then waits must not miss the message that comes between. Solution: the back-end hands out a [`ExclusiveStep`] while nobody else
-//! can make a call (fibers: on the carrier; threads: under the executive's lock). The state opens for a step of its own executive only.
+//! Problem: a queue of any type needs state beside the core's, and that state must change in one step with the core's:
+//! a task that finds a queue empty and then waits must not miss the message that comes between. Solution: the back-end
+//! hands out an [`ExclusiveStep`] while no other task or thread can make a call (fibers: on the carrier; threads: under
+//! the executive's lock). The state opens for a step of its own executive only.
 #![expect(unsafe_code, reason = "a cell that a step of the executive guards")]
 
 use std::cell::UnsafeCell;
@@ -40,13 +41,15 @@ impl<T> Guarded<T> {
         Self { home, value: UnsafeCell::new(Some(value)) }
     }
 
-    /// The value; none in a step of another executive, and when it was closed. Code of the program must not run while it is open.
+    /// The value; none in a step of another executive, and when it was closed. Code of the program must not run while
+    /// it is open.
     #[inline(always)]
     pub(crate) fn open<'s>(&'s self, step: &'s mut ExclusiveStep) -> Option<&'s mut T> {
         self.slot(step)?.as_mut()
     }
 
-    /// Takes the value out for good, because its object is deleted. The caller drops it after the step: that is code of the program.
+    /// Takes the value out for good, because its object is deleted. The caller drops it after the step: that is code of
+    /// the program.
     pub(crate) fn close(&self, step: &mut ExclusiveStep) -> Option<T> {
         self.slot(step)?.take()
     }

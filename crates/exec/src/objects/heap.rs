@@ -34,7 +34,7 @@ pub enum HeapOrder {
 pub struct HeapMemory {
     begin: *mut u8,
     bytes: usize,
-    /// What the library allocated. Never touched by this name.
+    /// Memory that the library allocated. Never accessed through this field.
     _own: Option<Box<[MaybeUninit<u128>]>>,
 }
 
@@ -52,15 +52,15 @@ impl HeapMemory {
 
     /// Takes memory of the program. The heap has the whole units of [`HEAP_UNIT_BYTES`] in it.
     pub fn new(memory: &'static mut [u8]) -> Self {
-        // SAFETY: the memory is borrowed mutably for ever, so nobody else has it.
+        // SAFETY: the memory is borrowed mutably for ever, so no other code has it.
         unsafe { Self::from_raw(memory.as_mut_ptr(), memory.len()) }
     }
 
     /// The same for an address and a size.
     ///
     /// # Safety
-    /// The `bytes` at `memory` stay readable and writable while the heap, a handle of it or a block of it exists, and are accessed through its
-    /// blocks only. They are initialized, if blocks are used as slices of Rust.
+    /// The `bytes` at `memory` stay readable and writable while the heap, a handle of it or a block of it exists, and
+    /// are accessed through its blocks only. They are initialized, if blocks are used as slices of Rust.
     pub unsafe fn from_raw(memory: *mut u8, bytes: usize) -> Self {
         let skipped = memory.align_offset(HEAP_UNIT_BYTES).min(bytes);
         let bytes = (bytes - skipped) / HEAP_UNIT_BYTES * HEAP_UNIT_BYTES;
@@ -86,7 +86,8 @@ pub struct HeapUse {
     pub bytes: usize,
     /// Bytes that are free.
     pub free_bytes: usize,
-    /// The largest block that would be granted now if no task waited: less than `free_bytes` if what is free lies apart.
+    /// The largest block that would be granted now if no task waited: less than `free_bytes` if what is free lies
+    /// apart.
     pub largest_bytes: usize,
     /// The fewest bytes that were ever free.
     pub least_free_bytes: usize,
@@ -104,11 +105,12 @@ struct Shared {
 
 /// A memory from which tasks get blocks of any size. Cloning it makes another handle of the same heap.
 ///
-/// A task waits until there is a block for it. The first in line gets its block before any task that comes later, however little that one
-/// wants; only a more urgent task passes, in a heap of [`HeapOrder::Priority`]. Getting and freeing a block take constant time (a two-level
-/// segregated fit), beside the tasks that a free lets go. Neighbours that are free become one area again. A request is rounded up to a whole
-/// [unit](HEAP_UNIT_BYTES), and can be refused although a free area is up to an eighth larger than it. Nothing allocates after the heap was made; its
-/// records lie beside the memory, so a task that writes past its block damages other blocks and not the heap.
+/// A task waits until there is a block for it. The first in line gets its block before any task that comes later,
+/// however little that one wants; only a more urgent task passes, in a heap of [`HeapOrder::Priority`]. Getting and
+/// freeing a block take constant time (a two-level segregated fit), beside the tasks that a free lets go. Neighbours
+/// that are free become one area again. A request is rounded up to a whole [unit](HEAP_UNIT_BYTES), and can be refused
+/// although a free area is up to an eighth larger than it. Nothing allocates after the heap was made; its records lie
+/// beside the memory, so a task that writes past its block damages other blocks and not the heap.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, HeapMemory, HeapOrder, Limit, Priority, RunLimit, Services};
@@ -155,7 +157,8 @@ pub struct HeapBlock<'k> {
     units: u32,
 }
 
-/// A block on its way to another task, as the contents of a message. Opened once; one that is never opened stays in use.
+/// A block on its way to another task, as the contents of a message. Opened once; one that is never opened stays in
+/// use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HeapParcel {
     heap: HeapId,
@@ -189,7 +192,8 @@ impl Heap {
         Ok(Self { heap, home: back_end.home(), order, shared: Arc::new(Shared { memory, parcelled }) })
     }
 
-    /// Gets a block of at least so many bytes, and waits until there is one and it is this task's turn. A block of 0 bytes has one unit.
+    /// Gets a block of at least `bytes` bytes, and waits until there is one and it is this task's turn. A block of 0
+    /// bytes has one unit.
     ///
     /// # Errors
     /// [`BlockWaitError`] names the reasons, each with what to do.
@@ -198,7 +202,7 @@ impl Heap {
         Ok(self.block(ctx.caller(), first, units))
     }
 
-    /// Gets a block of at least so many bytes if there is one and no task waits.
+    /// Gets a block of at least `bytes` bytes if there is one and no task waits.
     ///
     /// # Errors
     /// [`BlockError`] names the reasons, each with what to do.
@@ -244,7 +248,8 @@ impl Heap {
         Ok((first, units))
     }
 
-    /// [`get`](Self::get) for callers that have no guards: the address of the block. It is in use until it is [freed](Self::free_raw).
+    /// [`get`](Self::get) for callers that have no guards: the address of the block. It is in use until it is
+    /// [freed](Self::free_raw).
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -263,10 +268,11 @@ impl Heap {
     /// Frees the block at an address.
     ///
     /// # Safety
-    /// Nobody uses the block any more, and no [`HeapBlock`] or [`HeapParcel`] owns it.
+    /// The block is in use no more, and no [`HeapBlock`] or [`HeapParcel`] owns it.
     ///
     /// # Errors
-    /// [`ParcelError::NotInUse`] if no block in use begins there: it was freed before, or the address is none of this heap.
+    /// [`ParcelError::NotInUse`] if no block in use begins there: it was freed before, or the address is none of this
+    /// heap.
     pub unsafe fn free_raw(&self, site: &(impl CallSite + ?Sized), block: *mut u8) -> Result<(), ParcelError> {
         let Caller { back_end, by } = site.caller();
         if back_end.home() != self.home {
@@ -306,7 +312,7 @@ impl Heap {
         if !is_packed {
             return Err(ParcelError::NotInUse);
         }
-        // A block on its way is in use, and nobody but the opener can free it.
+        // A block on its way is in use, and only the opener can free it.
         let units = ask(site, |core| core.block_units(self.heap, parcel.first)).ok_or(ParcelError::NotInUse)?;
         Ok(self.block(site.caller(), parcel.first, units))
     }
@@ -333,11 +339,12 @@ impl Heap {
         self.unit_at(block).is_some()
     }
 
-    /// Deletes the heap: every later use by any handle is refused. While no block is in use no task waits for one. The library's memory is freed with
-    /// the last handle; the program's is its own again when this returns.
+    /// Deletes the heap: every later use by any handle is refused. While no block is in use no task waits for one. The
+    /// library's memory is freed with the last handle; the program's is its own again when this returns.
     ///
     /// # Errors
-    /// [`InUseError::InUse`] while a block is in use; [`InUseError::NoSuchObject`] if it was deleted before, or belongs to another executive.
+    /// [`InUseError::InUse`] while a block is in use; [`InUseError::NoSuchObject`] if it was deleted before, or belongs
+    /// to another executive.
     pub fn delete(&self, site: &(impl CallSite + ?Sized)) -> Result<(), InUseError> {
         let Caller { back_end, by } = site.caller();
         if back_end.home() != self.home {
@@ -377,8 +384,8 @@ impl Deref for HeapBlock<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: the core gave these units to this block alone until it is dropped, they lie in the memory, which the handle keeps, and all of the memory is
-        // initialized.
+        // SAFETY: the core gave these units to this block alone until it is dropped, they lie in the memory, which the
+        // handle keeps, and all of the memory is initialized.
         unsafe { std::slice::from_raw_parts(self.heap.address(self.first), self.units as usize * HEAP_UNIT_BYTES) }
     }
 }

@@ -11,13 +11,14 @@ use crate::calls::{CallSite, Caller, Create, Limit, TaskCtx};
 use crate::errors::{CreateError, JoinError, accept};
 use crate::system::sync::whole;
 
-/// The right to the result of a task that [`Create::spawn`] started. A task whose result is taken by a task's [`wait`](Self::wait) is deleted
-/// with it.
+/// The right to the result of a task that [`Create::spawn`] started. A task whose result is taken by a task's
+/// [`wait`](Self::wait) is deleted with it.
 ///
-/// It is a future, too: code on any thread and any executor awaits the end of the task. So an async program waits for anything that a task can wait
-/// for: it spawns a task that does. A future that got the result leaves the task, idle; a task may delete it by its [id](Self::task). The end of the
-/// task calls the waker in the task's thread. For some nanoseconds each it and the polling thread use one lock. It does not hand on priority: a polling
-/// thread that loses its CPU then holds up the end of the task.
+/// It is a future, too: code on any thread and any executor awaits the end of the task. So an async program waits for
+/// anything that a task can wait for: it spawns a task that does. A future that got the result leaves the task, idle; a
+/// task may delete it by its [id](Self::task). The end of the task calls the waker in the task's thread. For some
+/// nanoseconds each it and the polling thread use one lock. It does not hand on priority: a polling thread that loses
+/// its CPU then holds up the end of the task.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};
@@ -52,7 +53,7 @@ pub struct Join<R: Send + 'static> {
     outcome: Arc<std::sync::Mutex<Outcome<R>>>,
 }
 
-/// What has become of the run. The task writes it before its end, and everybody else reads it after that.
+/// Outcome of the run. The task writes it before its end, and all others read it after that.
 struct Outcome<R> {
     result: Option<R>,
     /// The run is over, or will never be.
@@ -129,14 +130,15 @@ impl<R: Send + 'static> Join<R> {
         Ok(result)
     }
 
-    /// The result, if the task has ended with one and nobody has taken it. For the program after a run, too.
+    /// The result, if the task has ended with one and it has not been taken. For the program after a run, too.
     pub fn take(&mut self) -> Option<R> {
         whole(&self.outcome).result.take()
     }
 }
 
 impl<R: Send + 'static> Future for Join<R> {
-    /// [`JoinError::Empty`] for a run that was killed or panicked, for a task that is gone without having run, and for a result that was taken before.
+    /// [`JoinError::Empty`] for a run that was killed or panicked, for a task that is gone without having run, and for
+    /// a result that was taken before.
     type Output = Result<R, JoinError>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

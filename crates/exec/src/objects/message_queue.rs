@@ -1,7 +1,7 @@
 //! [`MessageQueue`]: messages of any type, moved from task to task, with waiting for room.
 //!
-//! Beside mailboxes and exchanges, whose messages are copied through the envelopes of the executive: here a message is any value that can be
-//! sent to a task, and the queue owns it in between. All its memory is allocated when it is made.
+//! Beside mailboxes and exchanges, whose messages are copied through the envelopes of the executive: here a message is
+//! any value that can be sent to a task, and the queue owns it in between. All its memory is allocated when it is made.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,7 +16,8 @@ use crate::errors::{CreateError, ObjectError, SendError, WaitError};
 
 /// A queue of messages of type `T`, first in, first out. Cloning it makes another handle of the same queue.
 ///
-/// Waiting tasks are in order of priority. A task that comes while another has been let go and does not run yet can be faster.
+/// Waiting tasks are in order of priority. A task that comes while another has been let go and does not run yet can be
+/// faster.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};
@@ -109,7 +110,8 @@ impl<T: Send + 'static> MessageQueue<T> {
     /// Sends a message without waiting: for procedures, and for the program around the executive.
     ///
     /// # Errors
-    /// [`SendError::MailboxFull`] if there is no room, [`SendError::NoSuchObject`] for a queue of another executive; the message comes back.
+    /// [`SendError::MailboxFull`] if there is no room, [`SendError::NoSuchObject`] for a queue of another executive;
+    /// the message comes back.
     pub fn try_send(&self, site: &impl CallSite, message: T) -> Result<(), Unsent<T, SendError>> {
         let mut message = Some(message);
         let mut why = SendError::NoSuchObject;
@@ -151,8 +153,8 @@ impl<T: Send + 'static> MessageQueue<T> {
         result
     }
 
-    /// Deletes the queue: tasks that wait for it get [`NoSuchObject`](crate::errors::WaitError::NoSuchObject), and so does every later use by any handle. Its messages are
-    /// dropped.
+    /// Deletes the queue: tasks that wait for it get [`NoSuchObject`](crate::errors::WaitError::NoSuchObject), and so
+    /// does every later use by any handle. Its messages are dropped.
     ///
     /// # Errors
     /// It was deleted before, or belongs to another executive.
@@ -164,7 +166,7 @@ impl<T: Send + 'static> MessageQueue<T> {
 
     /// Drops all messages, lets the tasks go that wait for room, and returns how many messages there were.
     pub fn clear(&self, site: &impl CallSite) -> usize {
-        // The first step alone says how many: what comes while this loop runs stays.
+        // The first step alone sets the count: messages that arrive while this loop runs stay.
         let count = self.len(site);
         (0..count).take_while(|_| self.try_receive(site).is_ok()).count()
     }
@@ -186,7 +188,7 @@ impl<T: Send + 'static> MessageQueue<T> {
 }
 
 impl<T> Messages<T> {
-    /// Takes a message in if there is room: the calls that tell it.
+    /// Takes a message in if there is room, and returns the calls that notify the receiver and the selector.
     fn put(&mut self, message: &mut Option<T>, receivers: Line) -> Option<[Option<Call>; 2]> {
         if self.messages.len() == self.capacity {
             return None;

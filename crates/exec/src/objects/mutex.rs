@@ -1,7 +1,7 @@
 //! [`Mutex`]: a resource that owns its data, and [`Condition`]: waiting for the data to change.
 //!
-//! The core's resource decides who is the owner, with all three protocols against priority inversion. A flag beside the data makes sure of it:
-//! a resource nests, and a `&mut` must not, so a task that locks what it has locked is refused.
+//! The core's resource decides who is the owner, with all three protocols against priority inversion. A flag beside the
+//! data makes sure of it: a resource nests, and a `&mut` must not, so a task that locks what it has locked is refused.
 #![expect(unsafe_code, reason = "the data belong to the one guard that exists")]
 
 use std::cell::UnsafeCell;
@@ -19,7 +19,8 @@ use crate::errors::{CreateError, InUseError, ObjectError, ReserveError, WaitErro
 
 /// Data that one task at a time uses. Cloning it makes another handle of the same mutex.
 ///
-/// A task that is killed or panics while it uses the data leaves them as they are; the next one can [ask](Locked::was_abandoned).
+/// A task that is killed or panics while it uses the data leaves them as they are; the next one can
+/// [ask](Locked::was_abandoned).
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, ResourceProtocol, RunLimit, Services};
@@ -111,10 +112,12 @@ impl<T: Send + 'static> Mutex<T> {
         Ok(Locked { ctx, mutex: self.clone(), was_abandoned })
     }
 
-    /// Deletes the mutex's part of the executive: no handle locks it any more. The data stay until the last handle is dropped.
+    /// Deletes the mutex's part of the executive: no handle locks it any more. The data stay until the last handle is
+    /// dropped.
     ///
     /// # Errors
-    /// [`InUseError::InUse`] while a task has it locked; [`InUseError::NoSuchObject`] if it was deleted before, or belongs to another executive.
+    /// [`InUseError::InUse`] while a task has it locked; [`InUseError::NoSuchObject`] if it was deleted before, or
+    /// belongs to another executive.
     pub fn delete(&self, site: &(impl CallSite + ?Sized)) -> Result<(), InUseError> {
         let Caller { back_end, by } = site.caller();
         if back_end.home() != self.home {
@@ -199,7 +202,8 @@ impl<T: Send + 'static> Drop for Locked<'_, '_, T> {
     }
 }
 
-/// Tells tasks that wait that the data of a [`Mutex`] have changed. Cloning it makes another handle of the same condition.
+/// Notifies waiting tasks that the data of a [`Mutex`] have changed. Cloning it makes another handle of the same
+/// condition.
 #[derive(Clone)]
 pub struct Condition {
     state: Common<News>,
@@ -210,7 +214,8 @@ impl Condition {
         Ok(Self { state: Arc::new(Guarded::new(site.caller().back_end.home(), News::new(site)?)) })
     }
 
-    /// Deletes the condition: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every later use by any handle.
+    /// Deletes the condition: tasks that wait for it get [`NoSuchObject`](WaitError::NoSuchObject), and so does every
+    /// later use by any handle.
     ///
     /// # Errors
     /// It was deleted before, or belongs to another executive.
@@ -230,8 +235,8 @@ impl Condition {
         told.map_or(Err(ObjectError::NoSuchObject), |_| Ok(()))
     }
 
-    /// The number of changes so far: for data under a lock of another kind than [`Mutex`]. Ask while the data are locked, unlock them, and
-    /// [wait](Self::wait_for_change) for more: no change is missed.
+    /// The number of changes until now, for data under a lock of another kind than [`Mutex`]. Read it while the data
+    /// are locked, unlock them, and [wait](Self::wait_for_change) for more: no change is missed.
     ///
     /// # Errors
     /// The condition belongs to another executive.

@@ -18,8 +18,8 @@ struct Cells<T> {
 }
 
 #[expect(unsafe_code, reason = "a buffer is owned by the task to which the core gave it, on any thread")]
-// SAFETY: a cell is reached only through its one Buffer: the core gives a buffer out once until it is freed, and a parcel
-// can be opened once.
+// SAFETY: a cell is reached only through its one Buffer: the core gives a buffer out once until it is freed, and a
+// parcel can be opened once.
 unsafe impl<T: Send> Sync for Cells<T> {}
 
 /// A pool of buffers of type `T`, all made in advance.
@@ -74,7 +74,8 @@ pub struct Buffer<'k, T: Send + 'static> {
     number: u16,
 }
 
-/// A buffer on its way to another task, as the contents of a message. Opened once; one that is never opened stays in use.
+/// A buffer on its way to another task, as the contents of a message. Opened once; one that is never opened stays in
+/// use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parcel {
     pub(crate) pool: PoolId,

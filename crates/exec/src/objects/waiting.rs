@@ -1,4 +1,5 @@
-//! [`Line`] and [`News`]: how tasks wait for guarded state to change. A line lets one task go at a time; news reach all that wait.
+//! [`Line`] and [`News`]: how tasks wait for guarded state to change. A line lets one task go at a time; news reach all
+//! that wait.
 
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use super::guarded::{Calls, ExclusiveStep, Guarded};
 use crate::calls::{CallSite, Caller, Create, TaskCtx};
 use crate::errors::{CreateError, ObjectError, Refusal, accept, refusal};
 
-/// A line of waiting tasks: a semaphore without room for a unit, so that a signal that finds nobody waiting leaves nothing behind.
+/// A line of waiting tasks: a semaphore without room for a unit, so that a signal without a waiter leaves nothing
+/// behind.
 #[derive(Clone, Copy)]
 pub(crate) struct Line(SemaphoreId);
 
@@ -28,8 +30,8 @@ impl Line {
         Call::DeleteSemaphore { semaphore: self.0 }
     }
 
-    /// Tries until it succeeds; each time that it does not, waits for the line to move. What `attempt` returns is the result and the calls
-    /// that tell others.
+    /// Tries until it succeeds; after each failure, waits for the line to move. `attempt` returns the result and the
+    /// calls that notify other tasks.
     pub(crate) fn wait<T, R, E: Refusal>(
         self,
         ctx: &TaskCtx<'_>,
@@ -81,8 +83,8 @@ impl Drop for Passing<'_, '_> {
 
 /// Something that changes, by number. All that wait for the next change go on with it.
 ///
-/// The change with number n sets bit `n mod 2` of an event group, and in the same step clears the other. A task that has seen change n waits
-/// for the bit of n + 1, which is clear until that change comes.
+/// The change with number n sets bit `n mod 2` of an event group, and in the same step clears the other. A task that
+/// has seen change n waits for the bit of n + 1, which is clear until that change comes.
 pub(crate) struct News {
     events: EventsId,
     pub(crate) number: u64,
@@ -93,7 +95,7 @@ impl News {
         Ok(Self { events: site.events(0)?, number: 0 })
     }
 
-    /// There is a change: the calls that tell it, to be made in the same step.
+    /// Counts a change; returns the calls that announce it, to be made in the same step.
     pub(crate) fn change(&mut self) -> [Option<Call>; 2] {
         let clear = Call::ClearEvents { events: self.events, bits: bit(self.number) };
         self.number += 1;
@@ -116,20 +118,21 @@ fn bit(number: u64) -> u32 {
     1 << (number % 2)
 }
 
-/// The selector that is told when an object becomes ready, if one waits for it.
+/// The selector to notify when an object becomes ready, if one waits for it.
 #[doc(hidden)]
 #[derive(Default)]
 pub struct SelectWatcher(Option<EventsId>);
 
 impl SelectWatcher {
-    /// The call that tells it.
+    /// The call that notifies it.
     pub(crate) fn told(&self) -> Option<Call> {
         self.0.map(|events| Call::SignalEvents { events, bits: 1 })
     }
 }
 
 /// An object that a [`Selector`] can wait for: a [`MessageQueue`](super::MessageQueue) with a message in it, a
-/// [`BytePipe`](super::BytePipe) with bytes in it, a [`Subscriber`](super::Subscriber) with a value that it has not heard.
+/// [`BytePipe`](super::BytePipe) with bytes in it, a [`Subscriber`](super::Subscriber) with a value that it has not
+/// heard.
 pub trait Selectable: SelectionMember {}
 
 impl<W: SelectionMember> Selectable for W {}
@@ -193,8 +196,9 @@ impl Selector {
         accept(back_end.cold().call(by, Call::DeleteEvents { events: self.events })).map(drop)
     }
 
-    /// Waits until one of the objects has something to take; returns its place in `objects`, the first if there are several. Nothing is
-    /// taken: another task may be faster, so take without waiting, and select again if there is nothing.
+    /// Waits until one of the objects has something to take; returns its place in `objects`, the first if there are
+    /// several. Nothing is taken: another task may be faster, so take without waiting, and select again if there is
+    /// nothing.
     ///
     /// # Errors
     /// [`SelectError`](crate::errors::SelectError) names the reasons, each with what to do.
@@ -287,5 +291,5 @@ pub(crate) fn delete<T>(
     gone.map(drop).ok_or(ObjectError::NoSuchObject)
 }
 
-/// What handles of one object share.
+/// The state that the handles of one object share.
 pub(crate) type Common<T> = Arc<Guarded<T>>;

@@ -9,7 +9,7 @@ use crate::Backend;
 pub struct Program {
     /// Its name, as the command and the examples know it.
     pub name: &'static str,
-    /// What it shows, in one line.
+    /// Its subject, in one line.
     pub shows: &'static str,
     run: fn(Backend, Option<usize>) -> Result<ProgramRun, Failed>,
 }

@@ -1,5 +1,5 @@
-//! Priority inversion, shown and cured. A low task owns a resource; a high task needs the resource and waits; a middle task,
-//! which does not use the resource, preempts the low task. So the high task waits for the middle one.
+//! Priority inversion, shown and cured. A low task owns a resource; a high task needs the resource and waits; a middle
+//! task, which does not use the resource, preempts the low task. So the high task waits for the middle one.
 //!
 //! ```text
 //!                 0       0.5       1                 2 ms
@@ -7,10 +7,10 @@
 //! middle (20)                       runs for 10 ms ...
 //! low    (30)     owns R ...................│             1 ms of its work is left when the middle one starts
 //! ```
-//! With [`ResourceProtocol::None`] the high task waits for the rest of the low task *and* for all of the middle task. With
-//! [`ResourceProtocol::Inherit`] the low task runs at the high task's priority while the high task waits; with
-//! [`ResourceProtocol::Ceiling`] from the moment it owns the resource. Either way the high task waits only for the rest of the
-//! low task.
+//! With [`ResourceProtocol::None`] the high task waits for the rest of the low task *and* for all of the middle task.
+//! With [`ResourceProtocol::Inherit`] the low task runs at the high task's priority while the high task waits; with
+//! [`ResourceProtocol::Ceiling`] from the moment it owns the resource. Either way the high task waits only for the rest
+//! of the low task.
 //!
 //! On several CPUs the middle task runs on another CPU than the low task, so little inversion shows.
 
@@ -31,7 +31,8 @@ const LOW: Priority = priority(30);
 /// Priority of the director, which starts each scene when no other task is ready.
 const DIRECTOR: Priority = priority(40);
 const MAIL: Urgency = Urgency::ALL[0];
-/// From the moment when the low task owns the resource to the moments when the high task needs it and the middle task starts.
+/// From the moment when the low task owns the resource to the moments when the high task needs it and the middle task
+/// starts.
 const HIGH_COMES: Nanos = Nanos::from_micros(500);
 const MIDDLE_COMES: Nanos = Nanos::from_millis(1);
 /// How long the high task uses the resource.
@@ -107,7 +108,8 @@ pub fn run(
         resources.push(executive.resource(protocol)?);
     }
     let done = executive.semaphore(0, 3)?;
-    // The scene that is played. Relaxed: the director sets it before it starts the scene's tasks, and the start orders the two.
+    // The scene that is played. Relaxed: the director sets it before it starts the scene's tasks, and the start orders
+    // the two.
     let scene = Arc::new(AtomicUsize::new(0));
     let stage = || {
         let (scene, resources) = (Arc::clone(&scene), resources.clone());

@@ -87,7 +87,8 @@ impl From<PeriodError> for Failed {
 /// Names of the back-ends, as [`Backend::name`] gives them.
 pub const BACKENDS: [&str; 4] = ["sim", "fiber", "thread_up", "thread_smp"];
 
-/// The back-end of this name in its default setup: `sim` on a quiet simulated machine, the others on the caller's machine.
+/// The back-end of this name in its default setup: `sim` on a quiet simulated machine, the others on the caller's
+/// machine.
 ///
 /// # Errors
 /// [`Failed::NoSuchBackend`].

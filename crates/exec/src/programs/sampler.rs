@@ -1,12 +1,12 @@
-//! A periodic sampler: reads an instrument at `t0 + n·p` and mails each sample to a logger, which is less urgent and sometimes
-//! slow. The program counts samples that are late, missed or lost.
+//! A periodic sampler: reads an instrument at `t0 + n·p` and mails each sample to a logger, which is less urgent and
+//! sometimes slow. The program counts samples that are late, missed or lost.
 //!
 //! ```text
 //! timer ──due──► sampler (10) ──sample──► logger (20) ──► a file
 //!  each p         reads, stamps            writes, sometimes flushes
 //! ```
-//! The mailbox between the two buffers the samples that are taken during a flush. If it is too small, the program loses samples
-//! and counts them; the sampler stays on time.
+//! The mailbox between the two buffers the samples that are taken during a flush. If it is too small, the program loses
+//! samples and counts them; the sampler stays on time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const DUE_MOST: u16 = 4;
 /// Time limit of a run; it is several times what the samples need.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// What to sample, how often, and how long each step takes.
+/// Number of samples, period, and duration of each step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SamplerSetup {
     /// How many samples.
@@ -139,8 +139,8 @@ pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Resu
         }
     })?;
 
-    // The sampler is urgent and short. It never waits for the logger: samples that do not fit into the mailbox are lost and
-    // counted.
+    // The sampler is urgent and short. It never waits for the logger: samples that do not fit into the mailbox are lost
+    // and counted.
     let lost = Arc::new(AtomicU64::new(0));
     let losses = Arc::clone(&lost);
     let mut taken = 0;
@@ -155,8 +155,8 @@ pub fn run(backend: Backend, setup: &SamplerSetup, trace: Option<usize>) -> Resu
         }
     })?;
 
-    // The timer's procedure runs above all tasks, so it is as short as possible. It stops its own timer after the last sample;
-    // from then on no event is pending, and the run ends when the logger is done.
+    // The timer's procedure runs above all tasks, so it is as short as possible. It stops its own timer after the last
+    // sample; from then on no event is pending, and the run ends when the logger is done.
     let (skipped, overruns) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (skips, missed) = (Arc::clone(&skipped), Arc::clone(&overruns));
     let mut expiries = 0;

@@ -5,9 +5,9 @@
 //!            open ─── wait ─── half: read ─── wait ─── close            supervisor (5): order, wait with a limit
 //! sequence (10) │◄───────── the exposure ──────────►│                       too late: close, kill the sequence
 //! ```
-//! Both waits of the sequence end at absolute moments, counted from the opening: however long the reading takes, the shutter
-//! closes on time, unless it takes longer than the other half. The opened shutter is a value that closes when it is dropped, so
-//! an aborted sequence cannot leave it open: a killed task unwinds.
+//! Both waits of the sequence end at absolute moments, counted from the opening: however long the reading takes, the
+//! shutter closes on time, unless it takes longer than the other half. The opened shutter is a value that closes when
+//! it is dropped, so an aborted sequence cannot leave it open: a killed task unwinds.
 
 use std::fmt;
 use std::sync::Arc;

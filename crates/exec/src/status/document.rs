@@ -22,10 +22,10 @@ pub struct ExecStatus {
     pub name: String,
     /// Its process.
     pub pid: u32,
-    /// Its back-end, as [`Backend::name`](crate::Backend::name) says.
+    /// Its back-end, as in [`Backend::name`](crate::Backend::name).
     pub backend: String,
-    /// When it answered last, on `CLOCK_MONOTONIC`. An executive between two runs and a carrier that computes do not answer; a carrier that
-    /// sleeps answers five times a second.
+    /// When it answered last, on `CLOCK_MONOTONIC`. An executive between two runs and a carrier that computes do not
+    /// answer; a carrier that sleeps answers five times a second.
     #[serde(rename = "at_ns", with = "count")]
     pub at: Instant,
     /// Whether a run was under way.
@@ -52,9 +52,9 @@ pub struct TaskStatus {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// What it does: `idle`, `ready`, `waiting`, `suspended`, `killed` or `dead`.
+    /// State: `idle`, `ready`, `waiting`, `suspended`, `killed` or `dead`.
     pub state: String,
-    /// What it waits for, in words; empty if it does not wait.
+    /// The object or event that it waits for, in words; empty if it does not wait.
     pub waits_for: String,
     /// Its own priority.
     pub priority: u8,
@@ -67,7 +67,8 @@ pub struct TaskStatus {
     /// When its wait ends by time.
     #[serde(rename = "wait_ends_ns", with = "count")]
     pub wait_ends: Option<Instant>,
-    /// The CPU time that it has used. On fibers from samples since the executive is published, unless it measures usage.
+    /// The CPU time that it has used. On fibers from samples since the executive is published, unless it measures
+    /// usage.
     #[serde(rename = "cpu_ns", with = "count")]
     pub cpu: Nanos,
     /// How often it was given the CPU since it was made; none on fibers that do not measure it.
@@ -75,7 +76,7 @@ pub struct TaskStatus {
     /// For how long it has been ready at each sample without running at any.
     #[serde(rename = "starved_ns", with = "count")]
     pub starved: Nanos,
-    /// Its stack, and the most that it used of it so far, to the page.
+    /// Its stack, and the most that it has used of it, to the page.
     #[serde(rename = "stack_bytes", with = "count")]
     pub stack: Option<StackUse>,
     /// The kernel's number of its thread.

@@ -9,7 +9,8 @@ use super::document::ExecStatus;
 use super::error::StatusError;
 use crate::system::sync::whole;
 
-/// The folder of this user's files: in `XDG_RUNTIME_DIR`, else in shared memory. Both are in memory, and go with the machine.
+/// The folder of this user's files: in `XDG_RUNTIME_DIR`, else in shared memory. Both are in memory, and go with the
+/// machine.
 fn folder() -> io::Result<PathBuf> {
     if let Some(own) = std::env::var_os("XDG_RUNTIME_DIR").filter(|own| !own.is_empty()) {
         return Ok(PathBuf::from(own).join("hairspring").join("executives"));
@@ -24,7 +25,8 @@ fn user() -> io::Result<u32> {
     Ok(std::fs::metadata("/proc/self")?.uid())
 }
 
-/// Makes the folder for this user only: another user who could write there could put a link in the way, or a false state.
+/// Makes the folder for this user only: another user who could write there could put a link in the way, or a false
+/// state.
 fn make(folder: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let own = std::fs::symlink_metadata(folder)?;
@@ -75,7 +77,7 @@ impl StatusFile {
 
 impl Drop for StatusFile {
     fn drop(&mut self) {
-        // It may be gone; nobody is left to be told.
+        // The file may be gone already; the error has no recipient.
         let _ = std::fs::remove_file(&self.path);
         let _ = std::fs::remove_file(&self.next);
         whole(&TAKEN).retain(|taken| *taken != self.path);

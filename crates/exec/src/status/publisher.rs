@@ -12,14 +12,15 @@ use super::file::StatusFile;
 use super::sample::{Sample, Sampled};
 use crate::config::ExecError;
 
-/// The time from one sample to the next. Long compared with an answer (some microseconds), short compared with what a human sees.
+/// The time from one sample to the next. Long compared with an answer (some microseconds), short compared with what a
+/// human sees.
 pub const SAMPLE_PERIOD: Nanos = Nanos::from_millis(10);
 /// The time from one version of the file to the next.
 pub const WRITE_PERIOD: Nanos = Nanos::from_millis(200);
 
 /// A published executive. Dropped, it ends the publication and removes the file.
 pub(crate) struct Publication {
-    /// Dropped first: the thread ends when nobody holds the other end.
+    /// Dropped first: the thread ends when the other end is gone.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }

@@ -9,7 +9,8 @@ use hairspring_machine::Nanos;
 use crate::system::stack::StackUse;
 use crate::system::sync::whole;
 
-/// The most tasks that one sample copies; more are copied in turns. Bounds what an answer costs the executive: some microseconds.
+/// The most tasks that one sample copies; more are copied in turns. Bounds what an answer costs the executive: some
+/// microseconds.
 pub(crate) const MOST_COPIES: usize = 64;
 
 /// A back-end that can be asked for a sample, by any thread.
@@ -54,7 +55,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// The indices of the tasks that this sample copies, of so many: all, or the next of them.
+    /// The indices of the tasks that this sample copies, of `tasks`: all, or the next [`MOST_COPIES`].
     pub(crate) fn turn(&mut self, tasks: usize) -> impl Iterator<Item = usize> + use<> {
         let first = if self.next < tasks { self.next } else { 0 };
         let count = tasks.min(MOST_COPIES);
@@ -140,8 +141,9 @@ impl Answers {
         self.running.load(Ordering::Relaxed).then(|| self.asked.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The carrier answers all open questions: `fill` gets their number. Does not wait: if the publisher is just reading, this answer is lost
-    /// and the next one stands for both. Makes no system call, because the publisher never waits for the lock either.
+    /// The carrier answers all open questions: `fill` gets their number. Does not wait: if the publisher is just
+    /// reading, this answer is lost and the next one stands for both. Makes no system call, because the publisher never
+    /// waits for the lock either.
     pub(crate) fn answer(&self, fill: impl FnOnce(&mut Sample, u32)) {
         let Ok(mut sample) = self.sample.try_lock() else { return };
         // Relaxed: as above.

@@ -6,14 +6,14 @@ use std::sync::atomic::AtomicU32;
 use hairspring_exec_core::Moment;
 use rustix::thread::futex::{self, Flags, Timespec};
 
-/// Sleeps while the word holds `expected`, at most until `deadline` on `CLOCK_MONOTONIC`. May return spuriously: callers look at the word
-/// again. Blocks; one system call.
+/// Sleeps while the word holds `expected`, at most until `deadline` on `CLOCK_MONOTONIC`. May return spuriously:
+/// callers look at the word again. Blocks; one system call.
 pub(crate) fn sleep_while(word: &AtomicU32, expected: u32, deadline: Option<Moment>) {
     let until = deadline.map(|moment| Timespec {
         tv_sec: (moment.as_nanos() / 1_000_000_000).cast_signed(),
         tv_nsec: (moment.as_nanos() % 1_000_000_000).cast_signed(),
     });
-    // This call, unlike the plain one, takes an absolute time. Whatever it says, the caller looks again.
+    // This call, unlike the plain one, takes an absolute time. The caller looks again whatever it returns.
     let _ = futex::wait_bitset(word, Flags::PRIVATE, expected, until.as_ref(), NonZeroU32::MAX);
 }
 

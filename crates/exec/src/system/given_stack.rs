@@ -12,8 +12,8 @@ const ALIGNMENT: usize = 16;
 
 /// Memory of the program for the stack of one task, for [`TaskOptions::with_stack`](crate::TaskOptions::with_stack).
 ///
-/// The lowest whole page of it is the guard page: while the task exists, an access to that page is a fault, as below any other stack. The page is
-/// ordinary memory again when the task is deleted. What was in the memory is lost.
+/// The lowest whole page of it is the guard page: while the task exists, an access to that page is a fault, as below
+/// any other stack. The page is ordinary memory again when the task is deleted. The contents of the memory are lost.
 #[derive(Debug)]
 pub struct StackMemory {
     /// Of the guard page.
@@ -23,19 +23,21 @@ pub struct StackMemory {
 }
 
 impl StackMemory {
-    /// Takes this memory. Above its lowest whole page there must be at least [`LEAST_STACK_BYTES`], with threads also some kilobytes for the C library.
+    /// Takes this memory. Above its lowest whole page there must be at least [`LEAST_STACK_BYTES`], with threads also
+    /// some kilobytes for the C library.
     ///
     /// # Errors
     /// The memory is too small, or the system refused to protect the guard page.
     pub fn new(memory: &'static mut [MaybeUninit<u8>]) -> Result<Self, ExecError> {
-        // SAFETY: the memory is borrowed mutably for ever, so nobody else has it.
+        // SAFETY: the memory is borrowed mutably for ever, so no other code has it.
         unsafe { Self::from_raw(memory.as_mut_ptr().cast(), memory.len()) }
     }
 
     /// The same for an address and a size.
     ///
     /// # Safety
-    /// From now until the task is deleted, or this is dropped, only the task accesses the `bytes` at `memory`, which stay mapped, and readable and writable.
+    /// From now until the task is deleted, or this is dropped, only the task accesses the `bytes` at `memory`, which
+    /// stay mapped, and readable and writable.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -63,7 +65,8 @@ impl StackMemory {
 
 impl Drop for StackMemory {
     fn drop(&mut self) {
-        // It was readable and writable before. A refusal, for want of the kernel's memory, would leave a page that the program cannot use.
+        // It was readable and writable before. A refusal, for want of the kernel's memory, would leave a page that the
+        // program cannot use.
         let _ = protect(self.guard, page(), libc::PROT_READ | libc::PROT_WRITE);
     }
 }
@@ -100,7 +103,8 @@ mod tests {
         unsafe { std::ptr::write_volatile((low - page()) as *mut u8, 9) };
     }
 
-    /// Symptom: the allocator found its records gone. Cause: the kernel rounds the length of what it takes back up to whole pages.
+    /// Symptom: the allocator found its records gone. Cause: the kernel rounds the length of what it takes back up to
+    /// whole pages.
     #[test]
     fn what_lies_beside_the_memory_stays() {
         let whole = leaked(16 * page());

@@ -18,7 +18,8 @@ pub(crate) fn set_policy_of(thread: i32, policy: Policy) -> bool {
     };
     let parameter = libc::c_int::from(priority);
     // The kernel's own call: musl's function of this name always fails, because POSIX means whole processes by it.
-    // SAFETY: a live structure, which is one int. The thread is one of the executive's, which has not been joined (the seats' doing).
+    // SAFETY: a live structure, which is one int. The thread is one of the executive's, which has not been joined (the
+    // seats' doing).
     unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, number, &raw const parameter) == 0 }
 }
 
@@ -30,8 +31,8 @@ pub(crate) fn give_way() {
 
 /// CPU time that a thread of this process has used; none if it has ended.
 pub(crate) fn cpu_time_of(thread: i32) -> Option<Nanos> {
-    // The kernel's own encoding of "CPU clock of that thread": the number's complement, the mark of a thread (4), and the
-    // scheduler's clock (2). What pthread_getcpuclockid computes, without a pthread_t.
+    // The kernel's own encoding of "CPU clock of that thread": the number's complement, the mark of a thread (4), and
+    // the scheduler's clock (2). pthread_getcpuclockid computes the same from a pthread_t.
     let clock = !thread << 3 | 6;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a live structure; the kernel refuses a clock of a thread that is gone.
@@ -39,7 +40,8 @@ pub(crate) fn cpu_time_of(thread: i32) -> Option<Nanos> {
     (code == 0).then(|| Nanos::from_secs(time.tv_sec) + Nanos::new(time.tv_nsec))
 }
 
-/// How often a thread of this process has left the CPU, of its own accord or preempted; none if it has ended. Reads a file of the kernel.
+/// How often a thread of this process has left the CPU, of its own accord or preempted; none if it has ended. Reads a
+/// file of the kernel.
 pub(crate) fn switches_of(thread: i32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).ok()?;
     let counts = text.lines().filter(|line| line.contains("voluntary_ctxt_switches:"));

@@ -11,11 +11,12 @@ pub(crate) struct StackExtent {
 /// How much of a stack was used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackUse {
-    /// Its size. With threads it includes 64 KiB for what threads of the standard library need, and the C library may give a larger one that
-    /// an ended thread had.
+    /// Its size. With threads it includes 64 KiB for what threads of the standard library need, and the C library may
+    /// give a larger one that an ended thread had.
     pub bytes: usize,
-    /// The most that can have been used: from the deepest page that was ever touched. With threads, what an ended thread used counts, too.
-    /// Pages that the kernel has swapped out do not count; a program that locks its memory has none.
+    /// The most that can have been used: from the deepest page that was ever touched. With threads, what an ended
+    /// thread used counts, too. Pages that the kernel has swapped out do not count; a program that locks its memory has
+    /// none.
     pub used_bytes: usize,
 }
 
@@ -46,20 +47,21 @@ impl StackExtent {
         Self { low: low + page(), bytes: (high - low).saturating_sub(page()) }
     }
 
-    /// Gives the whole pages of a stack that nobody uses back to the kernel. It is as new then. One system call.
+    /// Gives the whole pages of an unused stack back to the kernel; they read as zeros then. One system call.
     pub(crate) fn release_pages(self) {
-        // The kernel would round the length up, and what lies behind a stack in memory of the program is not the stack's.
+        // The kernel would round the length up, and what lies behind a stack in memory of the program is not the
+        // stack's.
         let (low, high) = (self.low.next_multiple_of(page()), (self.low + self.bytes) & !(page() - 1));
         if low >= high {
             return;
         }
-        // SAFETY: the pages belong to a stack without a fiber, on which nothing lies; they read as zeros from now on. If the kernel refuses,
-        // they stay as they were.
+        // SAFETY: the pages belong to a stack without a fiber, on which nothing lies; they read as zeros from now on.
+        // If the kernel refuses, they stay as they were.
         unsafe { libc::madvise(low as *mut libc::c_void, high - low, libc::MADV_DONTNEED) };
     }
 
-    /// How much of it was used, by the pages that the kernel has given it. Reads nothing of the stack itself. Some system calls; none if
-    /// the stack is gone.
+    /// How much of it was used, by the pages that the kernel has given it. Reads nothing of the stack itself. Some
+    /// system calls; none if the stack is gone.
     pub(crate) fn touched(self) -> Option<StackUse> {
         let page = page();
         let low = self.low.next_multiple_of(page);
@@ -68,7 +70,8 @@ impl StackExtent {
         let mut at = low;
         while at < high {
             let pages = (high - at).div_ceil(page).min(present.len());
-            // SAFETY: the kernel writes a byte for each page to the array, which has as many, and says so if some page is not mapped.
+            // SAFETY: the kernel writes a byte for each page to the array, which has as many, and returns an error if
+            // some page is not mapped.
             let code = unsafe { libc::mincore(at as *mut libc::c_void, pages * page, present.as_mut_ptr()) };
             if code != 0 {
                 return None;

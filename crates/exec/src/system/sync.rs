@@ -1,5 +1,5 @@
-//! The atomics and the futex of the lock-free parts: the machine's, or loom's when its model checks them. Also [`whole`], a lock that ignores
-//! poisoning.
+//! The atomics and the futex of the lock-free parts: the machine's, or loom's when its model checks them. Also
+//! [`whole`], a lock that ignores poisoning.
 
 #[cfg(not(loom))]
 mod chosen {
@@ -9,9 +9,10 @@ mod chosen {
 
 #[cfg(loom)]
 mod chosen {
-    //! A futex of loom's parts: sleeping is waiting on a condition variable, once the word has been looked at under its lock.
-    //! There is one for all words, and every wake ends every sleep: so a sleep can end for no reason, as with the kernel's.
-    //! A deadline has always come: a sleep with one is over at once, at whatever point of the others' doings that is.
+    //! A futex of loom's parts: sleeping is waiting on a condition variable, once the word has been looked at under its
+    //! lock. There is one for all words, and every wake ends every sleep: so a sleep can end for no reason, as with the
+    //! kernel's. A deadline has always come: a sleep with one is over at once, at whatever point of the others' doings
+    //! that is.
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
     use hairspring_exec_core::Moment;

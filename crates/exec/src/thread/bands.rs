@@ -3,8 +3,8 @@
 use hairspring_exec_core::Priority;
 use hairspring_machine::Policy;
 
-/// Kernel priority of a task of priority 0; one of 63 gets 17. So the interrupt threads of a PREEMPT_RT kernel (50) lie among the tasks,
-/// and the executive's own threads above them.
+/// Kernel priority of a task of priority 0; one of 63 gets 17. So the interrupt threads of a PREEMPT_RT kernel (50) lie
+/// among the tasks, and the executive's own threads above them.
 const MOST_URGENT: u8 = 80;
 /// Ticks and timer procedures: above all tasks.
 pub(super) const KERNEL: Policy = Policy::Fifo(85);

@@ -130,7 +130,8 @@ impl Engine for Threads {
 
     unsafe fn take(&self, me: TaskId, envelope: u32, to: *mut u8, bytes: usize) {
         let mut state = self.enter(By::Task(me));
-        // SAFETY: the caller's promise; the core handed the envelope to `me`, which has not taken it yet, and the lock is held.
+        // SAFETY: the caller's promise; the core handed the envelope to `me`, which has not taken it yet, and the lock
+        // is held.
         unsafe { self.shared.slots.read(envelope, to, bytes) };
         let reply = state.apply(By::Task(me), Call::Take);
         self.leave(state, By::Task(me), &Call::Take, reply);

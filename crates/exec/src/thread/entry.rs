@@ -3,8 +3,8 @@
 //! ```text
 //!   enter: lock ─► (suspended: unlock, park, again) ─► apply ─► conclude ─► settle ─► unlock ─► nudge ─► park ─► outcome
 //! ```
-//! Nudges are issued after the lock is released. A more urgent thread that was woken earlier would run, find the lock taken, and give the
-//! CPU back: two wasted switches.
+//! Nudges are issued after the lock is released. A more urgent thread that was woken earlier would run, find the lock
+//! taken, and give the CPU back: two wasted switches.
 #![expect(unsafe_code, reason = "reads the outcome that was left for the calling thread")]
 
 use hairspring_exec_core::{By, Call, CallStatus, Moment, Reply, TaskId, Until};
@@ -24,15 +24,15 @@ impl Threads {
         self.own.map(|number| self.shared.places.at(number))
     }
 
-    /// Takes the lock for a call. A killed task unwinds instead. A suspended task waits here until it is resumed, so that it calls only
-    /// when it may run; and a task waits for a more urgent one whose wake is on its way.
+    /// Takes the lock for a call. A killed task unwinds instead. A suspended task waits here until it is resumed, so
+    /// that it calls only when it may run; and a task waits for a more urgent one whose wake is on its way.
     #[inline]
     pub(super) fn enter(&self, by: By) -> Held<'_, State> {
         self.enter_for(by, false)
     }
 
-    /// Takes the lock for a call that may give something back. A killed task makes it, too, because it comes from a destructor and no other
-    /// code would make it.
+    /// Takes the lock for a call that may give something back. A killed task makes it, too, because it comes from a
+    /// destructor and no other code would make it.
     #[inline]
     pub(super) fn enter_for(&self, by: By, gives_back: bool) -> Held<'_, State> {
         let (By::Task(me), Some(number)) = (by, self.own) else { return self.shared.lock.hold() };
@@ -55,7 +55,8 @@ impl Threads {
         }
     }
 
-    /// Handles the consequences of a call, releases the lock, and returns when the caller may run, with the outcome of a blocked call.
+    /// Handles the consequences of a call, releases the lock, and returns when the caller may run, with the outcome of
+    /// a blocked call.
     #[inline]
     pub(super) fn leave(&self, state: Held<'_, State>, by: By, call: &Call, reply: Reply) -> Reply {
         self.depart(state, by, call, reply);
@@ -66,7 +67,8 @@ impl Threads {
             }
             _ => place.park(),
         }
-        // The task does not hold a buffer or block that was just given yet. It unwinds at its next call, when it can drop it.
+        // The task does not hold a buffer or block that was just given yet. It unwinds at its next call, when it can
+        // drop it.
         if !(gives_memory(call) && reply.status == CallStatus::Ok) {
             place.unwind_if_killed();
         }
@@ -80,9 +82,9 @@ impl Threads {
         reply
     }
 
-    /// Sleeps until a delay is over. At its end the task itself serves what is due. The kernel thread would have to be woken at the beginning, to
-    /// learn of the end, and again at the end: two switches each time. While a more urgent task computes past the end, the delay still counts as waiting,
-    /// and a call can break it off.
+    /// Sleeps until a delay is over. At its end the task itself serves what is due. The kernel thread would have to be
+    /// woken at the beginning, to learn of the end, and again at the end: two switches each time. While a more urgent
+    /// task computes past the end, the delay still counts as waiting, and a call can break it off.
     fn sleep_out(&self, me: TaskId, place: &ParkingSpot, end: Moment) {
         if !place.park_until(end) {
             let mut state = self.shared.lock.hold();
@@ -122,7 +124,8 @@ impl Threads {
         self.shared.release_for(state, urgency.filter(|_| !lower_later));
         if lower_later {
             let mut state = self.shared.lock.hold();
-            // Without the call: a thread that made itself ordinary first would wait for the CPU among the ordinary ones. It yields below.
+            // Without the call: a thread that made itself ordinary first would wait for the CPU among the ordinary
+            // ones. It yields below.
             state.settle(None, None);
             let late = me.and_then(|me| state.late_before(me));
             self.shared.release(state);
@@ -137,9 +140,10 @@ impl Threads {
 }
 
 impl Shared {
-    /// Releases the lock and issues all nudges that any thread owes. For the executive's own threads: a thread of another CPU that only looks
-    /// at the state and owes nothing drops its guard instead. If it issued a nudge that another thread is about to issue, it would take the
-    /// sleeper out of the kernel's queue; the other's wake would find nobody, and its task would go on before the more urgent one.
+    /// Releases the lock and issues all nudges that any thread owes. For the executive's own threads: a thread of
+    /// another CPU that only looks at the state and owes nothing drops its guard instead. If it issued a nudge that
+    /// another thread is about to issue, it would take the sleeper out of the kernel's queue; the other's wake would
+    /// find no sleeper, and its task would go on before the more urgent one.
     #[inline]
     pub(super) fn release<'s>(&'s self, state: Held<'s, State>) {
         self.release_for(state, None);
@@ -162,8 +166,9 @@ impl Shared {
         }
     }
 
-    /// Releases the lock from a thread outside the executive. If all tasks are on one CPU, the kernel thread on that CPU issues the nudges:
-    /// a wake from another CPU takes a while to arrive, and a less urgent task would run in that time.
+    /// Releases the lock from a thread outside the executive. If all tasks are on one CPU, the kernel thread on that
+    /// CPU issues the nudges: a wake from another CPU takes a while to arrive, and a less urgent task would run in that
+    /// time.
     pub(super) fn release_from_outside(&self, mut state: Held<'_, State>) {
         if !state.single || !state.core.observer.owes_any() {
             self.release(state);

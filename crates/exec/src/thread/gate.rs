@@ -63,7 +63,8 @@ mod loom_checks {
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;
 
-    /// What the two were told, after the executive has turned the gate so. Who passes sees what was done before it was opened.
+    /// Checks with `judge` which of the two passed after `turn`. A procedure that passes sees the stores before the
+    /// opening.
     fn explore(turn: fn(&Gate), judge: fn([bool; 2])) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(PREEMPTIONS);
@@ -84,8 +85,9 @@ mod loom_checks {
         });
     }
 
-    /// Symptom: two procedures that held arrivals between runs took a CPU at real-time priority. Cause: each woke the other
-    /// when its own sleep ended, though the gate was closed still, and one sleep that ends for no reason is enough to begin.
+    /// Symptom: two procedures that held arrivals between runs took a CPU at real-time priority. Cause: each woke the
+    /// other when its own sleep ended, though the gate was closed still, and one sleep that ends for no reason is
+    /// enough to begin.
     #[test]
     fn sleeps_that_end_for_no_reason_end_nobody_elses() {
         explore(

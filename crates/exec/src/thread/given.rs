@@ -27,7 +27,8 @@ pub(super) struct ThreadOnMemory {
     memory: StackMemory,
 }
 
-// SAFETY: any thread may join another. In some C libraries (musl) the number of a thread is a pointer, which only they follow.
+// SAFETY: any thread may join another. In some C libraries (musl) the number of a thread is a pointer, which only they
+// follow.
 unsafe impl Send for ThreadOnMemory {}
 
 impl TaskThread {
@@ -87,7 +88,7 @@ impl TaskThread {
     }
 }
 
-/// What a thread is started with.
+/// Arguments of a new thread.
 struct Start {
     name: CString,
     code: Code,
@@ -100,8 +101,9 @@ impl ThreadOnMemory {
         let name = CString::new(name.replace('\0', "")).unwrap_or_default();
         let start = Box::into_raw(Box::new(Start { name, code, over: Arc::clone(&over) }));
         let extent = memory.extent();
-        // SAFETY: the attributes live during the calls and are initialized before they are used; the stack is the program's, which handed it over
-        // until the thread is joined; `begin` takes `start`, which is taken back here if there is no thread.
+        // SAFETY: the attributes live during the calls and are initialized before they are used; the stack is the
+        // program's, which handed it over until the thread is joined; `begin` takes `start`, which is taken back here
+        // if there is no thread.
         unsafe {
             let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
             let mut thread: libc::pthread_t = std::mem::zeroed();
@@ -126,7 +128,8 @@ extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: `ThreadOnMemory::start` made it and left it to this thread.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     let Start { name, code, over } = *start;
-    // SAFETY: the calling thread and a string that lives. A name that is too long is refused, and the thread has its maker's.
+    // SAFETY: the calling thread and a string that lives. A name that is too long is refused, and the thread has its
+    // maker's.
     unsafe { libc::pthread_setname_np(libc::pthread_self(), name.as_ptr()) };
     code();
     // Release pairs with the Acquire in `is_over`.

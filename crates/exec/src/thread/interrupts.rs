@@ -1,7 +1,7 @@
 //! Interrupt service procedures on threads: each runs on the thread of its source, above all tasks.
 //!
-//! A descriptor's thread runs the procedure itself. Posts go through a ring to the procedure's own thread, so that a post neither blocks
-//! nor runs foreign code. A procedure never runs twice at the same time.
+//! A descriptor's thread runs the procedure itself. Posts go through a ring to the procedure's own thread, so that a
+//! post neither blocks nor runs foreign code. A procedure never runs twice at the same time.
 
 use crate::system::clock::instant_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};

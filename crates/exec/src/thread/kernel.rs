@@ -1,7 +1,7 @@
 //! The kernel thread: ticks, time-outs, timer procedures, and the limit of a run.
 //!
-//! It sleeps on its own word until the next deadline. Setting an earlier deadline wakes it; a later one costs nothing, nor does a delay, at whose end its
-//! task wakes by itself. Procedures run here, one after the other, without the lock.
+//! It sleeps on its own word until the next deadline. Setting an earlier deadline wakes it; a later one costs nothing,
+//! nor does a delay, at whose end its task wakes by itself. Procedures run here, one after the other, without the lock.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

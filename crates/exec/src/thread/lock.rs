@@ -1,7 +1,7 @@
 //! The one lock of the thread back-end: a mutex whose holder inherits the priority of its most urgent waiter.
 //!
-//! The mutexes of std have no priority inheritance: if a task is preempted while it holds one, a more urgent task waits until all tasks in
-//! between are done. This is `pthread_mutex` with `PTHREAD_PRIO_INHERIT`; uncontended it costs two
+//! The mutexes of std have no priority inheritance: if a task is preempted while it holds one, a more urgent task waits
+//! until all tasks in between are done. This is `pthread_mutex` with `PTHREAD_PRIO_INHERIT`; uncontended it costs two
 //! compare-exchanges and no system call. On request it measures the longest time it was held.
 #![expect(unsafe_code, reason = "pthread_mutex, and the value it guards")]
 
@@ -31,14 +31,15 @@ pub(super) struct Lock<T> {
 
 // SAFETY: the value is reached only through a `Held`, and the mutex gives out one at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
-// SAFETY: the mutex lives in a box, so moving the Lock moves neither it nor anything that points to it; the value is Send.
+// SAFETY: the mutex lives in a box, so moving the Lock moves neither it nor anything that points to it; the value is
+// Send.
 unsafe impl<T: Send> Send for Lock<T> {}
 
 impl<T> Lock<T> {
     /// A free lock. If it is `measured`, each hold costs two readings of the clock.
     pub(super) fn new(value: T, measured: bool) -> Result<Self, Error> {
-        // SAFETY: all zeros is a valid pthread_mutex_t to initialise, and it is initialised before anybody sees it. The
-        // attributes live until they are destroyed here.
+        // SAFETY: all zeros is a valid pthread_mutex_t to initialise, and it is initialised before another thread sees
+        // it. The attributes live until they are destroyed here.
         let mutex = unsafe {
             let mutex = Box::new(UnsafeCell::new(MaybeUninit::<libc::pthread_mutex_t>::zeroed().assume_init()));
             let mut attributes = MaybeUninit::<libc::pthread_mutexattr_t>::zeroed().assume_init();
@@ -71,7 +72,8 @@ impl<T> Lock<T> {
 
 impl<T> Drop for Lock<T> {
     fn drop(&mut self) {
-        // SAFETY: nobody holds it: a `Held` borrows the Lock. What held it last has left it before that borrow ended.
+        // SAFETY: no thread holds it: a `Held` borrows the Lock, and the last holder has left the mutex before that
+        // borrow ended.
         unsafe { libc::pthread_mutex_destroy(self.mutex.get()) };
     }
 }

@@ -1,9 +1,10 @@
 //! [`Mirror`]: the core's observer. It sets the threads' words as the core decides, and lists the nudges owed.
 //!
-//! **Nudges.** A thread that lets a task run owes that task's thread a futex wake, and issues it after it has released the lock. In between
-//! it can be preempted by a thread that is less urgent than that task, and the task must not wait for that. So all owed nudges are on a
-//! list under the lock, the most urgent first, and every thread that leaves the kernel issues all of them. An issued nudge is marked in
-//! the place of its thread. The next thread that looks removes it from the list.
+//! **Nudges.** A thread that lets a task run owes that task's thread a futex wake, and issues it after it has released
+//! the lock. In between it can be preempted by a thread that is less urgent than that task, and the task must not wait
+//! for that. So all owed nudges are on a list under the lock, the most urgent first, and every thread that leaves the
+//! kernel issues all of them. An issued nudge is marked in the place of its thread. The next thread that looks removes
+//! it from the list.
 
 use std::sync::{Arc, Mutex};
 
@@ -88,8 +89,8 @@ impl Nudges {
         }
     }
 
-    /// Waits until the threads that are more urgent than the caller's task, on the same CPU, have answered. They have already, but
-    /// for late wakes: see [`parking`](super::parking).
+    /// Waits until the threads that are more urgent than the caller's task, on the same CPU, have answered. They have
+    /// already, but for late wakes: see [`parking`](super::parking).
     #[inline]
     pub(super) fn wait_for_answers(&self, places: &ParkingSpots, urgency: u8) {
         for nudge in self.list[..self.count].iter().take_while(|nudge| nudge.urgency < urgency) {
@@ -145,8 +146,8 @@ impl Mirror {
             // The core hands out indices one after the other.
             self.seats.push(seat);
         }
-        // Room for all, so that no call allocates: each task is at most once in the first and the last, and the second is
-        // emptied by each call, which changes the priority of a task at most twice.
+        // Room for all, so that no call allocates: each task is at most once in the first and the last, and the second
+        // is emptied by each call, which changes the priority of a task at most twice.
         let count = self.seats.len();
         self.fresh.reserve(count.saturating_sub(self.fresh.len()));
         self.unsettled.reserve((2 * count).saturating_sub(self.unsettled.len()));

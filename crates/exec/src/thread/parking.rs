@@ -6,13 +6,15 @@
 //!        ▲        ready (`go` := 1, under the lock)                 │ futex wait while `go` is 0
 //!        └──────────────────── nudge (futex wake, after unlock) ◄───┘
 //! ```
-//! `go` mirrors the core's decision on the task and is written only under the kernel lock. So it is a level and not a token: a superfluous
-//! nudge does nothing, and a nudge before the sleep prevents the sleep. `due` is the number of the nudge that is still owed. The thread
-//! that issues this nudge marks it as issued, if `due` still holds this number; the thread clears it when it awakes.
+//! `go` mirrors the core's decision on the task and is written only under the kernel lock. So it is a level and not a
+//! token: a superfluous nudge does nothing, and a nudge before the sleep prevents the sleep. `due` is the number of the
+//! nudge that is still owed. The thread that issues this nudge marks it as issued, if `due` still holds this number;
+//! the thread clears it when it awakes.
 //!
-//! **A wake can be late.** The kernel has a thread on one list of wakes at a time. If a thread of another CPU hands it the lock, and it sees that
-//! before it sleeps, it goes on, and still stands on that list. A nudge in that time wakes nobody: the wake comes when the other CPU gets
-//! through its list, some microseconds later. So a less urgent task of the same CPU waits until the nudge is answered.
+//! **A wake can be late.** The kernel has a thread on one list of wakes at a time. If a thread of another CPU hands it
+//! the lock, and it sees that before it sleeps, it goes on, and still stands on that list. A nudge in that time wakes
+//! no thread: the wake comes when the other CPU gets through its list, some microseconds later. So a less urgent task
+//! of the same CPU waits until the nudge is answered.
 #![expect(unsafe_code, reason = "a cell for the outcome of a call, handed over by the go word")]
 
 use std::cell::UnsafeCell;
@@ -31,8 +33,9 @@ pub(super) const ISSUED: u32 = 1 << 31;
 /// The last number of a nudge.
 pub(super) const LAST_NUMBER: u32 = ISSUED - 1;
 
-/// How long a task waits for a more urgent one to answer a nudge. Another CPU takes microseconds to deliver it; a hypervisor can stop that CPU
-/// for milliseconds. A thread that takes longer sleeps in the system for a reason of its own.
+/// How long a task waits for a more urgent one to answer a nudge. Another CPU takes microseconds to deliver it; a
+/// hypervisor can stop that CPU for milliseconds. A thread that takes longer sleeps in the system for a reason of its
+/// own.
 const LONGEST_ANSWER: Nanos = Nanos::from_millis(10);
 
 /// One cache line of a thread's own, so that stopping one does not slow another.
@@ -130,8 +133,8 @@ impl ParkingSpot {
     /// Notes that the thread is awake, so that no nudge is owed. For its own thread only.
     #[inline]
     pub(super) fn answer(&self) {
-        // Relaxed: it only saves nudges. A nudge owed for a later stop cannot be struck out by this, for the thread stops
-        // in this very code or in the kernel, after this.
+        // Relaxed: it only saves nudges. A nudge owed for a later stop cannot be struck out by this, for the thread
+        // stops in this very code or in the kernel, after this.
         self.due.store(0, Ordering::Relaxed);
     }
 
@@ -166,8 +169,9 @@ impl ParkingSpot {
         self.due.load(Ordering::Relaxed) & ISSUED != 0
     }
 
-    /// Waits for the answer to a nudge that was issued, but not for long, and only once for each nudge. For a thread of the same CPU that is
-    /// less urgent and does not hold the lock: while it polls, the wake arrives and the thread runs.
+    /// Waits for the answer to a nudge that was issued, but not for long, and only once for each nudge. For a thread of
+    /// the same CPU that is less urgent and does not hold the lock: while it polls, the wake arrives and the thread
+    /// runs.
     #[cold]
     pub(super) fn wait_for_answer(&self) {
         let deadline = monotonic().after_nanos(LONGEST_ANSWER.count().cast_unsigned());
@@ -189,13 +193,14 @@ impl ParkingSpot {
         self.killed.load(Ordering::Relaxed)
     }
 
-    /// Whether the task can be unwound: not if its thread unwinds already, or if its code cannot. For its own thread only.
+    /// Whether the task can be unwound: not if its thread unwinds already, or if its code cannot. For its own thread
+    /// only.
     pub(super) fn can_unwind(&self) -> bool {
         // Relaxed: written by this thread only.
         !std::thread::panicking() && !self.refuses.load(Ordering::Relaxed)
     }
 
-    /// Says that the code of the task cannot unwind. For its own thread only.
+    /// Marks the code of the task as unable to unwind. For its own thread only.
     pub(super) fn refuse(&self) {
         // Relaxed: see `can_unwind`.
         self.refuses.store(true, Ordering::Relaxed);
@@ -267,8 +272,8 @@ impl ParkingSpot {
     /// By its own thread, after a call that blocked and a `park` that followed.
     #[inline]
     pub(super) unsafe fn outcome(&self) -> Reply {
-        // SAFETY: `park` saw the `allow` that followed the one write for this call (Acquire and Release of `go`), and there is
-        // no other write until this thread blocks again.
+        // SAFETY: `park` saw the `allow` that followed the one write for this call (Acquire and Release of `go`), and
+        // there is no other write until this thread blocks again.
         unsafe { *self.outcome.get() }
     }
 }
@@ -278,7 +283,8 @@ const PIECE: usize = 64;
 /// Pieces: room for as many places as the core has tasks, and a few for the executive's own threads.
 const PIECES: usize = 65_536 / PIECE + 1;
 
-/// All places, by number. A place stays at its address until the executive is dropped, so threads reach it without a lock.
+/// All places, by number. A place stays at its address until the executive is dropped, so threads reach it without a
+/// lock.
 pub(super) struct ParkingSpots {
     pieces: Box<[OnceLock<Box<[ParkingSpot]>>]>,
 }

@@ -103,8 +103,8 @@ impl Threads {
                 thread.abandon();
             } else {
                 if granted {
-                    // At its very end a thread may wait for another one by `sched_yield`, as in an allocator's spin lock: for ever, if the
-                    // other one is less urgent on the same CPU.
+                    // At its very end a thread may wait for another one by `sched_yield`, as in an allocator's spin
+                    // lock: for ever, if the other one is less urgent on the same CPU.
                     set_policy_of(shared.places.at(place).thread(), Policy::Other);
                 }
                 threads.push(thread);

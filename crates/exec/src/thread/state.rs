@@ -57,7 +57,7 @@ pub(super) struct State {
     pub(super) tick_first: bool,
     /// The next run is to end when it begins.
     pub(super) stop_asked: bool,
-    /// Number of the run, so that the watchdog tells one from the next.
+    /// Number of the run, so that the watchdog can distinguish it from the next.
     pub(super) run: u64,
     /// A run has begun, and the kernel thread is yet to let the tasks run.
     pub(super) opening: bool,
@@ -69,7 +69,8 @@ pub(super) struct State {
     pub(super) timers: Vec<TimerSeat>,
     pub(super) log: Option<Log>,
     pub(super) finish: Finish,
-    /// What a timer or interrupt procedure panicked with: it has no task to end, so it ends the run, and goes on in `run`.
+    /// Payload of a panic in a timer or interrupt procedure: there is no task to end, so it ends the run, and goes on
+    /// in `run`.
     pub(super) burst: Option<Box<dyn Any + Send>>,
     /// Real-time priority was granted.
     pub(super) granted: bool,
@@ -138,8 +139,8 @@ impl State {
         reply
     }
 
-    /// Whether a call that did not block concerns its caller alone, as most do: no task was let run, no priority changed, no deadline was set, and no
-    /// nudge is owed.
+    /// Whether a call that did not block concerns its caller alone, as most do: no task was let run, no priority
+    /// changed, no deadline was set, and no nudge is owed.
     #[inline]
     pub(super) fn has_no_consequences(&self, call: &Call) -> bool {
         let gives_way = matches!(call, Call::Yield | Call::End { .. } | Call::SetPriority { .. });
@@ -188,7 +189,8 @@ impl State {
             let (task, place, urgency) = (seat.task, seat.place, seat.wanted.number());
             if std::mem::take(&mut seat.awaiting) {
                 let outcome = self.core.outcome(task);
-                // SAFETY: under the lock; `awaiting` is set once by each blocked call and was taken just now; `allow` follows.
+                // SAFETY: under the lock; `awaiting` is set once by each blocked call and was taken just now; `allow`
+                // follows.
                 unsafe {
                     self.places.at(place).settle(outcome);
                 }
@@ -199,8 +201,8 @@ impl State {
                 self.core.observer.owe(place, urgency);
             }
             if self.opening {
-                // Here and now, so that awake threads and sleeping ones are queued in one order. Nobody runs before the
-                // kernel thread sleeps: it is above them.
+                // Here and now, so that awake threads and sleeping ones are queued in one order. No task runs before
+                // the kernel thread sleeps: it is above them.
                 self.places.at(place).nudge(self.places.at(place).owed());
             }
         }
@@ -208,7 +210,8 @@ impl State {
         self.core.observer.fresh = fresh;
     }
 
-    /// Moves a new thread to the end of its run queue. It may never have slept, and so still stand where it was queued at its start.
+    /// Moves a new thread to the end of its run queue. It may never have slept, and so still stand where it was queued
+    /// at its start.
     #[inline]
     fn requeue_new(&mut self, index: usize) {
         let seat = &mut self.core.observer.seats[index];
@@ -322,8 +325,8 @@ impl State {
         self.look_for_end();
     }
 
-    /// Brings the threads' kernel priorities up to date with the core's. True if the caller's own is to be lowered, which is
-    /// done only when it has issued its nudges: before that it must not be preempted by what lies between.
+    /// Brings the threads' kernel priorities up to date with the core's. True if the caller's own is to be lowered,
+    /// which is done only when it has issued its nudges: before that it must not be preempted by what lies between.
     ///
     /// Under the lock, so that the order of the system calls is that of the decisions.
     #[inline]
@@ -347,8 +350,8 @@ impl State {
             }
             let thread = self.places.at(seat.place).thread();
             if lowered && matches!(call, Some(Call::SetPriority { task, .. }) if *task == seat.task) {
-                // By wish it goes to the end of its new list; the kernel puts a lowered thread at the head, but one that
-                // was ordinary at the end.
+                // By wish it goes to the end of its new list; the kernel puts a lowered thread at the head, but one
+                // that was ordinary at the end.
                 set_policy_of(thread, Policy::Other);
             }
             set_policy_of(thread, policy_of(wanted));
@@ -366,8 +369,8 @@ impl State {
         self.core.observer.nudges()
     }
 
-    /// Checks strict priority: no ready task may be more urgent than the task that makes a call. Returns the place of one that is, if its
-    /// wake is still on its way.
+    /// Checks strict priority: no ready task may be more urgent than the task that makes a call. Returns the place of
+    /// one that is, if its wake is still on its way.
     #[inline]
     pub(super) fn judge(&mut self, me: TaskId) -> Option<u32> {
         let first = self.core.first().filter(|&first| self.single && self.granted && first != me)?;
@@ -384,14 +387,16 @@ impl State {
         late
     }
 
-    /// The place of the most urgent task that is ready, if it is to run before this one and its wake is still on its way.
+    /// The place of the most urgent task that is ready, if it is to run before this one and its wake is still on its
+    /// way.
     pub(super) fn late_before(&self, me: TaskId) -> Option<u32> {
         let first = self.core.first().filter(|&first| self.is_ahead(first, me))?;
         let place = self.core.observer.seats[first.index()].place;
         self.places.at(place).is_on_its_way().then_some(place)
     }
 
-    /// Whether a task must run before another. Among equals a thread that was preempted on its way to sleep can be ahead of its turn.
+    /// Whether a task must run before another. Among equals a thread that was preempted on its way to sleep can be
+    /// ahead of its turn.
     fn is_ahead(&self, first: TaskId, me: TaskId) -> bool {
         let seats = &self.core.observer.seats;
         self.is_strict() && seats[first.index()].wanted < seats[me.index()].wanted
@@ -403,7 +408,8 @@ impl State {
         self.single && self.granted && !self.weakened && !self.opening && self.phase == Phase::Running
     }
 
-    /// The urgency of a task whose call must not return before more urgent ones have run; none if the run is not strict.
+    /// The urgency of a task whose call must not return before more urgent ones have run; none if the run is not
+    /// strict.
     #[inline]
     pub(super) fn urgency_of(&self, me: TaskId) -> Option<u8> {
         self.is_strict().then(|| self.core.observer.seats[me.index()].wanted.number())

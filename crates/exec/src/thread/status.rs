@@ -1,4 +1,4 @@
-//! What the [publisher](crate::status) sees of the thread back-end: a copy under the lock.
+//! Status of the thread back-end for the [publisher](crate::status): a copy under the lock.
 
 use hairspring_exec_core::TaskState;
 

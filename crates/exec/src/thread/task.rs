@@ -65,8 +65,8 @@ impl Threads {
             self.shared.release(state);
             return Err(CallStatus::TooMany);
         };
-        // Nobody knows the task yet, so nobody lets it run; but its thread must be there for its priority to be set. It
-        // begins at its maker's priority, for which the maker waits. Acquire pairs with the Release in `live`.
+        // No other task knows this one yet, so none lets it run; but its thread must be there for its priority to be
+        // set. It begins at its maker's priority, for which the maker waits. Acquire pairs with the Release in `live`.
         while started.load(Ordering::Acquire) == 0 {
             sleep_while(&started, 0, None);
         }
@@ -79,7 +79,7 @@ impl Threads {
         Ok(task)
     }
 
-    /// What the thread of a task does all its life.
+    /// Body of a task's thread, from its start to the deletion of the task.
     fn live(self, me: TaskId, body: &Arc<Body>, started: &Arc<AtomicU32>) {
         let Some(place) = self.own() else { return };
         self.shared.take_cpus();
@@ -157,7 +157,7 @@ impl Threads {
         }
         let reply = self.leave(state, by, &call, reply);
         if let Some(body) = body {
-            // What it captured is dropped here, by the thread that deletes the task, and not under any lock.
+            // The captured values are dropped here, by the thread that deletes the task, and not under any lock.
             let captured = whole(&body).take();
             drop(captured);
         }

@@ -24,7 +24,7 @@ use crate::interrupt::Arrival;
 use crate::report::{Finish, RunLimit};
 
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Longer than any run of a test, far shorter than anybody's patience.
+/// Longer than any run of a test, short enough to wait for.
 const LIMIT: RunLimit = RunLimit::For(Nanos::from_secs(10));
 
 fn config() -> ExecConfig {
@@ -45,7 +45,7 @@ fn both(check: impl Fn(Threads)) {
     check(smp());
 }
 
-/// Whether strict priority can be had; says so if not.
+/// Whether strict priority was granted; reports a skip if not.
 fn strict(threads: &Threads, test: &str) -> bool {
     if let Some(refused) = threads.shared.refused.first() {
         testing::skip(test, refused);

@@ -26,7 +26,7 @@ pub(crate) struct Threads {
     pub(super) owner: bool,
 }
 
-/// What all threads of an executive share.
+/// State that all threads of an executive share.
 pub(super) struct Shared {
     pub(super) lock: Lock<State>,
     pub(super) places: Arc<ParkingSpots>,
@@ -95,12 +95,12 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Has every decision told to the program.
+    /// Passes every decision to the program's hooks.
     pub(super) fn use_hooks(&self, hooks: Box<dyn Observer + Send>) {
         self.shared.lock.hold().core.observer.hook_observer.hooks = Some(hooks);
     }
 
-    /// What was recorded so far.
+    /// The trace until now.
     pub(super) fn recorded(&self) -> Option<Trace> {
         let isps = whole(&self.shared.interrupts).procedures.iter().map(|isp| isp.name.clone()).collect();
         let state = self.shared.lock.hold();
@@ -133,7 +133,8 @@ fn placement(profile: ThreadProfile) -> (Option<CpuSet>, bool, bool, &'static st
 }
 
 impl Shared {
-    /// Puts the calling thread where the executive's threads are to run. Refusals were found when the executive was made.
+    /// Puts the calling thread where the executive's threads are to run. Refusals were found when the executive was
+    /// made.
     pub(super) fn take_cpus(&self) {
         if let Some(cpus) = &self.cpus {
             let _ = Host.set_affinity(cpus);

@@ -1,7 +1,8 @@
-//! The watchdog: a task that uses the CPU for too long without a call loses its real-time priority, so that a mistake does
-//! not take the machine away from its users. So a run that is to end does end, whatever its tasks do.
+//! The watchdog: a task that uses the CPU for too long without a call loses its real-time priority, so that a mistake
+//! does not take the machine away from its users. So a run that is to end does end, whatever its tasks do.
 //!
-//! It is above everything and trusts nobody: a stretch is the CPU time that the kernel counted for a thread since the number
+//! It runs above everything and relies on no task: a stretch is the CPU time that the kernel counted for a thread since
+//! the number
 //! of its calls changed last.
 
 use hairspring_machine::{Host, Machine, Nanos, Policy};
@@ -18,13 +19,13 @@ use crate::system::scheduling::{cpu_time_of, own_number, set_policy_of};
 const MOST_PATIENCE: Nanos = Nanos::from_secs(1);
 /// Looks in the time that it allows: a stretch is noticed at most a quarter of that late.
 const LOOKS: i64 = 4;
-/// Times the patience in which nothing goes on before nobody is waited for any more: more urgent programs on the same CPU may
-/// keep all tasks from it for a while.
+/// Times the patience without any progress before the watchdog waits for no task any more: more urgent programs on the
+/// same CPU may keep all tasks from it for a while.
 const STILLNESS: i64 = 4;
 /// The shortest time between two looks.
 const LEAST_PAUSE: Nanos = Nanos::from_millis(1);
 
-/// What the watchdog remembers from look to look.
+/// State of the watchdog between two looks.
 struct Watch {
     /// A stretch longer than this is a runaway's; none: it does not watch.
     limit: Option<Nanos>,
@@ -41,7 +42,7 @@ struct Watch {
 }
 
 impl Threads {
-    /// What the watchdog's thread does all its life.
+    /// Body of the watchdog's thread.
     pub(super) fn watch(&self) {
         self.shared.take_cpus();
         // A refusal was found when the executive was made.
@@ -116,7 +117,7 @@ impl Watch {
             state.weakened = true;
             state.end_run(StopReason::TimeUp);
         }
-        // Nobody computes, nobody makes a call, and still not all have unwound: somebody sleeps in the system.
+        // No task computes, none makes a call, and still not all have unwound: one sleeps in the system.
         let still = Nanos::new(i64::try_from(now_ns - self.progress_ns).unwrap_or(i64::MAX));
         if ending && still > self.patience * STILLNESS {
             state.give_up(still);
@@ -148,7 +149,8 @@ impl State {
         self.mishap(task, Misfortune::RanAway(stretch));
     }
 
-    /// Stops waiting for a task that does not unwind. Its thread is left behind; should it ever make a call, it unwinds.
+    /// Stops waiting for a task that does not unwind. Its thread is left behind; should it ever make a call, it
+    /// unwinds.
     fn abandon(&mut self, index: usize) {
         self.weakened = true;
         let mirror = &mut self.core.observer;

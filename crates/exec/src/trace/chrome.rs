@@ -1,8 +1,9 @@
 //! A trace in the Trace Event Format (JSON), which Perfetto and chrome://tracing show as tracks.
 //!
-//! One track for each interrupt procedure, timer, task and resource, and one for the program around the executive; the most
-//! urgent task on top of the tasks. A task's track shows its states as slices and its calls as marks. An arrow leads from the call that
-//! readied a task to the moment when it ran. Times are microseconds since the first call, with nanoseconds as decimals.
+//! One track for each interrupt procedure, timer, task and resource, and one for the program around the executive; the
+//! most urgent task on top of the tasks. A task's track shows its states as slices and its calls as marks. An arrow
+//! leads from the call that readied a task to the moment when it ran. Times are microseconds since the first call, with
+//! nanoseconds as decimals.
 
 use hairspring_machine::Instant;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! A trace as lanes: for each task, timer, interrupt procedure and resource, the stretches of time with one state.
 //!
-//! The exports draw the lanes. A stretch of no length is left out: a task that is readied and runs at once has no ready stretch.
+//! The exports draw the lanes. A stretch of no length is left out: a task that is readied and runs at once has no ready
+//! stretch.
 
 use hairspring_machine::{Instant, Nanos};
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use hairspring_exec_core::{By, Call, CallStatus, TaskId, TimerId, Waiting};
 
 use super::{ReplayMismatch, Trace, TraceEvent, TraceEventKind, TraceRecord};
 
-/// What a task does while it is in a run.
+/// State of a task within a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Doing {
     /// The task is ready, but a more urgent one runs.
@@ -106,7 +107,7 @@ struct Drawing {
     resources: Vec<Owned>,
 }
 
-/// A resource during drawing: its owners so far, and the present owner with the time of its beginning.
+/// A resource during drawing: its past owners, and the present owner with the time of its beginning.
 #[derive(Default)]
 struct Owned {
     stretches: Vec<Stretch<usize>>,
@@ -167,8 +168,8 @@ pub(super) const BEGINNING: Instant = Instant::from_monotonic(Nanos::ZERO);
 
 const NARROW: Nanos = Nanos::new(1);
 
-/// The runs of procedures, and who made each call: timer procedures run from the moment the kernel task asks which is next
-/// until it asks again.
+/// The runs of procedures, and who made each call: timer procedures run from the moment the kernel task asks which is
+/// next until it asks again.
 fn procedures(records: &[TraceRecord]) -> (Procedures, Vec<Whose>) {
     let mut procedures = Procedures::new();
     let mut serving: Option<(Instant, usize)> = None;
@@ -243,7 +244,8 @@ impl Lanes {
         })
     }
 
-    /// The last moment, not after `at`, at which this caller ran: a call that hands the CPU over ends its caller's stretch.
+    /// The last moment, not after `at`, at which this caller ran: a call that hands the CPU over ends its caller's
+    /// stretch.
     pub(super) fn ran_at(&self, whose: Whose, at: Instant) -> Option<Instant> {
         fn last<W>(stretches: &[Stretch<W>], at: Instant, runs: impl Fn(&W) -> bool) -> Option<Instant> {
             let begun = stretches.partition_point(|stretch| stretch.from <= at);

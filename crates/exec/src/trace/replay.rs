@@ -10,7 +10,7 @@ use super::{Trace, TraceRecord};
 pub struct TraceEvent {
     /// When.
     pub at: Instant,
-    /// What.
+    /// The event.
     pub what: TraceEventKind,
 }
 
@@ -50,9 +50,9 @@ pub enum TraceEventKind {
 pub struct ReplayMismatch {
     /// The number of the record, from 0.
     pub record: usize,
-    /// What was recorded.
+    /// The record in the trace.
     pub recorded: TraceRecord,
-    /// What the core answered now.
+    /// The core's answer in the replay.
     pub replayed: Reply,
 }
 
@@ -111,11 +111,11 @@ impl Observer for Collector {
 }
 
 impl Trace {
-    /// What happened, in order.
+    /// Makes the recorded calls again on a new core, and returns all events, in order.
     ///
     /// # Errors
-    /// The core answers some call differently than the recorded one: the back-end and the core disagree, or the beginning of the trace is
-    /// missing.
+    /// The core answers some call differently than the recorded one: the back-end and the core disagree, or the
+    /// beginning of the trace is missing.
     pub fn replay(&self) -> Result<Vec<TraceEvent>, ReplayMismatch> {
         let mut events = Vec::new();
         self.play(|_, event| events.push(event))?;

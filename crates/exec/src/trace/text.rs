@@ -180,7 +180,7 @@ impl Trace {
             Call::WaitBlock { heap, units, .. } => format!("wait for {units} units of {heap:?}"),
             Call::FreeBlock { heap, first } => format!("free {heap:?} from {first} on"),
             Call::DeleteHeap { heap } => format!("delete {heap:?}"),
-            // The name of the variant says it.
+            // The name of the variant is the text.
             other => {
                 let debug = format!("{other:?}");
                 let name = debug.split([' ', '{']).next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whatever can wait is not there for a timer procedure.
+//! A timer procedure has no call that can wait.
 
 use hairspring_exec::{Backend, ExecConfig, Create, Executive, Limit, ResourceProtocol};
 use hairspring_machine::Nanos;

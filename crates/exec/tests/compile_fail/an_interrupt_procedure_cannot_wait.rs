@@ -1,4 +1,4 @@
-//! Whatever can wait is not there for an interrupt service procedure.
+//! An interrupt service procedure has no call that can wait.
 
 use hairspring_exec::{Backend, Bits, ExecConfig, Create, Executive, Limit, Priority, ResourceProtocol, InterruptSource, Urgency};
 use hairspring_machine::Nanos;

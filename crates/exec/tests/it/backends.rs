@@ -1,4 +1,4 @@
-//! What the tests are made of: the list of back-ends, a program that notes what it does, and one check for all of them.
+//! The test bench: the list of back-ends, a program that logs its actions, and one check for all back-ends.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
@@ -10,7 +10,7 @@ use hairspring_exec::{
 use hairspring_machine::sim::Script;
 use hairspring_machine::{Nanos, Sim};
 
-/// Longer than any run of a test, far shorter than anybody's patience. In virtual time it costs nothing.
+/// Longer than any run of a test, short enough to wait for. In virtual time it costs nothing.
 pub(crate) const LIMIT: RunLimit = RunLimit::For(Nanos::from_secs(20));
 
 /// A task's mailbox that is never full in these tests.
@@ -28,8 +28,8 @@ pub(crate) fn all() -> Vec<Backend> {
     all
 }
 
-/// While it lives, no other test runs threads at real-time priority: two executives on one CPU would be in each other's way,
-/// and the kernel throttles both.
+/// While it lives, no other test runs threads at real-time priority: two executives on one CPU would be in each other's
+/// way, and the kernel throttles both.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -45,7 +45,7 @@ pub(crate) fn sim_and_fiber() -> [Backend; 2] {
     [sim(), Backend::fiber()]
 }
 
-/// Says that the test (or a part of it) cannot run here, in the form that `cargo xtask test` counts.
+/// Reports that the test (or a part of it) cannot run here, in the form that `cargo xtask test` counts.
 pub(crate) fn skip(reason: &str) {
     testing::skip(std::thread::current().name().unwrap_or("a test"), reason);
 }
@@ -58,7 +58,7 @@ pub(crate) fn proof(few: u32, many: u32) -> u32 {
     cases
 }
 
-/// Keeps panics that say "on purpose" off standard error.
+/// Keeps panics whose message contains "on purpose" off standard error.
 pub(crate) fn hush() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -76,7 +76,7 @@ pub(crate) fn panic_on_purpose() -> ! {
     panic!("on purpose")
 }
 
-/// What happened, in order.
+/// A log of events, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -208,7 +208,8 @@ pub(crate) fn summary(finish: &Finish) -> String {
     text
 }
 
-/// Sets a program up on every back-end, runs it, and compares the log (words separated by blanks) with the one expected.
+/// Sets a program up on every back-end, runs it, and compares the log (words separated by blanks) with the one
+/// expected.
 #[track_caller]
 pub(crate) fn check(expected: &str, set_up: impl Fn(&mut Bench)) {
     check_with(&ExecConfig::default(), expected, |bench| {

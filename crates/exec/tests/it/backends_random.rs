@@ -1,5 +1,5 @@
-//! Random programs of tasks: a trace of each replays without a mismatch, a simulation is the same each time, and a program
-//! without time gives one log on every back-end.
+//! Random programs of tasks: a trace of each replays without a mismatch, a simulation is the same each time, and a
+//! program without time gives one log on every back-end.
 
 use hairspring_exec::{
     Bits, Create, ExecConfig, Finish, HeapMemory, HeapOrder, HeapParcel, Limit, ResourceProtocol, Services, TaskCtx,
@@ -37,7 +37,7 @@ enum Step {
     /// Into a queue of one message, and out of it.
     Put(u32),
     Pick,
-    /// A block of so many bytes.
+    /// Gets a block with this number of bytes.
     GetBlock(usize),
     /// Frees the block that was got first.
     FreeBlock,
@@ -248,7 +248,7 @@ proptest! {
         let expected = run_and_replay(&mut Bench::new(sim(), &config()), &program, false);
         let fiber = run_and_replay(&mut Bench::new(hairspring_exec::Backend::fiber(), &config()), &program, false);
         prop_assert_eq!(&fiber, &expected, "on fiber");
-        // Calls that nobody records take a shorter way.
+        // Without a trace, calls take the fast path.
         let mut unrecorded = Bench::new(hairspring_exec::Backend::fiber(), &ExecConfig { trace: None, ..config() });
         let finish = run(&mut unrecorded, &program, false);
         let fiber = format!("{} = {}", unrecorded.log.text(), summary(&finish));
@@ -274,8 +274,9 @@ proptest! {
 
     #[test]
     fn a_program_of_one_start_for_each_task_gives_the_same_log_on_threads(mut program in program(false)) {
-        // A thread whose priority falls, by its wish, by another's or because it ends as an owner, and one that ends with
-        // another start to come, can stand before its equals where the core has it behind them. Hence none of these.
+        // A thread whose priority falls, by its wish, by another's or because it ends as an owner, and one that ends
+        // with another start to come, can stand before its equals where the core has it behind them. Hence none of
+        // these.
         let behaves = |step: &Step| {
             !matches!(
                 step,

@@ -11,7 +11,7 @@ use hairspring_machine::{Nanos, Sim};
 use crate::backends::{Bench, LIMIT, check, sim};
 
 const SECOND: Nanos = Nanos::from_secs(1);
-/// The promise: a clock that is set forward makes a timer late by so much, and some wake-up.
+/// The promise: a clock that is set forward makes a timer at most this late, including a wake-up.
 const LOOK: Nanos = Nanos::from_millis(1_001);
 
 #[test]
@@ -52,7 +52,8 @@ fn a_task_starts_and_stops_a_day_timer_and_a_time_that_has_passed_comes_at_once(
     });
 }
 
-/// A periodic timer on a simulated machine to whose clock this happens: after how much of the executive's time each run came, and what it was told.
+/// Runs a periodic timer on a simulated machine with these disturbances of its clock. Returns, for each run, the
+/// executive's time since the beginning and the expiry.
 fn runs(disturbances: &[(i64, Disturbance)], first: i64, period: Option<i64>, count: usize) -> Vec<(Nanos, DayExpiry)> {
     let machine = Sim::new(Script::default());
     let mut executive = Executive::new(Backend::Sim(machine.clone()), &ExecConfig::default()).expect("an executive");
@@ -130,7 +131,8 @@ fn periods_that_the_clock_leaps_over_are_counted_and_none_comes_twice() {
     let steps = [(25_000, Disturbance::DayStep(SECOND * 60)), (33_000, Disturbance::DayStep(SECOND * -120))];
     let seen = runs(&steps, 10_000, Some(10_000), 5);
     let told: Vec<_> = seen.iter().map(|(_, expiry)| (expiry.missed, expiry.overruns)).collect();
-    // 10 and 20 s; then 85 s, which stands for 30 to 80; 90 s at once after it; and 100 s only when the clock shows it again.
+    // 10 and 20 s; then 85 s, which stands for 30 to 80; 90 s at once after it; and 100 s only when the clock shows it
+    // again.
     assert_eq!(told, [(0, 0), (0, 0), (5, 5), (0, 5), (0, 5)]);
     let at: Vec<_> = seen.iter().map(|(at, _)| at.count() / 1_000_000_000).collect();
     assert_eq!(at[..2], [10, 20]);

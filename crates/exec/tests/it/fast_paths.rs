@@ -1,8 +1,11 @@
-//! The short way of a call on fibers against the long one: random programs whose calls nearly all take the short way, run twice.
+//! The short way of a call on fibers against the long one: random programs whose calls nearly all take the short way,
+//! run twice.
 //!
-//! An executive that measures the usage of its tasks makes each call by the pure core. One that does not makes wakes, waits, starts, ends, messages and units
-//! of semaphores by the core's fast paths, compiled into the task, and switches without asking it again. Both must give the same outcomes in the same order. The tasks of a
-//! program draw their steps from one source of random numbers, so the first difference in who runs, or in what a call returns, changes all that follows.
+//! An executive that measures the usage of its tasks makes each call by the pure core. One that does not makes wakes,
+//! waits, starts, ends, messages and units of semaphores by the core's fast paths, compiled into the task, and switches
+//! without asking it again. Both must give the same outcomes in the same order. The tasks of a program draw their steps
+//! from one source of random numbers, so the first difference in who runs, or in what a call returns, changes all that
+//! follows.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -25,15 +28,15 @@ const STEPS: u64 = 2_000;
 /// Of how many steps one is of another kind, which leaves a wake, a start, a mark or mail behind for those that follow.
 const ODD_ONE_IN: u64 = 24;
 
-/// What the tasks of one program share. They run one at a time on one thread, so Relaxed does.
+/// State that the tasks of one program share. They run one at a time on one thread, so Relaxed does.
 struct Program {
     random: AtomicU64,
     /// Everything that happened, in order.
     digest: AtomicU64,
     steps: AtomicU64,
-    /// Wakes, starts, messages and units by the short way. What follows from them by it, waits and ends, is not counted.
+    /// Wakes, starts, messages and units by the fast path. Waits and ends that it makes afterwards are not counted.
     short: AtomicU64,
-    /// What each task does: see below.
+    /// The state of each task: see below.
     states: [AtomicU8; ALL as usize],
     mail: [std::sync::OnceLock<Mailbox<u64>>; RECEIVERS as usize],
     semaphore: std::sync::OnceLock<SemaphoreId>,
@@ -185,13 +188,13 @@ impl Program {
     }
 }
 
-/// What a call came to, as a number.
+/// The result of a call, as a number.
 fn code<T: Debug, E: Debug>(result: Result<T, E>) -> u64 {
     let text = if let Err(error) = result { format!("{error:?}") } else { return 0 };
     text.bytes().fold(1, |code, byte| (code ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Says that the run of a task is over, in whatever way it ends.
+/// Marks the run of a task as over, in whatever way it ends.
 struct Over<'p> {
     state: &'p AtomicU8,
 }

@@ -14,7 +14,7 @@ use crate::backends::{
     FOREVER, LIMIT, OnDrop, alone, check, check_with, hush, micros, nth, panic_on_purpose, priority,
 };
 
-/// A value that is handed over once, by anybody.
+/// A value that any thread can hand over once.
 struct Parcel<T>(Arc<Mutex<(Option<T>, Option<Waker>)>>);
 
 impl<T> Clone for Parcel<T> {

@@ -29,7 +29,7 @@ fn blocks_have_the_size_that_was_asked_for_and_keep_what_is_written_into_them() 
             log.note(format!("{:?}", heap.try_get(ctx, 1).map(drop)));
             log.note(format!("{:?}", heap.try_get(ctx, 129).map(drop)));
             drop(second);
-            // What the last user left is what the next one finds.
+            // A block holds the contents that its last user left.
             drop(first);
             let whole = heap.try_get(ctx, 128).expect("they are one again");
             log.note(whole[15]);
@@ -214,7 +214,7 @@ fn a_second_free_and_an_address_of_no_block_are_refused_and_change_nothing() {
         bench.start("task", 20, move |ctx, log| {
             let (gone, kept) =
                 (heap.try_get_raw(ctx, 16).expect("free"), heap.get_raw(ctx, 40, FOREVER).expect("free"));
-            // SAFETY: nobody uses the blocks, and those that are named wrongly are refused.
+            // SAFETY: no task uses the blocks, and those that are named wrongly are refused.
             let free = |block: *mut u8| unsafe { heap.free_raw(ctx, block) };
             log.note(format!("{:?}", free(gone)));
             log.tell("second", free(gone));

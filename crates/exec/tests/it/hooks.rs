@@ -7,7 +7,7 @@ use hairspring_machine::{Host, Machine, Nanos};
 
 use crate::backends::{Bench, FOREVER, LIMIT, all, alone, hush, micros, panic_on_purpose};
 
-/// Panics when it is told this for the n-th time.
+/// Panics at the n-th call of this hook.
 struct Clumsy(&'static str, u32);
 
 impl Clumsy {
@@ -50,8 +50,8 @@ impl Observer for Clumsy {
 
 #[test]
 fn a_hook_that_panics_ends_the_run_and_leaves_nothing_behind() {
-    // Symptom: the panic left the core in the middle of the call, came out of whatever code had made it, and, where that was the
-    // carrier, left its policy and timer slack as they were in the run, and a watchdog that went on.
+    // Symptom: the panic left the core in the middle of the call, came out of whatever code had made it, and, where
+    // that was the carrier, left its policy and timer slack as they were in the run, and a watchdog that went on.
     hush();
     for told in ["readied", "started", "stopped", "timed_out", "ended", "priority", "owned", "expired"] {
         for number in 1..=2 {

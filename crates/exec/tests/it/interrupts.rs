@@ -176,7 +176,7 @@ fn a_full_ring_loses_the_newest_and_counts_each_even_between_two_runs() {
         assert_eq!(finish.interrupts_lost, refused, "on {name}");
         assert_eq!(arrived.load(Ordering::Relaxed) + refused, 300, "on {name}");
         assert!(refused > 0 && !finish.clean());
-        // Told once.
+        // Reported once.
         assert_eq!(bench.executive.run(RunLimit::For(micros(100))).interrupts_lost, 0, "on {name}");
     }
 }

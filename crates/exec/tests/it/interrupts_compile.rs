@@ -1,7 +1,7 @@
-//! What may not compile does not: an interrupt procedure that waits, a context that leaves its task, a message that owns.
+//! Code that must not compile: an interrupt procedure that waits, a context that leaves its task, a message that owns.
 //!
-//! The compiler's words are kept beside each program; `TRYBUILD=overwrite` writes them anew. Where they would list every
-//! private field of the engine, a trait that becomes ambiguous stands for them.
+//! The compiler's words are kept beside each program; `TRYBUILD=overwrite` writes them anew. Where they would list
+//! every private field of the engine, a trait that becomes ambiguous stands for them.
 
 use hairspring_exec::{Executive, IspCtx, Reserved, TaskCtx, TimerCtx};
 

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 /// A counter of 64 bits that becomes readable when it is written.
 pub(crate) fn eventfd() -> OwnedFd {
-    // SAFETY: no memory arguments; what is returned is a new descriptor that nobody else has, or is refused below.
+    // SAFETY: no memory arguments; the result is a new descriptor that no other code has, or is refused below.
     unsafe {
         let raw = libc::eventfd(0, libc::EFD_CLOEXEC);
         assert!(raw >= 0, "{}", std::io::Error::last_os_error());
@@ -28,7 +28,8 @@ pub(crate) fn timerfd(period_ns: i64) -> OwnedFd {
     }
 }
 
-/// A pair of sockets, the first of which is called readable from the first byte on, but whose reads wait for the second.
+/// A pair of sockets, the first of which is called readable from the first byte on, but whose reads wait for the
+/// second.
 pub(crate) fn reads_that_wait() -> (UnixStream, UnixStream) {
     let (reader, writer) = UnixStream::pair().expect("a pair of sockets");
     let two: libc::c_int = 2;

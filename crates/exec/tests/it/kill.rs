@@ -1,4 +1,5 @@
-//! Ends that a task did not choose: kills in every state, panics, and destructors that make calls while the stack unwinds.
+//! Ends that a task did not choose: kills in every state, panics, and destructors that make calls while the stack
+//! unwinds.
 
 use hairspring_exec::errors::TriggerError;
 use hairspring_exec::{Create, Limit, ResourceProtocol, Services};
@@ -152,7 +153,7 @@ fn a_task_that_is_killed_again_while_it_unwinds_goes_on_unwinding() {
     });
 }
 
-/// What a destructor does while its task unwinds: a call that lets the killer run.
+/// Kills a task while a destructor makes a call in its unwinding that lets the killer run.
 fn destructor_that_is_killed(bench: &mut crate::backends::Bench, how: fn(&hairspring_exec::TaskCtx<'_>)) {
     let killer = bench.task("killer", 10, |ctx, log| {
         log.note("killer");

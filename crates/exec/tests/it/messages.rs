@@ -119,8 +119,8 @@ fn a_type_that_is_larger_than_an_envelope_is_refused_when_the_mailbox_is_made() 
 
 #[test]
 fn a_handle_of_another_executive_is_refused() {
-    // Symptom: a mailbox of large messages, used in an executive whose envelopes are small, wrote beyond the envelope; one
-    // of another type read bytes that were no value of it. A handle knows whose it is now.
+    // Symptom: a mailbox of large messages, used in an executive whose envelopes are small, wrote beyond the envelope;
+    // one of another type read bytes that were no value of it. A handle knows whose it is now.
     for backend in all() {
         let large = Executive::new(backend.clone(), &ExecConfig { message_bytes: 64, ..ExecConfig::default() })
             .expect("an executive");
@@ -257,9 +257,10 @@ fn a_mail_task_that_is_triggered_does_nothing() {
     });
 }
 
-/// Symptom: without the feature `checks` a message of one type came out of a mailbox of another, in safe code. Cause: the core
-/// took the id in a handle at its word, and the slot of a deleted task had been given to its successor. The generation of an
-/// id must be checked in every build where a type hangs on it; the step `unchecked` of `cargo xtask test` builds without.
+/// Symptom: without the feature `checks` a message of one type came out of a mailbox of another, in safe code. Cause:
+/// the core took the id in a handle at its word, and the slot of a deleted task had been given to its successor. The
+/// generation of an id must be checked in every build where a type hangs on it; the step `unchecked` of
+/// `cargo xtask test` builds without.
 #[test]
 fn a_handle_of_a_deleted_task_sends_nothing_to_its_successor_of_another_type() {
     check("same_slot:true send:Err(NoSuchObject) wait:Err(NoSuchObject) idle = Finished", |bench| {

@@ -1,4 +1,5 @@
-//! A fiber that overflows its stack: the process dies as it would, and says whose stack it was. In child processes, which
+//! A fiber that overflows its stack: the process dies as it would, and its message names the task. In child processes,
+//! which
 //! are this binary once more with one test chosen and a word in the environment.
 #![expect(unsafe_code, reason = "a test reads an address where nothing is")]
 

@@ -10,11 +10,11 @@ use hairspring_machine::{CpuSet, Held, Host, Machine, Nanos, Policy, Sim, Wish};
 
 use crate::backends::{Bench, LIMIT, alone, priority, skip};
 
-/// What a thread is like: its policy, its CPUs, and its slack where its policy has one.
+/// Settings of a thread: its policy, its CPUs, and its slack if its policy has one.
 type Settings = (Policy, CpuSet, Option<Nanos>);
 
 thread_local! {
-    /// What outlives the task that took it.
+    /// Wishes that outlive the task that took them.
     static HELD: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -48,8 +48,8 @@ enum When {
 }
 use When::{After, Before, Inside};
 
-/// Runs one task on a carrier with the settings `carrier`, while somebody else wishes `wishes` from `taken` to `released`, which are
-/// `wished` when they are in force; by a thread that has `ordinary`.
+/// Runs one task on a carrier with the settings `carrier`. The wishes are taken at `taken` and released at `released`,
+/// in a thread that otherwise has the settings `ordinary`.
 fn run<M: Machine + Sync + 'static>(
     machine: &'static M,
     backend: Backend,
@@ -59,7 +59,7 @@ fn run<M: Machine + Sync + 'static>(
 ) -> Result<(), String> {
     machine.set_timer_slack(Nanos::new(1_234));
     let ordinary = settings(machine);
-    // What is wished for, over what there is without.
+    // The settings without wishes, overlaid with the wishes.
     let over = |(mut policy, mut cpus, mut slack): Settings| {
         for wish in wishes {
             match wish {
@@ -113,8 +113,8 @@ const WISHES: [Wish; 2] = [Wish::Policy(Policy::Fifo(12)), Wish::TimerSlack(Nano
 
 #[test]
 fn a_wish_and_a_run_end_in_any_order_on_the_simulated_machine() {
-    // Symptom: a guard that was released in a run was in force again after it, and one that was taken in a run was not any more. The run
-    // restored what it had found.
+    // Symptom: a guard that was released in a run was in force again after it, and one that was taken in a run was not
+    // any more. The run restored what it had found.
     for times in TIMES {
         for wishes in [&WISHES[..], &WISHES[1..]] {
             let sim: &'static Sim = Box::leak(Box::new(Sim::new(Script::default())));
@@ -126,7 +126,8 @@ fn a_wish_and_a_run_end_in_any_order_on_the_simulated_machine() {
 
 #[test]
 fn a_wish_and_a_run_end_in_any_order_on_this_machine() {
-    // Symptom besides: a carrier that had been real-time kept another slack than it had before, on Linux 6.12 and later.
+    // Symptom besides: a carrier that had been real-time kept another slack than it had before, on Linux 6.12 and
+    // later.
     let _alone = alone();
     for times in TIMES {
         for wishes in [&WISHES[..], &WISHES[1..], &[]] {
@@ -150,7 +151,7 @@ fn a_wish_and_a_run_end_in_any_order_on_this_machine() {
 
 #[test]
 fn on_threads_a_policy_that_a_task_wishes_for_lasts_until_its_priority_changes() {
-    // The executive says how the threads of its tasks are scheduled. What it documents of a wish beside it.
+    // The executive sets how the threads of its tasks are scheduled. This is the documented effect of a wish beside it.
     let _alone = alone();
     let mut bench = Bench::new(Backend::thread_up(), &ExecConfig::default());
     let (tell, told) = channel();

@@ -19,7 +19,7 @@ fn a_pool_gives_each_buffer_once_and_takes_it_back_when_it_is_dropped() {
             log.note(format!("{:?}", ctx.buffer(&pool).map(drop)));
             *second = 20;
             drop(second);
-            // What the last user left is what the next one finds.
+            // A buffer holds the contents that its last user left.
             log.note(format!("again:{}", *ctx.buffer(&pool).expect("one is free")));
         });
     });
@@ -98,8 +98,8 @@ fn a_task_that_is_killed_gives_its_buffers_back() {
 
 #[test]
 fn a_task_that_is_killed_while_it_takes_a_buffer_does_not_keep_it_for_good() {
-    // Symptom: a pool lost a buffer for each task that was preempted inside `buffer()` and killed there. The core had given
-    // the buffer, and nobody had it yet whose drop would give it back.
+    // Symptom: a pool lost a buffer for each task that was preempted inside `buffer()` and killed there. The core had
+    // given the buffer, but no value whose drop gives it back existed yet.
     // On threads an interrupt comes when it comes.
     let expected = "free:true killer low:Ok(()) = Asked victim:Killed";
     check_on(sim_and_fiber(), &ExecConfig::default(), expected, |bench| {
@@ -132,8 +132,9 @@ fn a_task_that_is_killed_while_it_takes_a_buffer_does_not_keep_it_for_good() {
 
 #[test]
 fn a_task_that_is_killed_while_it_computes_gives_back_what_it_then_drops() {
-    // Symptom: on threads a pool lost a buffer for each task that was killed between two calls, and a guard was reported as a
-    // resource that its task had kept. Cause: the call of the destructor unwound the task instead of giving back what it held.
+    // Symptom: on threads a pool lost a buffer for each task that was killed between two calls, and a guard was
+    // reported as a resource that its task had kept. Cause: the call of the destructor unwound the task instead of
+    // giving back what it held.
     for guard_first in [false, true] {
         let expected = "killer buffer:Ok(()) resource:Ok(()) = Asked victim:Killed";
         check_with(&ExecConfig::default(), expected, |bench| {

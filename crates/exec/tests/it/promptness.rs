@@ -1,5 +1,5 @@
-//! Whatever is due is served before a call, or the end of a task's run, returns to a less urgent task: on both back-ends of
-//! this crate's own switching, whatever the machine's counter is like.
+//! Due work is served before a call, or the end of a task's run, returns to a less urgent task: on both back-ends of
+//! this crate's own switching, with any kind of counter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -64,8 +64,8 @@ impl Count {
 /// No deadline.
 const NONE: u64 = u64::MAX;
 
-/// The most urgent task delays again and again beside one that computes between calls. How late a delay was over, at the return
-/// of the first call before which it was not, in nanoseconds: the longest; and the number of laps.
+/// The most urgent task delays again and again beside one that computes between calls. How late a delay was over, at
+/// the return of the first call before which it was not, in nanoseconds: the longest; and the number of laps.
 fn delays_beside<B: Beside>(machine: &B, delay: Nanos, stretch: Nanos) -> (u64, u64) {
     let mut bench = Bench::new(machine.backend(), &ExecConfig::default());
     let (due, most_late, laps) = (Count::default(), Count::default(), Count::default());
@@ -98,9 +98,8 @@ fn delays_beside<B: Beside>(machine: &B, delay: Nanos, stretch: Nanos) -> (u64, 
 
 #[test]
 fn a_delay_is_over_at_the_first_call_after_its_end_whatever_runs_beside_it() {
-    // Symptom: a delay of 5 ms of the most urgent task took 27 to 31 ms beside a task that computed 1 ms and yielded. Fibers
-    // looked at the clock at each sixteenth call.
-    // The second is watched by the alarm for most of its time.
+    // Symptom: a delay of 5 ms of the most urgent task took 27 to 31 ms beside a task that computed 1 ms and yielded.
+    // Fibers looked at the clock at each sixteenth call. The second is watched by the alarm for most of its time.
     for (delay, stretch) in [(micros(700), micros(150)), (micros(8_000), micros(20))] {
         let (late_ns, laps) = delays_beside(&Host, delay, stretch);
         assert_eq!(
@@ -125,7 +124,7 @@ proptest! {
         changes_at_us in 0..20_000_i64,
         counter_trusted in any::<bool>(),
     ) {
-        // The executive looks at the clock only when the counter says so. How often that is depends on all of these.
+        // The executive looks at the clock only when the counter demands it. How often that is depends on all of these.
         let script = Script {
             rate_hz,
             counter_step: (rate_hz / 1_000 * step_ns / 1_000_000).max(1),
@@ -150,9 +149,9 @@ fn a_counter_that_changes_its_rate_makes_nothing_early_and_no_delay_late_by_more
     }
 }
 
-/// What a task saw whose body makes no calls, and which runs once per message or start that waits for it: of its runs those that
-/// were begun although a delay of a more urgent task was over, or an interrupt had come, before the end of the run before; and
-/// all.
+/// Runs a task whose body makes no calls once for each message or start. Returns how many of its runs began although a
+/// delay of a more urgent task was over, how many although an interrupt had come, before the end of the run before; and
+/// the number of all runs.
 fn runs_on_and_on<B: Beside>(machine: &B, config: &ExecConfig, by_mail: bool) -> (u64, u64, u64, Finish) {
     const RUNS: u16 = 600;
     let mut bench = Bench::new(machine.backend(), config);
@@ -210,8 +209,9 @@ fn check_runs<B: Beside>(machine: &B, config: &ExecConfig) {
 
 #[test]
 fn the_end_of_a_run_serves_what_is_due() {
-    // Symptom: a mail task whose body makes no calls emptied its mailbox blind. Delays, interrupts and the limit of the run
-    // waited for 600 messages of 2 ms, and the watchdog told of a runaway that was none. With a trace it was otherwise.
+    // Symptom: a mail task whose body makes no calls emptied its mailbox blind. Delays, interrupts and the limit of the
+    // run waited for 600 messages of 2 ms, and the watchdog reported a runaway that was none. With a trace this did not
+    // happen.
     let plain = ExecConfig { watchdog: Nanos::from_millis(50), ..ExecConfig::default() };
     let traced = ExecConfig { trace: Some(8192), ..plain.clone() };
     let measured = ExecConfig { measure_latency: true, ..plain.clone() };
@@ -223,8 +223,8 @@ fn the_end_of_a_run_serves_what_is_due() {
 
 #[test]
 fn the_longest_time_without_a_look_is_that_of_the_tasks_own_code() {
-    // Symptom: the end of a run was not measured, and taking a message looked only where it was: the figure described another
-    // executive than the one without measurement.
+    // Symptom: the end of a run was not measured, and taking a message looked only where it was: the figure described
+    // another executive than the one without measurement.
     let config = ExecConfig { measure_latency: true, ..ExecConfig::default() };
     for by_mail in [true, false] {
         let (.., finish) = runs_on_and_on(&Sim::new(Script::default()), &config, by_mail);
@@ -235,7 +235,8 @@ fn the_longest_time_without_a_look_is_that_of_the_tasks_own_code() {
 
 #[test]
 fn a_procedure_that_keeps_becoming_due_is_served_in_turns_and_the_tasks_have_theirs() {
-    // Symptom: a procedure that posted to its own source was served for ever; neither tasks nor the limit of the run were.
+    // Symptom: a procedure that posted to its own source was served for ever; neither tasks nor the limit of the run
+    // were.
     for backend in crate::backends::sim_and_fiber() {
         let name = backend.name();
         let mut bench = Bench::new(backend, &ExecConfig::default());

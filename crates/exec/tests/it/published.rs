@@ -1,4 +1,4 @@
-//! What a published executive says of itself to other processes.
+//! The status that a running executive publishes for other processes.
 
 use std::time::{Duration, Instant};
 

@@ -14,7 +14,7 @@ fn executive(backend: Backend) -> Executive {
     Executive::new(backend, &ExecConfig { stack_bytes: 16 * 1024, ..ExecConfig::default() }).expect("an executive")
 }
 
-/// What `/proc/self/status` or a list of maps says.
+/// A field of `/proc/self/status`, or the number of maps.
 fn memory_kib(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with(field)).expect("a known field");

@@ -453,7 +453,7 @@ fn a_wait_that_was_satisfied_is_not_timed_out_afterwards() {
         let waker_told = std::sync::Arc::clone(&told);
         let waiter = bench.start("waiter", 20, move |ctx, log| {
             let outcome = ctx.wait(Limit::Until(deadline));
-            // On a machine that was kept away for 30 ms the time-out was first, and the waker was told so.
+            // On a machine that was kept away for 30 ms the time-out came first, and the waker's result shows it.
             let woken = told.get() == Some(&Ok(WakeOutcome::Now));
             log.note(format!("as_the_waker_was_told:{}", outcome.is_ok() == woken));
             ctx.wake_reset();
@@ -539,7 +539,7 @@ fn a_task_that_loops_on_preempt_points_or_work_ends_with_the_run() {
     });
 }
 
-/// Notes what it is told.
+/// Logs each call of a hook.
 struct Hooks(Log);
 
 impl Observer for Hooks {

@@ -69,8 +69,8 @@ fn in_virtual_time_each_slice_is_exact() {
     let seen = seen.lock().expect("nobody panics").clone();
     let who: Vec<_> = seen.iter().map(|&(me, _)| me).collect();
     let when: Vec<_> = seen.iter().map(|&(_, at)| at).collect();
-    // In tens of microseconds: readings of the clock take some nanoseconds. A part that ends with the slice is noted when its task has the
-    // CPU again.
+    // In tens of microseconds: readings of the clock take some nanoseconds. A part that ends with the slice is noted
+    // when its task has the CPU again.
     assert_eq!(when, [50, 150, 200, 250, 300, 350, 400, 450, 450, 500], "{seen:?}");
     assert_eq!(who, [0, 1, 0, 0, 1, 1, 0, 0, 1, 1]);
 }

@@ -1,4 +1,4 @@
-//! Sources of interrupts that fail: each failure is told by a run, once, and none of them holds anything up.
+//! Sources of interrupts that fail: a run reports each failure, once, and none of them holds anything up.
 
 use std::fs::File;
 use std::io::Write;
@@ -22,7 +22,7 @@ fn real() -> impl Iterator<Item = Backend> {
     all().into_iter().filter(|backend| backend.name() != "sim")
 }
 
-/// Waits until it holds; a test that waits for ever would say nothing.
+/// Waits until it holds, with a limit: a test that waits for ever would report nothing.
 #[track_caller]
 fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -32,7 +32,7 @@ fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Runs until a run tells of a source that ended, and adds up what the runs told.
+/// Runs until a run reports a source that ended, and adds up the reports.
 #[track_caller]
 fn troubles_until_the_end(executive: &mut Executive) -> SourceTrouble {
     let mut sum = SourceTrouble { isp: 0, name: String::new(), lost: 0, errors: 0, ended: None };
@@ -77,8 +77,8 @@ fn a_descriptor_that_cannot_be_read_is_given_up_and_told() {
     check_end(1_000, why, || InterruptSource::Readable(OwnedFd::from(File::open("/").expect("it is there"))));
 }
 
-/// Symptom: a source was silent for ever after one error, told to nobody: a timer that was cancelled by a new date, a socket
-/// whose peer was not there yet, an event that another reader had taken.
+/// Symptom: a source was silent for ever after one error, without a report: a timer that was cancelled by a new date, a
+/// socket whose peer was not there yet, an event that another reader had taken.
 #[test]
 fn an_error_of_one_read_is_counted_and_the_source_goes_on() {
     for backend in real() {
@@ -98,7 +98,7 @@ fn an_error_of_one_read_is_counted_and_the_source_goes_on() {
             ctx.stop();
         };
         executive.attach("socket", InterruptSource::Readable(OwnedFd::from(socket)), procedure).expect("a thread");
-        // Nobody is there: the kernel refuses it, which the next read tells.
+        // The socket has no peer: the kernel refuses the message, and the next read returns the error.
         sender.send(b"x").expect("it leaves");
         let mut told = Vec::new();
         wait_until("nobody told of the error", || {
@@ -142,8 +142,8 @@ fn a_source_that_floods_is_told_by_its_name() {
     }
 }
 
-/// Symptom: dropping an executive never came to an end. Cause: the thread of a source was in a read that waits, and was waited
-/// for. It is left behind now, and what it reads later is delivered to nobody.
+/// Symptom: dropping an executive never came to an end. Cause: the thread of a source was in a read that waits, and was
+/// waited for. It is left behind now, and its later reads are not delivered.
 #[test]
 fn a_source_in_a_read_that_waits_does_not_hold_up_the_end_of_its_executive() {
     for backend in real() {

@@ -1,5 +1,5 @@
-//! A process that is stopped (SIGSTOP) and goes on: in each stage of an executive nothing is lost, nobody is blamed, and what was
-//! late is told. In child processes, which are this binary once more with a stage in the environment.
+//! A process that is stopped (SIGSTOP) and goes on: in each stage of an executive nothing is lost, no task is blamed,
+//! and lateness is reported. In child processes, which are this binary once more with a stage in the environment.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
@@ -21,9 +21,10 @@ const PERIOD: Nanos = Nanos::from_millis(5);
 /// Where the process is when it is stopped.
 const STAGES: [&str; 5] = ["idle", "computes", "waits_in_the_system", "timer", "interrupt"];
 
-/// Tells the parent that the stage is reached, and stays in it until the process has been stopped: the clock has jumped.
+/// Reports to the parent that the stage is reached, and stays in it until the process has been stopped: the clock has
+/// jumped.
 fn linger(stays: impl Fn()) {
-    // Before the parent is told: it may stop us at once.
+    // Before the report to the parent, which may stop this process at once.
     let begun = Instant::now();
     let mut out = std::io::stdout();
     out.write_all(b"stage\n").and_then(|()| out.flush()).expect("the parent reads");
@@ -47,7 +48,7 @@ fn compute_a_little() {
     std::thread::sleep(Duration::from_millis(4));
 }
 
-/// What the process is that is stopped. Prints `whole` if all is.
+/// The child process, which is stopped. Prints `whole` if nothing was lost.
 fn child(stage: &str, backend: Backend) {
     let real = backend.name();
     let mut bench = Bench::new(backend, &ExecConfig { watchdog: WATCHDOG, ..ExecConfig::default() });
@@ -104,7 +105,7 @@ fn child(stage: &str, backend: Backend) {
     assert_eq!(finish.stopped, StopReason::Asked, "on {real} in {stage}");
     assert_eq!((arrived.load(Ordering::Relaxed), received.load(Ordering::Relaxed)), (40, 40), "on {real} in {stage}");
     assert_eq!(finish.interrupts_lost, 0);
-    // Late, and told: each period had a run or is counted, and the stop passed many.
+    // Late, and counted: each period had a run or is counted, and the stop passed many.
     assert_eq!(finish.timer_overruns, missed.load(Ordering::Relaxed), "on {real} in {stage}");
     assert!(finish.timer_overruns >= 100, "on {real} in {stage}: {}", finish.timer_overruns);
     let passed = (bench.executive.now() - first).count().cast_unsigned();
@@ -120,7 +121,7 @@ fn signal(name: &str, process: u32) {
 
 #[test]
 fn a_process_that_is_stopped_and_goes_on_loses_nothing_and_blames_nobody() {
-    // Symptom: a stop of more than the watchdog's time was told as a runaway of the task that had the CPU.
+    // Symptom: a stop of more than the watchdog's time was reported as a runaway of the task that had the CPU.
     const TEST: &str = "stopped::a_process_that_is_stopped_and_goes_on_loses_nothing_and_blames_nobody";
     if let Ok(role) = std::env::var(STAGE) {
         let (back_end, stage) = role.split_once(' ').expect("two words");

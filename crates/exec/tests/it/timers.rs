@@ -76,8 +76,9 @@ fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
     });
     let finish = bench.executive.run(RunLimit::Forever);
     assert_eq!(finish.stopped, StopReason::Asked);
-    // A late wake-up of the simulated machine, 20 to 60 µs, passes periods; each is counted, none made up for. Those that fall into
-    // the work, 37 of 90 µs and the wake-up less, have a run of their own: a period is missed only while nobody computes.
+    // A late wake-up of the simulated machine, 20 to 60 µs, passes periods; each is counted, none made up for. Those
+    // that fall into the work, 37 of 90 µs and the wake-up less, have a run of their own: a period is missed only while
+    // no task computes.
     let (runs, missed) = (runs.load(Ordering::Relaxed), missed.load(Ordering::Relaxed));
     assert_eq!((runs + missed, finish.timer_overruns), (served.load(Ordering::Relaxed), missed));
     let last = first + PERIOD * (served.load(Ordering::Relaxed) - 1).cast_signed();
@@ -88,7 +89,7 @@ fn a_hundred_thousand_periods_fall_on_t0_plus_n_p_exactly_and_none_is_early() {
 
 #[test]
 fn periods_that_passed_unserved_are_counted_and_not_made_up_for() {
-    // The first procedure keeps everybody from the CPU for five and a half periods.
+    // The first procedure keeps all others from the CPU for five and a half periods.
     let mut bench = Bench::new(sim(), &ExecConfig::default());
     let zero = bench.executive.now() + Nanos::new(1_000_000);
     let log = bench.log.clone();
@@ -210,8 +211,8 @@ fn a_timer_runs_on_in_the_next_run_and_what_it_missed_between_is_counted() {
 
 #[test]
 fn a_signal_and_a_time_out_at_one_moment_have_one_outcome_and_the_unit_is_somewhere() {
-    // Point 10, at every nanosecond around the deadline. A task computes meanwhile: an idle machine would wake late and serve both
-    // at once, so that the time-out always came first.
+    // Point 10, at every nanosecond around the deadline. A task computes meanwhile: an idle machine would wake late and
+    // serve both at once, so that the time-out always came first.
     let given = Arc::new(AtomicU64::new(0));
     for offset_ns in -40..=40_i64 {
         let mut bench = Bench::new(sim(), &ExecConfig::default());

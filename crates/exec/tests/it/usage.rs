@@ -1,4 +1,4 @@
-//! What a task is given and what it uses: stacks of its own size, their high-water mark, CPU time and switches.
+//! Resources of a task: stacks of its own size, their high-water mark, CPU time and switches.
 
 use hairspring_exec::{
     Backend, Create, ExecConfig, Executive, Inspect, Limit, Nanos, RunLimit, Services, TaskOptions, TaskUsage,
@@ -6,7 +6,7 @@ use hairspring_exec::{
 
 use crate::backends::{FOREVER, LIMIT, all, alone, hush, micros, panic_on_purpose, priority};
 
-/// Uses so many bytes of stack at once, in one frame.
+/// Uses `BYTES` bytes of stack at once, in one frame.
 #[inline(never)]
 fn dig<const BYTES: usize>() -> usize {
     let mut bytes = [1_u8; BYTES];

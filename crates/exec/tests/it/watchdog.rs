@@ -1,4 +1,5 @@
-//! The watchdog over fibers: who computes too long without a call is named, and the carrier has its priority back after.
+//! The watchdog over fibers: who computes too long without a call is named, and the carrier has its priority back
+//! after.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +12,8 @@ fn config() -> ExecConfig {
     ExecConfig { watchdog: Nanos::from_millis(100), ..ExecConfig::default() }
 }
 
-/// Computes without a call for half a second of CPU time, and then until this is so; a machine that keeps even the watchdog from
-/// the CPU for a while does not change the outcome.
+/// Computes without a call for half a second of CPU time, and then until this is so; a machine that keeps even the
+/// watchdog from the CPU for a while does not change the outcome.
 fn compute_until(so: impl Fn() -> bool) {
     let begun = Instant::now();
     let before = Host.read(Clock::ThreadCpu);
@@ -30,7 +31,8 @@ fn run_away(policy: Policy) -> Option<Vec<Policy>> {
     bench.start("runs_away", 20, move |ctx, _| {
         policies.send(Host.policy()).expect("it is received");
         ctx.trigger(innocent).expect("it is idle");
-        // Last of all the watchdog says which task it caught; without real-time priority it cannot be seen.
+        // The watchdog takes the priority as its last step, so wait for that; without real-time priority it cannot be
+        // seen.
         compute_until(|| Host.policy() == Policy::Other);
         policies.send(Host.policy()).expect("it is received");
         let _ = ctx.wait(hairspring_exec::Limit::For(micros(100)));
@@ -104,7 +106,8 @@ fn a_carrier_that_was_real_time_before_the_run_is_real_time_after_it() {
 
 #[test]
 fn a_task_that_waits_in_the_system_without_a_call_computes_nothing() {
-    // Symptom: a blocking read of more than the watchdog's time was told as a runaway. It went by the clock on the wall.
+    // Symptom: a blocking read of more than the watchdog's time was reported as a runaway. Cause: the watchdog measured
+    // wall-clock time.
     let mut bench = Bench::new(Backend::fiber(), &config());
     bench.start("reads", 20, |_, _| std::thread::sleep(Duration::from_millis(400)));
     let finish = bench.executive.run(LIMIT);
@@ -155,7 +158,7 @@ fn sources_have_real_time_priority_only_where_the_carrier_has_and_then_more_than
 
 #[test]
 fn what_the_carrier_the_watchdog_and_the_sources_are_refused_is_told_of_each() {
-    // Symptom: only the carrier's refusal was told.
+    // Symptom: only the carrier's refusal was reported.
     match crate::interrupts_descriptors::unprivileged(|| policy_of_a_source(Policy::Fifo(10))) {
         Err(refused) => assert_eq!(refused.len(), 3, "{refused:?}"),
         Ok(_) => skip("real-time priority is granted to everybody here"),

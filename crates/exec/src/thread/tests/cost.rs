@@ -1,5 +1,5 @@
-//! What an exchange asks of the kernel beside bare threads that do the same with a futex, on the same CPU: switches from one thread to
-//! another, of which each costs more than all else. How long it takes is for the sheet, on a quiet machine.
+//! Kernel cost of an exchange, compared with bare threads that do the same with a futex on the same CPU: switches from
+//! one thread to another, of which each costs more than all else. Its time is for the sheet, on a quiet machine.
 
 use std::sync::atomic::AtomicU32;
 
@@ -10,7 +10,7 @@ use crate::calls::{Limit, Services};
 use crate::system::futex::{sleep_while, wake_one};
 
 const EXCHANGES: u64 = 5_000;
-/// Switches that are nobody's doing here: the watchdog, the kernel's own threads. In hundredths of the exchanges.
+/// Switches by others: the watchdog, the kernel's own threads. In hundredths of the exchanges.
 const OTHERS_PERCENT: u64 = 10;
 
 /// How often the calling thread gave up the CPU, and how often it lost it.
@@ -19,7 +19,7 @@ fn switches() -> (u64, u64) {
     (usage.voluntary_switches.expect("Linux tells"), usage.involuntary_switches.expect("Linux tells"))
 }
 
-/// What the waking thread lost the CPU, and what the waiting one gave it up, over so many exchanges.
+/// Involuntary switches of the waking thread and voluntary ones of the waiting thread, over all exchanges.
 type Switches = (u64, u64);
 
 fn place(fifo: u8) {

@@ -175,7 +175,7 @@ fn dropping_after_a_run_ends_all_threads() {
     });
 }
 
-/// Tells, at the very end of its thread, whether that is of the ordinary scheduling policy.
+/// Records, at the very end of its thread, whether that has the ordinary scheduling policy.
 struct Last(Count);
 
 impl Drop for Last {

@@ -75,7 +75,7 @@ fn a_descriptor_wakes_a_task() {
             writer
         });
         let finish = threads.run(LIMIT);
-        // Kept until here: the end of the pipe would be told by the run.
+        // Kept until here: the run would report the end of the pipe.
         let _writer = post.join().expect("no panic");
         assert_eq!((woken.get(), finish.stopped), (FIRINGS, StopReason::Asked));
         clean(&threads, &finish);

@@ -88,9 +88,9 @@ fn the_most_urgent_is_nudged_first_and_none_is_forgotten() {
     clean(&threads, &finish);
 }
 
-/// Symptom: now and then a call that woke a more urgent task returned before that task had run. Cause: a thread of another CPU took the lock for a
-/// look, issued the nudge of an earlier call, and so took the sleeper out of the kernel's queue. The caller's own wake found nobody, and the other one's
-/// took microseconds to arrive.
+/// Symptom: now and then a call that woke a more urgent task returned before that task had run. Cause: a thread of
+/// another CPU took the lock for a look, issued the nudge of an earlier call, and so took the sleeper out of the
+/// kernel's queue. The caller's own wake found no sleeper, and the other one's took microseconds to arrive.
 #[test]
 fn one_who_only_looks_issues_no_nudge_of_others() {
     let threads = up();

@@ -1,4 +1,4 @@
-//! Who runs: the most urgent, at once.
+//! Scheduling order: the most urgent task runs, at once.
 
 use hairspring_exec_core::{By, Call, ResourceId, ResourceProtocol};
 use hairspring_machine::{Host, Machine};
@@ -43,9 +43,10 @@ fn a_wake_of_a_more_urgent_task_preempts_before_the_call_returns() {
     clean(&threads, &finish);
 }
 
-/// Symptom: one of 80,000 wakes returned before the more urgent task had run, where a thread of another CPU took the lock every 20 µs. Cause: the
-/// lock was handed to the task just before it slept for it, so it went on, and its wake came late, from the other CPU. The kernel has a thread on
-/// one list of wakes at a time; in the meantime the wake of this call did nothing.
+/// Symptom: one of 80,000 wakes returned before the more urgent task had run, where a thread of another CPU took the
+/// lock every 20 µs. Cause: the lock was handed to the task just before it slept for it, so it went on, and its wake
+/// came late, from the other CPU. The kernel has a thread on one list of wakes at a time; in the meantime the wake of
+/// this call did nothing.
 #[test]
 fn a_wake_preempts_also_while_another_cpu_hands_over_the_lock() {
     let threads = up();
@@ -142,7 +143,8 @@ fn a_call_waits(test: &str, number: u8, call: fn(&TaskCtx<'_>)) {
         });
         threads.run(LIMIT);
     });
-    // A wake comes too late if the machine stops that thread for longer than a task waits, and in time if it stops the task.
+    // A wake comes too late if the machine stops that thread for longer than a task waits, and in time if it stops the
+    // task.
     let waited_for = waited_for.get();
     assert!(waited_for > TRIES / 2, "of {TRIES} calls {waited_for} waited");
 }
@@ -237,8 +239,9 @@ fn a_task_that_lowers_itself_makes_way_at_once() {
     clean(&threads, &finish);
 }
 
-/// Symptom: a task that lowered itself continued milliseconds after the more urgent ones had let it, beside busy ordinary programs. Cause: to get to the
-/// end of its new run queue its thread was made ordinary first, and there it lost the CPU to them.
+/// Symptom: a task that lowered itself continued milliseconds after the more urgent ones had let it, beside busy
+/// ordinary programs. Cause: to get to the end of its new run queue its thread was made ordinary first, and there it
+/// lost the CPU to them.
 #[test]
 fn a_task_that_lowers_itself_is_never_ordinary_and_goes_behind_its_equals() {
     let threads = up();
@@ -269,7 +272,8 @@ fn a_task_that_lowers_itself_is_never_ordinary_and_goes_behind_its_equals() {
     clean(&threads, &finish);
 }
 
-/// Low owns what high waits for, and middle has work: with inheritance low goes before middle, without it middle goes first.
+/// Low owns what high waits for, and middle has work: with inheritance low goes before middle, without it middle goes
+/// first.
 fn inversion(threads: &Threads, protocol: ResourceProtocol) -> u64 {
     let reply = threads.call(By::Outside, Call::CreateResource { protocol });
     let resource = ResourceId::from_number(reply.value);

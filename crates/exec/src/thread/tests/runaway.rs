@@ -1,5 +1,5 @@
-//! Tasks that do not make calls: the machine stays usable, runs end, and the culprit is named. No loop here is longer than
-//! two seconds, whatever the watchdog does.
+//! Tasks that do not make calls: the machine stays usable, runs end, and the culprit is named. No loop here is longer
+//! than two seconds, whatever the watchdog does.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What tasks do to one another, on both profiles.
+//! Calls of tasks that act on other tasks, on both profiles.
 
 use hairspring_exec_core::{By, Call, CallStatus, Ending, Urgency};
 

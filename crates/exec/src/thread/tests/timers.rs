@@ -145,7 +145,8 @@ fn a_delay_costs_the_kernel_thread_nothing_and_ends_above_one_that_computes() {
     });
 }
 
-/// A timer and a delay end at the same moment. The task or the kernel thread serves both, and the timer's procedure runs.
+/// A timer and a delay end at the same moment. The task or the kernel thread serves both, and the timer's procedure
+/// runs.
 #[test]
 fn a_timer_that_goes_off_at_the_end_of_a_delay_runs_its_procedure() {
     both(|threads| {

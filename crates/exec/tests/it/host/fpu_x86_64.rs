@@ -1,4 +1,5 @@
-//! Floating-point control words: each task that asks has its own, a run begins with the carrier's, whatever task switched to it.
+//! Floating-point control words: each task that asks has its own, a run begins with the carrier's, whatever task
+//! switched to it.
 #![expect(unsafe_code, reason = "control words are set in assembly")]
 
 use hairspring_machine::Nanos;
@@ -25,7 +26,8 @@ fn read() -> Words {
 }
 
 fn set((mxcsr, x87): Words) {
-    // SAFETY: the words are the default ones but for their rounding mode; the tests compute nothing while they are in force.
+    // SAFETY: the words are the default ones but for their rounding mode; the tests compute nothing while they are in
+    // force.
     unsafe {
         asm!("ldmxcsr [{}]", "fldcw [{}]", in(reg) &raw const mxcsr, in(reg) &raw const x87, options(nostack, preserves_flags, readonly));
     }
@@ -62,8 +64,8 @@ fn every_fiber_finds_its_own_words_after_thousands_of_switches() {
 
 #[test]
 fn a_task_that_preempts_one_with_other_words_begins_with_the_default() {
-    // Symptom: a task that was started for the first time by one that had set its rounding mode began with that mode, and
-    // with it all its later runs.
+    // Symptom: a task that was started for the first time by one that had set its rounding mode began with that mode,
+    // and with it all its later runs.
     for backend in sim_and_fiber() {
         let name = backend.name();
         let default = read();
@@ -131,8 +133,8 @@ fn words_survive_a_wait_and_the_next_run_begins_afresh() {
 
 #[test]
 fn procedures_find_the_default_and_leave_the_interrupted_tasks_words_alone() {
-    // Symptom: a task that rounded down ran the timer and interrupt procedures that came in its calls with its own words, and
-    // found theirs after.
+    // Symptom: a task that rounded down ran the timer and interrupt procedures that came in its calls with its own
+    // words, and found theirs after.
     for backend in sim_and_fiber() {
         let name = backend.name();
         let default = read();
@@ -159,7 +161,7 @@ fn procedures_find_the_default_and_leave_the_interrupted_tasks_words_alone() {
             raw.post().expect("the ring is empty");
             ctx.preempt_point();
             log.note(format!("task:{}", read() == mine));
-            // While nobody runs they come on the carrier's own stack.
+            // While no task runs they come on the carrier's own stack.
             ctx.start_timer(timer, ctx.now() + Nanos::new(1_000_000)).expect("it exists");
             ctx.delay(crate::backends::micros(2_000)).expect("nobody kills it");
             log.note(format!("task:{}", read() == mine));

@@ -1,4 +1,4 @@
-//! What differs from one processor to the next: setting floating-point control words.
+//! Differences between processors: setting floating-point control words.
 
 #[cfg(target_arch = "x86_64")]
 mod fpu_x86_64;

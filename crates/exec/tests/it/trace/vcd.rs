@@ -95,7 +95,7 @@ fn check_apart(mut times: Vec<(u64, u64)>, what: &str) {
     assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{what}");
 }
 
-/// What must hold of any dump.
+/// Invariants of every dump.
 #[track_caller]
 fn check(trace: &Trace, what: &str) -> Dump {
     let dump = read(&trace.to_vcd().expect("it replays"));
