@@ -27,7 +27,7 @@ pub struct Syntax {
     pub kind: &'static str,
     /// The form of the text after it.
     pub place: PlaceForm,
-    /// An example, for errors. A kind without an example is not offered: its noun refuses the kind and says why.
+    /// An example, for errors. A kind without an example is not offered: its noun refuses the kind with a reason.
     pub example: &'static str,
 }
 
@@ -161,7 +161,7 @@ fn parts_of<'t>(text: &'t str, parts: &[PartAt]) -> impl Iterator<Item = Part<'t
     })
 }
 
-/// What is said of one of several things: `0=name:pressure,unit:kPa`.
+/// A description of one of several things: `0=name:pressure,unit:kPa`.
 #[derive(Debug)]
 pub struct Assignment<'t> {
     text: &'t str,
@@ -170,7 +170,8 @@ pub struct Assignment<'t> {
 }
 
 impl<'t> Assignment<'t> {
-    /// Parses what is said: the subject, an equals sign, and parts `key:value` with commas between them. A value may contain colons.
+    /// Parses an assignment: the subject, an equals sign, and parts `key:value` with commas between them. A value may
+    /// contain colons.
     ///
     /// # Errors
     /// There is no equals sign, or nothing before or after it. `example` is shown.
@@ -185,7 +186,7 @@ impl<'t> Assignment<'t> {
         Ok(said)
     }
 
-    /// What is before the equals sign.
+    /// The text before the equals sign.
     pub fn subject(&self) -> Snippet<'t> {
         self.subject
     }
@@ -230,7 +231,7 @@ impl<'t> Part<'t> {
         self.all.wrong(why)
     }
 
-    /// An error that says that its key or word is unknown.
+    /// An error for an unknown key or word.
     pub fn unknown(&self, why: impl Into<String>) -> DescriptionError {
         self.key.unwrap_or(self.value).wrong(why)
     }

@@ -41,7 +41,7 @@ impl DescriptionError {
         printable(if shown.len() < part.len() { shown + "…" } else { shown })
     }
 
-    /// What is wrong, and what to write.
+    /// The mistake and its remedy.
     pub fn why(&self) -> &str {
         &self.why
     }
@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn a_reason_that_quotes_control_characters_stays_in_one_line() {
-        // Found by the fuzzer: `serial:/dev/x,c1"\n[o…` broke the message into more lines, and could move a terminal's cursor.
+        // Found by the fuzzer: `serial:/dev/x,c1"\n[o…` broke the message into more lines, and could move a terminal's
+        // cursor.
         let error = DescriptionError::new("a\nb", 0..3, 0..3, "write x for a\nb\u{1b}[2J".to_owned());
         assert_eq!(error.in_one_line(), "'a\u{FFFD}b': write x for a\u{FFFD}b\u{FFFD}[2J");
         assert_eq!(error.to_string().lines().count(), 3);

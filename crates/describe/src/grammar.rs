@@ -51,7 +51,7 @@ fn part(text: &mut Text<'_>) -> Result<PartAt, EmptyError> {
     })
 }
 
-/// What comes before the equals sign, and parts `key:value` or words with commas between them, to the end.
+/// The text before the equals sign, and parts `key:value` or words with commas between them, to the end.
 pub(crate) fn assignment(text: &mut Text<'_>) -> Result<(Range<usize>, Option<Vec<PartAt>>), EmptyError> {
     (take_till(0.., '=').span(), opt(preceded('=', separated(1.., said, ',')))).parse_next(text)
 }

@@ -1,7 +1,7 @@
 //! Descriptions on command lines and in station files: `kind:place,key=value,word`.
 //!
-//! Devices, cards, event sources, sinks and instruments are all described in this form. This crate parses the form, and says
-//! where in the text a mistake is. It does not know the kinds: each noun has its own [`Catalogue`], and gives the parts a
+//! Devices, cards, event sources, sinks and instruments are all described in this form. This crate parses the form, and
+//! locates mistakes in the text. It does not know the kinds: each noun has its own [`Catalogue`], and gives the parts a
 //! meaning.
 //!
 //! ```text
@@ -17,10 +17,11 @@
 //! * A place ends at the first comma ([`PlaceForm::UpToComma`]). For a few kinds the place is the rest of the text
 //!   ([`PlaceForm::Rest`]). Others have no place: only parts follow the colon ([`PlaceForm::Absent`]).
 //!
-//! What is said of one of several things, as of a channel of a card, is an [`Assignment`]: `subject "=" key ":" value {"," …}`.
+//! The description of one of several things, for example of a channel of a card, is an [`Assignment`]:
+//! `subject "=" key ":" value {"," …}`.
 //!
 //! # Errors
-//! A [`DescriptionError`] names the part that is wrong, says what to write instead, and points at the character:
+//! A [`DescriptionError`] names the wrong part and its remedy, and points at the character:
 //!
 //! ```text
 //! 'safe=0x1g': write 32 lines as a number, like 0x00000004

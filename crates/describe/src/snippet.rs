@@ -77,7 +77,8 @@ impl<'t> Snippet<'t> {
         DescriptionError::new(self.whole, self.named.0..self.named.1, self.at.0..self.at.1, why.into())
     }
 
-    /// Parses a value by a grammar. If it does not match, the error points at the first wrong character, and says `why`.
+    /// Parses a value by a grammar. If it does not match, the error points at the first wrong character, with the text
+    /// `why`.
     ///
     /// # Errors
     /// The piece does not match the grammar.
@@ -93,7 +94,7 @@ impl<'t> Snippet<'t> {
         })
     }
 
-    /// Parses a value with its type's `FromStr`, whose error says what is wrong.
+    /// Parses a value with its type's `FromStr`, whose error becomes the text.
     ///
     /// # Errors
     /// The error of the type.
@@ -101,7 +102,7 @@ impl<'t> Snippet<'t> {
         self.text().parse().map_err(|why: T::Err| self.wrong(why.to_string()))
     }
 
-    /// Parses a value with its type's `FromStr`; the error says `why`.
+    /// Parses a value with its type's `FromStr`; the error has the text `why`.
     ///
     /// # Errors
     /// The value does not parse.

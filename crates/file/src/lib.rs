@@ -1,10 +1,11 @@
 //! [`NewFile`]: a file that appears under its name only when all of it is on the disk.
 //!
-//! The file is written under a temporary name in the same folder, synced, and renamed. So a reader finds the old contents or the
-//! new ones, never half of them, however the program ends. The name is durable only after its folder is synced, too; this crate
-//! leaves that to callers that promise durability.
+//! The file is written under a temporary name in the same folder, synced, and renamed. So a reader finds the old
+//! contents or the new ones, never half of them, however the program ends. The name is durable only after its folder is
+//! synced, too; this crate leaves that to callers that promise durability.
 //!
-//! A file that replaces another one keeps its owner, group, mode and extended attributes, so a private file stays private whoever replaces it.
+//! A file that replaces another one keeps its owner, group, mode and extended attributes, so a private file stays
+//! private whoever replaces it.
 
 mod host;
 
@@ -24,7 +25,8 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates a temporary file for this name: with owner and permissions of the file that has the name, or with those of any new file.
+    /// Creates a temporary file for this name: with owner and permissions of the file that has the name, or with those
+    /// of any new file.
     ///
     /// # Errors
     /// The system refused.
@@ -57,7 +59,7 @@ impl NewFile {
     /// Syncs the file and gives it its name, unless another file has that name.
     ///
     /// # Errors
-    /// [`ErrorKind::AlreadyExists`], or what the system said.
+    /// [`ErrorKind::AlreadyExists`], or the system's error.
     pub fn publish(self) -> io::Result<()> {
         self.file.as_file().sync_all()?;
         let Err(refused) = self.file.persist_noclobber(&self.path) else { return Ok(()) };
@@ -87,9 +89,9 @@ impl Seek for NewFile {
     }
 }
 
-/// Creates a file, which must not exist, with owner, group, mode and extended attributes of another one; with those of any new file if there is no
-/// other one. Nobody can open it before it has them. An owner that this process may not give is left out; then nobody may do more with
-/// the file than with the other one.
+/// Creates a file, which must not exist, with owner, group, mode and extended attributes of another one; with those of
+/// any new file if there is no other one. The file cannot be opened before it has them. An owner that this process may
+/// not give is left out; then the file grants no more access than the other one.
 ///
 /// # Errors
 /// The system refused; [`ErrorKind::AlreadyExists`].

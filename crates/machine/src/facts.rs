@@ -1,7 +1,7 @@
 //! [`Facts`]: what is known of a machine: hardware, kernel, limits, load, threads.
 //!
-//! A fact that cannot be read is an [`Unread`] with its reason, never an empty string. Reading facts opens files and takes milliseconds. Do
-//! it before a measurement, never inside one.
+//! A fact that cannot be read is an [`Unread`] with its reason, never an empty string. Reading facts opens files and
+//! takes milliseconds. Do it before a measurement, never inside one.
 
 /// Everything that is known of a machine.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub struct Facts {
     pub threads_unread: Option<Unread>,
 }
 
-/// The most threads in the list; if there are more, `threads_unread` says so.
+/// The most threads in the list; if there are more, `threads_unread` reports it.
 pub const THREADS_MAX: usize = 4096;
 
 /// One fact.
@@ -35,7 +35,7 @@ pub struct Fact {
 pub struct Unread {
     /// The reason, for instance `/sys/kernel/debug/sched/preempt: permission denied`.
     pub reason: String,
-    /// What to do so that it can be read, if anything.
+    /// Remedy that makes it readable, if there is one.
     pub remedy: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub struct Thread {
     pub policy: String,
     /// Real-time priority 1–99; 0 for policies without priorities.
     pub rt_priority: u32,
-    /// CPU time used so far, in milliseconds.
+    /// CPU time used until now, in milliseconds.
     pub cpu_ms: u64,
 }
 

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use crate::Nanos;
 
-/// A limit on the exit latency of all CPUs, in force until it is dropped: [`Machine::limit_idle`](crate::Machine::limit_idle).
+/// A limit on the exit latency of all CPUs, in force until it is dropped:
+/// [`Machine::limit_idle`](crate::Machine::limit_idle).
 ///
 /// It belongs to the process, not to the thread: any thread may hold it and drop it.
 #[derive(Debug)]
 pub struct IdleLimit {
     pub(crate) file: Option<File>,
-    /// What a simulated machine looks at.
+    /// The limit, for a simulated machine to look at.
     pub(crate) _simulated: Option<Arc<Nanos>>,
 }
 
 impl IdleLimit {
-    /// The open file that keeps the limit in force, on a machine that has one. A process that inherits its descriptor holds the limit, too.
+    /// The open file that keeps the limit in force, on a machine that has one. A process that inherits its descriptor
+    /// holds the limit, too.
     pub fn file(&self) -> Option<&File> {
         self.file.as_ref()
     }

@@ -9,8 +9,8 @@ use crate::{Nanos, Ticks};
 
 /// Which scale issued an instant.
 ///
-/// The kernel's own clock is one scale for the whole life of the system. A time base begins a new epoch when its scale breaks: after a
-/// suspend, after a step of the clock, or when the kernel gives the counter up.
+/// The kernel's own clock is one scale for the whole life of the system. A time base begins a new epoch when its scale
+/// breaks: after a suspend, after a step of the clock, or when the kernel gives the counter up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Epoch(u32);
 
@@ -18,8 +18,8 @@ impl Epoch {
     /// The epoch of every reading of the kernel's own clock.
     pub const KERNEL: Self = Self(0);
 
-    /// The epoch of a scale whose first look at the counter read `tick`. Two scales hardly ever begin at the same tick, so this number
-    /// identifies the scale. Never [`KERNEL`](Self::KERNEL).
+    /// The epoch of a scale whose first look at the counter read `tick`. Two scales hardly ever begin at the same tick,
+    /// so this number identifies the scale. Never [`KERNEL`](Self::KERNEL).
     #[must_use]
     pub fn beginning_at(tick: Ticks) -> Self {
         Self(((tick.raw().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32).max(1))
@@ -39,12 +39,12 @@ impl Epoch {
 
 /// An absolute time in nanoseconds on the scale of `CLOCK_MONOTONIC`.
 ///
-/// Instants are ordered and can be subtracted. Order, equality and difference look at the reading only. An instant also remembers the
-/// [`Epoch`] that issued it: a scale that broke (by a suspend, a step of the clock) may have been wrong just before, so
-/// [`since`](Self::since) and the delays refuse to mix two epochs.
+/// Instants are ordered and can be subtracted. Order, equality and difference look at the reading only. An instant also
+/// remembers the [`Epoch`] that issued it: a scale that broke (by a suspend, a step of the clock) may have been wrong
+/// just before, so [`since`](Self::since) and the delays refuse to mix two epochs.
 ///
-/// Arithmetic with a span saturates at the ends of the scale (±292 years): a deadline beyond the scale lies at its end and never in the
-/// past. [`checked_add`](Self::checked_add) tells instead.
+/// Arithmetic with a span saturates at the ends of the scale (±292 years): a deadline beyond the scale lies at its end
+/// and never in the past. [`checked_add`](Self::checked_add) returns `None` there.
 ///
 /// ```
 /// use hairspring_machine::{Host, Machine, Nanos};
@@ -107,8 +107,8 @@ impl Instant {
         self.epoch
     }
 
-    /// How much later this instant is than `earlier`; negative if it is earlier. Saturates. The operator `-` does the same without
-    /// looking at the epochs.
+    /// How much later this instant is than `earlier`; negative if it is earlier. Saturates. The operator `-` does the
+    /// same without looking at the epochs.
     ///
     /// # Errors
     /// The two belong to different epochs.

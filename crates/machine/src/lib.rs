@@ -1,8 +1,8 @@
 //! The machine: the only seam to CPU and kernel.
 //!
-//! All other crates ask a [`Machine`] for ticks, clock readings, sleep, placement and facts. [`Host`] is this computer. [`Sim`] is a
-//! computer in virtual time with a script of disturbances. Only this crate contains code that depends on the CPU or asks the kernel about
-//! time and scheduling.
+//! All other crates ask a [`Machine`] for ticks, clock readings, sleep, placement and facts. [`Host`] is this computer.
+//! [`Sim`] is a computer in virtual time with a script of disturbances. Only this crate contains code that depends on
+//! the CPU or asks the kernel about time and scheduling.
 //!
 //! ```
 //! use hairspring_machine::{Clock, Host, Machine};

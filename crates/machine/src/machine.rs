@@ -1,7 +1,8 @@
 //! [`Machine`]: the one seam between Hairspring and a computer.
 //!
-//! All other crates ask only a machine for ticks, clock readings, sleep, placement and facts. So they run on [`Host`](crate::Host), this
-//! computer, and on [`Sim`](crate::Sim), a computer in virtual time with scripted disturbances. Both implement the whole trait.
+//! All other crates ask only a machine for ticks, clock readings, sleep, placement and facts. So they run on
+//! [`Host`](crate::Host), this computer, and on [`Sim`](crate::Sim), a computer in virtual time with scripted
+//! disturbances. Both implement the whole trait.
 //!
 //! The trait is object-safe. Hot paths take it as a type parameter, so that a tick read costs one instruction.
 
@@ -17,8 +18,8 @@ pub struct Cpu(pub u32);
 /// The clocks of the kernel, by their Linux names, each with its counterpart on Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Clock {
-    /// `CLOCK_MONOTONIC`: the reference. Disciplined by NTP, stands still in suspend. On Windows `QueryPerformanceCounter`,
-    /// which nothing disciplines and which runs on in suspend.
+    /// `CLOCK_MONOTONIC`: the reference. Disciplined by NTP, stands still in suspend. On Windows
+    /// `QueryPerformanceCounter`, which nothing disciplines and which runs on in suspend.
     Monotonic,
     /// `CLOCK_MONOTONIC_RAW`: the monotonic clock without discipline. On Windows `QueryPerformanceCounter`, too.
     MonotonicRaw,
@@ -28,7 +29,7 @@ pub enum Clock {
     Boottime,
     /// `CLOCK_REALTIME`: the time of day; may step. `GetSystemTimePreciseAsFileTime`.
     Realtime,
-    /// `CLOCK_TAI`: international atomic time, if the kernel was told the leap seconds; Windows is not.
+    /// `CLOCK_TAI`: international atomic time, if the leap seconds were set in the kernel; in Windows they are not.
     Tai,
     /// `CLOCK_THREAD_CPUTIME_ID`: CPU time of the calling thread; a system call. `GetThreadTimes`.
     ThreadCpu,
@@ -70,8 +71,8 @@ pub enum Woken {
     Signal,
 }
 
-/// How the kernel schedules a thread. Windows has one real-time policy: 16 levels of the process's real-time class. It is reported as
-/// [`Policy::RoundRobin`].
+/// How the kernel schedules a thread. Windows has one real-time policy: 16 levels of the process's real-time class. It
+/// is reported as [`Policy::RoundRobin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
     /// `SCHED_OTHER`, the default policy.
@@ -103,11 +104,11 @@ pub struct CpuSet(pub Vec<Cpu>);
 /// A setting that the system refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// What was attempted, as a fragment that fits after "failed to".
+    /// The attempted action, as a fragment that fits after "failed to".
     pub attempted: String,
-    /// What the system said.
+    /// The system's error.
     pub said: String,
-    /// What to do about it, as a command if there is one.
+    /// The remedy, as a command if there is one.
     pub remedy: String,
 }
 
@@ -124,9 +125,9 @@ impl std::error::Error for Refused {}
 pub struct ThreadUsage {
     /// CPU time used.
     pub cpu: Nanos,
-    /// How often the kernel preempted the thread (`ru_nivcsw`), if the kernel tells.
+    /// How often the kernel preempted the thread (`ru_nivcsw`), if the kernel reports it.
     pub involuntary_switches: Option<u64>,
-    /// How often the thread gave up the CPU voluntarily (`ru_nvcsw`), if the kernel tells.
+    /// How often the thread gave up the CPU voluntarily (`ru_nvcsw`), if the kernel reports it.
     pub voluntary_switches: Option<u64>,
     /// Time that the thread was ready and waited for a CPU (`schedstat`), if the kernel counts it.
     pub run_delay: Option<Nanos>,
@@ -195,7 +196,7 @@ pub struct PublishedRate {
 
 /// A computer: this one, or a simulated one.
 ///
-/// All methods act on the calling thread. No method allocates or locks unless its documentation says so.
+/// All methods act on the calling thread. Only methods whose documentation mentions it allocate or lock.
 pub trait Machine {
     /// Reads the counter. The CPU may move the read across neighbouring instructions. Real-time safe.
     fn ticks(&self) -> Ticks;
@@ -203,8 +204,8 @@ pub trait Machine {
     /// Reads the counter after all earlier instructions have completed. Real-time safe.
     fn ticks_ordered(&self) -> Ticks;
 
-    /// Waits until all earlier instructions have completed, reads of the counter included. No later instruction begins before.
-    /// Real-time safe.
+    /// Waits until all earlier instructions have completed, reads of the counter included. No later instruction begins
+    /// before. Real-time safe.
     fn fence(&self);
 
     /// Reads a clock of the kernel. Real-time safe; the CPU clocks are system calls.
@@ -216,14 +217,14 @@ pub trait Machine {
         Instant::from_monotonic(self.read(Clock::Monotonic))
     }
 
-    /// How long the machine has been suspended since it was started, by two readings that are some nanoseconds apart. 0 on Windows, whose
-    /// monotonic clock goes on.
+    /// How long the machine has been suspended since it was started, by two readings that are some nanoseconds apart. 0
+    /// on Windows, whose monotonic clock goes on.
     fn suspended(&self) -> Nanos {
         self.read(Clock::Boottime) - self.read(Clock::Monotonic)
     }
 
-    /// The step of [`Clock::Monotonic`]. A reading can lag its true time by up to one step, and the difference of two readings can be wrong
-    /// by one step.
+    /// The step of [`Clock::Monotonic`]. A reading can lag its true time by up to one step, and the difference of two
+    /// readings can be wrong by one step.
     fn clock_step(&self) -> Nanos {
         Nanos::new(1)
     }
@@ -231,21 +232,22 @@ pub trait Machine {
     /// Makes the call as a program would and drops its result. For measurements of its cost.
     fn call(&self, call: ClockCall);
 
-    /// Tells the CPU that this is a polling loop (`pause`, `yield`).
+    /// Hints to the CPU that this is a polling loop (`pause`, `yield`).
     fn relax(&self);
 
     /// Sleeps for `request` by the named call, exactly as a program would.
     fn sleep(&self, call: SleepCall, request: Nanos) -> Woken;
 
-    /// Sleeps until `CLOCK_MONOTONIC` reads `deadline` or a signal is handled. May be late. Never early if it returns [`Woken::Expired`].
+    /// Sleeps until `CLOCK_MONOTONIC` reads `deadline` or a signal is handled. May be late. Never early if it returns
+    /// [`Woken::Expired`].
     fn sleep_until(&self, deadline: Instant) -> Woken;
 
-    /// The CPU that the thread runs on now, if the machine can tell it without a system call.
+    /// The CPU that the thread runs on now, if the machine can determine it without a system call.
     fn cpu(&self) -> Option<Cpu>;
 
-    /// Sets the sentinel. From now on [`sentinel_intact`](Machine::sentinel_intact) tells whether the thread has left its CPU or has
-    /// handled a signal. Returns false if this machine has no sentinel. [`sentinel_disarm`](Machine::sentinel_disarm) on the same thread
-    /// ends it.
+    /// Sets the sentinel. From now on [`sentinel_intact`](Machine::sentinel_intact) returns whether the thread has left
+    /// its CPU or has handled a signal. Returns false if this machine has no sentinel.
+    /// [`sentinel_disarm`](Machine::sentinel_disarm) on the same thread ends it.
     fn sentinel_arm(&self) -> bool;
 
     /// Whether the sentinel is still intact. Costs one load. False if none is set.
@@ -257,8 +259,8 @@ pub trait Machine {
     /// The thread's scheduling policy.
     fn policy(&self) -> Policy;
 
-    /// Changes the thread's scheduling policy only. The flag `SCHED_RESET_ON_FORK` (children do not inherit the policy) stays as it is. On
-    /// Windows takes a lock.
+    /// Changes the thread's scheduling policy only. The flag `SCHED_RESET_ON_FORK` (children do not inherit the policy)
+    /// stays as it is. On Windows takes a lock.
     ///
     /// # Errors
     /// The system refused. The remedy names the limit or capability.
@@ -273,8 +275,9 @@ pub trait Machine {
     /// A CPU does not exist or is not allowed here, or the set is empty.
     fn set_affinity(&self, cpus: &CpuSet) -> Result<(), Refused>;
 
-    /// Locks all memory of the process, present and future. Each call needs one [`unlock_memory`](Machine::unlock_memory), which any thread
-    /// may make. The kernel has one lock, so the last unlocking also ends locks that other code made by `mlock`.
+    /// Locks all memory of the process, present and future. Each call needs one
+    /// [`unlock_memory`](Machine::unlock_memory), which any thread may make. The kernel has one lock, so the last
+    /// unlocking also ends locks that other code made by `mlock`.
     ///
     /// # Errors
     /// The limit on locked memory is too small.
@@ -283,9 +286,10 @@ pub trait Machine {
     /// Undoes one granted [`lock_memory`](Machine::lock_memory). The last call unlocks the memory.
     fn unlock_memory(&self);
 
-    /// Limits the time that any CPU of the machine may take to leave an idle state, until the result is dropped. Zero keeps all CPUs out of
-    /// all idle states: they poll. The lowest limit of all holders, of this program and of others, is in force. On Linux it is rounded
-    /// down to whole microseconds, and ends with its last holder, also after SIGKILL. Opens a file and allocates.
+    /// Limits the time that any CPU of the machine may take to leave an idle state, until the result is dropped. Zero
+    /// keeps all CPUs out of all idle states: they poll. The lowest limit of all holders, of this program and of
+    /// others, is in force. On Linux it is rounded down to whole microseconds, and ends with its last holder, also
+    /// after SIGKILL. Opens a file and allocates.
     ///
     /// # Errors
     /// The program may not set such a limit, or the limit is negative.
@@ -297,26 +301,27 @@ pub trait Machine {
     /// Sets the timer slack; at least 1 ns. Has no effect on real-time policies, which have none.
     fn set_timer_slack(&self, slack: Nanos);
 
-    /// The wishes that the thread holds, for [`Held`](crate::Held); none if the thread is ending. The first call of a thread allocates.
+    /// The wishes that the thread holds, for [`Held`](crate::Held); none if the thread is ending. The first call of a
+    /// thread allocates.
     fn thread_settings(&self) -> Option<ThreadSettings>;
 
-    /// The kernel's counters of the thread so far. Makes a few system calls, opens a file and allocates.
+    /// The kernel's counters of the thread until now. Makes a few system calls, opens a file and allocates.
     fn usage(&self) -> ThreadUsage;
 
-    /// The kernel's counters of a CPU so far. Opens files and allocates.
+    /// The kernel's counters of a CPU until now. Opens files and allocates.
     ///
     /// # Errors
     /// This system does not let the process read the counters.
     fn cpu_counters(&self, cpu: Cpu) -> Result<CpuCounters, Unread>;
 
-    /// How hot the machine is, and how fast this CPU runs. Opens files and allocates. Systems that show neither, as most virtual machines,
-    /// keep this body.
+    /// How hot the machine is, and how fast this CPU runs. Opens files and allocates. Systems that show neither, as
+    /// most virtual machines, keep this body.
     fn heat(&self, _cpu: Cpu) -> Heat {
         Heat::default()
     }
 
-    /// The kernel's limit on real-time threads as (runtime, period): after `runtime` in a `period` it stalls them. None if there is no
-    /// limit. Opens files.
+    /// The kernel's limit on real-time threads as (runtime, period): after `runtime` in a `period` it stalls them. None
+    /// if there is no limit. Opens files.
     fn real_time_throttle(&self) -> Option<(Nanos, Nanos)>;
 
     /// The evidence for and against the counter. Opens files; takes about 100 µs.
@@ -334,7 +339,7 @@ pub trait Machine {
     /// The discipline of the kernel's clock.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system does not report it.
     fn discipline(&self) -> Result<Discipline, Unread>;
 
     /// All facts about the machine. Opens many files; takes milliseconds.

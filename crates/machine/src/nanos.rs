@@ -9,11 +9,11 @@ use std::time::Duration;
 /// A span of time: a signed number of nanoseconds, up to ±292 years.
 ///
 /// Arithmetic saturates at the ends of the range and never wraps. [`checked_add`](Self::checked_add),
-/// [`checked_sub`](Self::checked_sub) and [`checked_mul`](Self::checked_mul) tell instead. Division rounds towards zero and panics on a
-/// division by zero, as it does for integers.
+/// [`checked_sub`](Self::checked_sub) and [`checked_mul`](Self::checked_mul) return `None` instead. Division rounds
+/// towards zero and panics on a division by zero, as it does for integers.
 ///
-/// A reading of a kernel clock other than `CLOCK_MONOTONIC` is also given as `Nanos`: the span since that clock's zero. An absolute time
-/// on the scale of `CLOCK_MONOTONIC` is an [`Instant`](crate::Instant).
+/// A reading of a kernel clock other than `CLOCK_MONOTONIC` is also given as `Nanos`: the span since that clock's zero.
+/// An absolute time on the scale of `CLOCK_MONOTONIC` is an [`Instant`](crate::Instant).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(i64);
 
@@ -23,22 +23,22 @@ impl Nanos {
     /// The longest span, about 292 years.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// A span of so many nanoseconds.
+    /// A span in nanoseconds.
     pub const fn new(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// A span of so many microseconds; saturates.
+    /// A span in microseconds; saturates.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// A span of so many milliseconds; saturates.
+    /// A span in milliseconds; saturates.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// A span of so many seconds; saturates.
+    /// A span in seconds; saturates.
     pub const fn from_secs(secs: i64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
@@ -211,7 +211,8 @@ const UNITS: [(&str, i64); 9] = [
 ];
 
 impl fmt::Display for Nanos {
-    /// The span as people write it, with up to three decimals and without loss of the unit: `1.5 ms`, `250 µs`, `-3 ns`.
+    /// The span as people write it, with up to three decimals and without loss of the unit: `1.5 ms`, `250 µs`,
+    /// `-3 ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
         let (unit, length) = match magnitude {

@@ -1,11 +1,11 @@
 //! [`Held`]: a temporary setting of the calling thread. Several can be released in any order.
 //!
-//! **Problem.** A guard that saves the old value and restores it at its end is correct only if guards end in reverse order. But fields drop
-//! in the order of their declaration, and handles of other languages in any order.
+//! **Problem.** A guard that saves the old value and restores it at its end is correct only if guards end in reverse
+//! order. But fields drop in the order of their declaration, and handles of other languages in any order.
 //!
-//! **Solution.** Each thread has one stack of wishes. For each setting the most recent wish that is still held is in force. Below all
-//! wishes lies the value from before the first. Releasing the wish in force puts the next one below it into force. Releasing another wish
-//! changes nothing.
+//! **Solution.** Each thread has one stack of wishes. For each setting the most recent wish that is still held is in
+//! force. Below all wishes lies the value from before the first. Releasing the wish in force puts the next one below it
+//! into force. Releasing another wish changes nothing.
 //!
 //! ```text
 //!   policy     affinity    timer slack
@@ -15,15 +15,15 @@
 //!   OTHER      CPUs 0,1    50 µs         from before the first wish
 //! ```
 //!
-//! The memory lock belongs to the process, so it has a count instead ([`Machine::lock_memory`]). A limit on idle states belongs to the
-//! process as well; of all that are held, the lowest is in force ([`Machine::limit_idle`]).
+//! The memory lock belongs to the process, so it has a count instead ([`Machine::lock_memory`]). A limit on idle states
+//! belongs to the process as well; of all that are held, the lowest is in force ([`Machine::limit_idle`]).
 //!
-//! **Conditions.** A direct call of [`Machine`] or of the system changes the setting in force, but not the stack. The next change of the
-//! stack, or [`renew`], overrides it. Since Linux 6.12 a real-time policy has a slack of 0, and a thread that leaves it gets the default
-//! slack. So a wish for a policy restores the slack as well.
+//! **Conditions.** A direct call of [`Machine`] or of the system changes the setting in force, but not the stack. The
+//! next change of the stack, or [`renew`], overrides it. Since Linux 6.12 a real-time policy has a slack of 0, and a
+//! thread that leaves it gets the default slack. So a wish for a policy restores the slack as well.
 //!
-//! **When the thread has ended**, its settings have ended with it. Its remaining wishes then release only the memory lock and the limit on
-//! idle states.
+//! **When the thread has ended**, its settings have ended with it. Its remaining wishes then release only the memory
+//! lock and the limit on idle states.
 
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -163,9 +163,9 @@ impl<'m, M: Machine> Held<'m, M> {
     /// Releases the wish.
     ///
     /// # Errors
-    /// The refusals of the system while the next wish below was put into force. A refused wish is given up, and the one below it is tried.
-    /// Releasing a wish that was given up returns its refusal again. If the system refuses the value from before the first wish, too, the
-    /// thread keeps its present one.
+    /// The refusals of the system while the next wish below was put into force. A refused wish is given up, and the one
+    /// below it is tried. Releasing a wish that was given up returns its refusal again. If the system refuses the value
+    /// from before the first wish, too, the thread keeps its present one.
     pub fn release(mut self) -> Result<(), Vec<Refused>> {
         let refusals = self.let_go();
         if refusals.is_empty() { Ok(()) } else { Err(refusals) }
@@ -198,8 +198,8 @@ impl<M: Machine> Drop for Held<'_, M> {
     }
 }
 
-/// Puts the calling thread's most recent wish for a setting into force again, after other code has changed the setting. Does nothing if the
-/// thread holds no wish.
+/// Puts the calling thread's most recent wish for a setting into force again, after other code has changed the setting.
+/// Does nothing if the thread holds no wish.
 ///
 /// # Errors
 /// The system refused. The wish stays held.
@@ -305,7 +305,8 @@ impl Wishes {
 
     /// The policy may have changed the slack.
     fn put_slack_back<M: Machine>(&mut self, machine: &M) {
-        // The policy had no slack at the first wish. If the present policy has one, that is the thread's slack without a wish.
+        // The policy had no slack at the first wish. If the present policy has one, that is the thread's slack without
+        // a wish.
         if let Some(none) = self.before.iter_mut().find(|before| **before == Wish::TimerSlack(Nanos::ZERO)) {
             *none = Wish::TimerSlack(machine.timer_slack());
         }

@@ -1,10 +1,11 @@
 //! [`Sim`]: a computer in virtual time with scripted disturbances.
 //!
-//! Time passes only while the program makes calls. The [`Script`] states the cost of every call. Each [`SimEvent`] of the script happens at
-//! its true time, also in the middle of a call. Two runs with the same script are equal to the last picosecond.
+//! Time passes only while the program makes calls. The [`Script`] states the cost of every call. Each [`SimEvent`] of
+//! the script happens at its true time, also in the middle of a call. Two runs with the same script are equal to the
+//! last picosecond.
 //!
-//! A `Sim` is cheap to clone; clones are the same machine. Threads can share it, but it simulates a single thread: every caller is "the
-//! thread".
+//! A `Sim` is cheap to clone; clones are the same machine. Threads can share it, but it simulates a single thread:
+//! every caller is "the thread".
 //!
 //! ```
 //! use hairspring_machine::sim::{Disturbance, Script};

@@ -24,7 +24,7 @@ impl Ticks {
         self.0.wrapping_sub(earlier.0) as i64
     }
 
-    /// The reading so many ticks later.
+    /// The reading `ticks` ticks later.
     #[inline(always)]
     #[must_use]
     pub const fn plus(self, ticks: i64) -> Self {

@@ -27,8 +27,8 @@ impl Likeness {
         Some(Self { metadata, attributes: attributes(path) })
     }
 
-    /// Gives them to a new file that only its owner can open so far. An owner or a group that this process may not give is left out. Then nobody
-    /// may do more with the file than before.
+    /// Gives them to a new file that only its owner can open until then. Leaves out an owner or a group that this
+    /// process may not give, and then grants no more access to the file than before.
     pub(crate) fn give(&self, file: &File) -> io::Result<()> {
         let (now, wanted) = (file.metadata()?, &self.metadata);
         let mut mode = wanted.mode() & 0o7777;
@@ -37,7 +37,7 @@ impl Likeness {
         {
             mode &= 0o777;
             if fchown(file, None, Some(wanted.gid())).is_err() {
-                // The group is another one: it gets what everybody has.
+                // The group is another one: it gets the permissions of all others.
                 mode = (mode & 0o707) | (mode & 0o070 & ((mode & 0o007) << 3));
             }
         }

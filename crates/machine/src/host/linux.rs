@@ -17,8 +17,8 @@ const USER_TICK: Nanos = Nanos::from_millis(10);
 /// The memory locks in force.
 static MEMORY_LOCKS: Mutex<MemoryLocks> = Mutex::new(MemoryLocks { process: 0, count: 0 });
 
-/// How often memory was locked, and by which process. The kernel has one lock for a process, does not count, and gives a forked child
-/// none.
+/// How often memory was locked, and by which process. The kernel has one lock for a process, does not count, and gives
+/// a forked child none.
 struct MemoryLocks {
     process: u32,
     count: usize,
@@ -137,7 +137,8 @@ impl Machine for Host {
 
     fn policy(&self) -> Policy {
         let mut priority: libc::c_int = 0;
-        // The kernel's own calls: musl's functions of these names always fail, because POSIX means whole processes by them.
+        // The kernel's own calls: musl's functions of these names always fail, because POSIX means whole processes by
+        // them.
         // SAFETY: 0 is the calling thread; the kernel writes the structure whose address it is given, which is one int.
         let policy = unsafe {
             libc::syscall(libc::SYS_sched_getparam, 0, &raw mut priority);
@@ -330,7 +331,7 @@ impl Machine for Host {
     }
 }
 
-/// What helps against a refused policy.
+/// Remedy for a refused policy.
 fn policy_remedy(policy: Policy) -> &'static str {
     match policy {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) if !(1..=99).contains(&priority) => {
@@ -353,7 +354,7 @@ fn says_constant(flags: &[String]) -> bool {
     ["constant_tsc", "nonstop_tsc"].iter().all(|wanted| flags.iter().any(|flag| flag == wanted))
 }
 
-/// What `adjtimex` said, by its result and the structure that it filled.
+/// State of the clock's discipline, from the result of `adjtimex` and the structure that it filled.
 fn discipline_of(result: libc::c_int, state: &libc::timex) -> Result<Discipline, Unread> {
     if result < 0 {
         return Err(Unread { reason: format!("adjtimex: {}", Error::last_os_error()), remedy: None });
@@ -367,7 +368,8 @@ fn discipline_of(result: libc::c_int, state: &libc::timex) -> Result<Discipline,
     })
 }
 
-/// The rate of the kernel's clock for people. In whole ppm, because a synchronized clock is corrected by a little all the time.
+/// The rate of the kernel's clock for people. In whole ppm, because a synchronized clock is corrected by a little all
+/// the time.
 fn rate_correction(discipline: Discipline) -> String {
     let synchronized = if discipline.synchronized { "synchronized" } else { "not synchronized" };
     format!("{:+} ppm, {synchronized}", discipline.frequency_ppm.round() as i64)
@@ -457,7 +459,7 @@ fn cost_of_one(of_17: Nanos, of_1: Nanos) -> Nanos {
     Nanos::new((of_17 - of_1).count().max(0) / 16)
 }
 
-/// The rates of the TSC that the kernel told its log at boot, if this process may read it.
+/// The rates of the TSC that the kernel logged at boot, if this process may read the log.
 fn kernel_rates() -> Vec<PublishedRate> {
     const READ_ALL: libc::c_int = 3;
     let mut log = vec![0_u8; 1 << 18];

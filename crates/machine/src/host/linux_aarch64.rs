@@ -1,8 +1,9 @@
 //! Linux on aarch64: the virtual counter `CNTVCT_EL0`.
 //!
 //! The architecture promises its constant rate and its agreement among the CPUs (Arm ARM, "The Generic Timer"), and
-//! `CNTFRQ_EL0` states the rate that the firmware set. Hairspring measures the rate nevertheless, because the register is only as correct
-//! as the firmware. So far this file has run only under QEMU, whose counter has a step of a microsecond.
+//! `CNTFRQ_EL0` states the rate that the firmware set. Hairspring measures the rate nevertheless, because the register
+//! is only as correct as the firmware. Until now this file has run only under QEMU, whose counter has a step of a
+//! microsecond.
 
 use std::arch::asm;
 
@@ -16,7 +17,8 @@ pub(super) const ALWAYS_CONSTANT: bool = true;
 #[inline(always)]
 pub(super) fn ticks() -> Ticks {
     let raw;
-    // SAFETY: Linux allows CNTVCT_EL0 in user mode on every aarch64 machine (it emulates it where an erratum forbids it).
+    // SAFETY: Linux allows CNTVCT_EL0 in user mode on every aarch64 machine (it emulates it where an erratum forbids
+    // it).
     unsafe { asm!("mrs {}, cntvct_el0", out(reg) raw, options(nomem, nostack, preserves_flags)) };
     Ticks::new(raw)
 }
@@ -83,7 +85,7 @@ pub(super) fn hypervisor() -> Option<String> {
     Some(text.trim().to_owned()).filter(|name| !name.is_empty())
 }
 
-/// What the firmware wrote to `CNTFRQ_EL0`.
+/// Rate that the firmware wrote to `CNTFRQ_EL0`.
 pub(super) fn published_rates() -> Vec<PublishedRate> {
     let hz: u64;
     // SAFETY: CNTFRQ_EL0 is readable in user mode wherever CNTVCT_EL0 is.

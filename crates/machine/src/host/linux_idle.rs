@@ -1,8 +1,8 @@
 //! The kernel's limit on idle states, as its PM QoS interface takes it.
 //!
-//! A process that holds `/dev/cpu_dma_latency` open with a number of microseconds written to it limits the exit latency of all CPUs. The
-//! lowest number of all holders is in force. The kernel drops the limit when the last descriptor is closed, so a limit cannot outlive its
-//! holders. Source: `Documentation/power/pm_qos_interface.rst` of the kernel.
+//! A process that holds `/dev/cpu_dma_latency` open with a number of microseconds written to it limits the exit latency
+//! of all CPUs. The lowest number of all holders is in force. The kernel drops the limit when the last descriptor is
+//! closed, so a limit cannot outlive its holders. Source: `Documentation/power/pm_qos_interface.rst` of the kernel.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -34,7 +34,7 @@ fn limit_at(device: &Path, most: Nanos) -> Result<IdleLimit, Refused> {
     Ok(IdleLimit { file: Some(file), _simulated: None })
 }
 
-/// What helps against an error of the device.
+/// Remedy for an error of the device.
 fn remedy(error: ErrorKind) -> &'static str {
     match error {
         ErrorKind::PermissionDenied => {
@@ -64,7 +64,7 @@ mod tests {
         std::fs::remove_file(&path).expect("removed");
     }
 
-    /// Who is told to run it as root although the device is broken or not there looks for the fault in the wrong place.
+    /// A user who reads "run it as root" for a broken or missing device looks for the fault in the wrong place.
     #[test]
     fn only_a_missing_permission_is_said_to_need_root() {
         let refused = |device: &Path| limit_at(device, Nanos::ZERO).expect_err("it takes no limit").remedy;

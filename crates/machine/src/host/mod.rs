@@ -1,9 +1,10 @@
 //! [`Host`]: this computer. The back-end is chosen here, once.
 //!
-//! On Linux a back-end is one file per CPU with equal inner names: `ticks`, `ticks_ordered`, `fence`, `relax`, `thread_pointer`,
-//! `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`. `linux.rs` holds the code for all Linux
-//! machines, with glibc or musl. musl does not register threads for rseq, so there is no sentinel with it. Windows has one file, `windows_x86_64.rs`, and its facts
-//! beside it. `x86_64.rs` reads what an x86-64 CPU states about itself under either system.
+//! On Linux a back-end is one file per CPU with equal inner names: `ticks`, `ticks_ordered`, `fence`, `relax`,
+//! `thread_pointer`, `SENTINEL`, `invariant`, `hypervisor`, `published_rates`, `counter_readable`, `COUNTER_NAME`.
+//! `linux.rs` holds the code for all Linux machines, with glibc or musl. musl does not register threads for rseq, so
+//! there is no sentinel with it. Windows has one file, `windows_x86_64.rs`, and its facts beside it. `x86_64.rs` reads
+//! what an x86-64 CPU states about itself under either system.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", any(target_env = "gnu", target_env = "musl")))]
 #[expect(unsafe_code, reason = "on the ledger: thread pointer, prctl")]

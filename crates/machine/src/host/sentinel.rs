@@ -1,24 +1,25 @@
-//! The rseq sentinel: tells without a system call whether this thread has been off its CPU.
+//! The rseq sentinel: shows without a system call whether this thread has been off its CPU.
 //!
 //! # Problem
-//! A polling loop sees a gap in time, but not whether the scheduler ran somebody else, or an interrupt or the hypervisor
-//! took the time.
+//! A polling loop sees a gap in time, but not whether the scheduler ran another thread, or an interrupt or the
+//! hypervisor took the time.
 //!
 //! # Solution
 //! Restartable sequences (rseq, Linux 4.18, registered for every thread by glibc since 2.35) let a thread point
-//! `rseq_cs` at the description of a critical section. Whenever the thread was preempted, migrated or given a signal and
-//! comes back to user code *outside* that section, the kernel clears the pointer. We point it at a section that is never
-//! executed: as long as the pointer stands, the thread has not been off its CPU.
+//! `rseq_cs` at the description of a critical section. Whenever the thread was preempted, migrated or given a signal
+//! and comes back to user code *outside* that section, the kernel clears the pointer. We point it at a section that is
+//! never executed: as long as the pointer stands, the thread has not been off its CPU.
 //!
 //! ```text
 //!   arm ──► pointer set ──(scheduled out, migrated, signal)──► pointer null ──► `intact` is false ──► arm again
 //! ```
 //!
 //! # Conditions
-//! * The description must be valid: version 0, the abort address outside the section, preceded by the signature with which
-//!   the thread is registered. Else the kernel ends the process with SIGSEGV.
+//! * The description must be valid: version 0, the abort address outside the section, preceded by the signature with
+//!   which the thread is registered. Else the kernel ends the process with SIGSEGV.
 //! * A signal clears it too: a handled signal looks like a preemption.
-//! * The pointer must be null again before the code that holds the description could be unloaded; `disarm` sees to that.
+//! * The pointer must be null again before the code that holds the description could be unloaded; `disarm` sees to
+//!   that.
 //!
 //! # Why it works
 //! The kernel looks at `rseq_cs` on its way back to user code after each of these events (`rseq_handle_notify_resume`),
@@ -55,7 +56,8 @@ struct Area {
     section: AtomicU64,
 }
 
-/// The offset of the area from the thread pointer has not been looked up yet. Odd, which no offset is: one test tells it from one.
+/// The offset of the area from the thread pointer has not been looked up yet. Odd, unlike any offset, so that one test
+/// distinguishes them.
 const UNKNOWN: isize = 1;
 /// This process has no rseq: an old glibc or kernel, or switched off. Odd, too.
 const NONE: isize = 3;
@@ -63,7 +65,8 @@ const NONE: isize = 3;
 /// Where the area lies, seen from the thread pointer; the same in every thread of the process.
 static OFFSET: AtomicIsize = AtomicIsize::new(UNKNOWN);
 
-/// The area of the calling thread, if the process has such areas. It is all zeros or negative if the thread is not registered.
+/// The area of the calling thread, if the process has such areas. It is all zeros or negative if the thread is not
+/// registered.
 #[inline(always)]
 fn area() -> Option<&'static Area> {
     // Relaxed: the value is a constant of the process, computed by the first caller; nothing else depends on it.
@@ -74,10 +77,10 @@ fn area() -> Option<&'static Area> {
             return None;
         }
     }
-    // SAFETY: glibc promises (2.35 and later, `__rseq_size` > 0, checked in `find_offset`) that the area of every thread
-    // lies at this offset from its thread pointer, aligned to 32 bytes, for as long as the thread lives. The reference
-    // does not leave this file and is used at once on the same thread; the kernel, the only other writer, acts like an
-    // interrupt on this thread, for which atomics are enough.
+    // SAFETY: glibc promises (2.35 and later, `__rseq_size` > 0, checked in `find_offset`) that the area of every
+    // thread lies at this offset from its thread pointer, aligned to 32 bytes, for as long as the thread lives. The
+    // reference does not leave this file and is used at once on the same thread; the kernel, the only other writer,
+    // acts like an interrupt on this thread, for which atomics are enough.
     Some(unsafe { &*arch::thread_pointer().offset(offset).cast::<Area>() })
 }
 
@@ -188,7 +191,8 @@ mod tests {
             assert!(!Host.sentinel_intact());
             let asked = || {
                 let mut number: libc::c_uint = 0;
-                // SAFETY: the call writes one number to the address given, which is that of `number`; two addresses may be null.
+                // SAFETY: the call writes one number to the address given, which is that of `number`; two addresses may
+                // be null.
                 let result = unsafe {
                     libc::syscall(
                         libc::SYS_getcpu,

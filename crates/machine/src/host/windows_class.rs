@@ -1,8 +1,8 @@
-//! The real-time class of Windows, which belongs to the process and is held for those of its threads that have a real-time
-//! policy: the first raises the process, the last takes it back. Pure, so that it is tested on every system.
+//! The real-time class of Windows, which belongs to the process and is held for those of its threads that have a
+//! real-time policy: the first raises the process, the last takes it back. Pure, so that it is tested on every system.
 //!
-//! A thread that did not ask for it sees, and restores, what the process had before. What is refused half way is undone. A thread that
-//! ends gives the class up.
+//! A thread that did not ask for it sees, and restores, what the process had before. A change that fails half way is
+//! undone. A thread that ends gives the class up.
 //!
 //! Changes are made one at a time, under a lock; to look takes none, for a long delay looks.
 
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// `REALTIME_PRIORITY_CLASS`.
 const REAL_TIME: u32 = 0x100;
 
-/// What the system is asked: the class of the process and the level of the calling thread.
+/// The calls to the system: the class of the process and the level of the calling thread.
 pub(super) trait System {
     fn class_and_level(&self) -> (u32, i32);
     fn set_class(&self, class: u32) -> Result<(), String>;
@@ -26,7 +26,7 @@ pub(super) trait System {
     }
 }
 
-/// Who holds the class.
+/// The holders of the class, and the state to restore.
 pub(super) struct Class {
     change: Mutex<()>,
     /// Below, the threads that hold it or are about to. Above, how often that has changed.
@@ -71,7 +71,7 @@ impl Class {
         }
         self.count(others + 1);
         let raised = system.set_class(REAL_TIME).and_then(|()| {
-            // Without the right to it Windows grants the next lower class and says nothing.
+            // Without the right to it Windows grants the next lower class and reports no error.
             if system.class_and_level().0 == REAL_TIME {
                 system.set_level(level)
             } else {
@@ -103,8 +103,9 @@ impl Class {
     /// Has a thread that is ending give up the class.
     pub(super) fn leave(&self, system: &impl System, holds: &Cell<bool>) {
         if holds.get() {
-            // Relaxed: stored by this thread or by those whose changes under the lock this thread's own followed. A refusal of
-            // the level is the ending thread's; of the class it would be told by the next thread that changes it.
+            // Relaxed: stored by this thread or by those whose changes under the lock this thread's own followed. A
+            // refusal of the level is the ending thread's; a refusal of the class is reported to the next thread that
+            // changes it.
             let _ = self.lower(system, holds, self.before.load(Ordering::Relaxed), 0);
         }
     }
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_leaves_the_process_as_it_was() {
-        // Who is no administrator gets HIGH without a word, and there a level above 2 is refused.
+        // A user without administrator rights gets HIGH without an error, and there a level above 2 is refused.
         for (administrator, level) in [(false, 4), (false, 0), (true, 9)] {
             let process = Process::new(administrator, NORMAL);
             let thread = process.thread();
@@ -212,7 +213,8 @@ mod tests {
                 let (first, second) = (process.thread(), process.thread());
                 let first_before = first.seen();
                 first.raise(4).expect("granted");
-                // One that never asked is lifted with the process; that is not its own policy, nor what it goes back to.
+                // One that never asked is lifted with the process; that is not its own policy, nor what it goes back
+                // to.
                 let second_before = second.seen();
                 assert_eq!(second_before, (class, 0));
                 second.raise(3).expect("granted");

@@ -1,8 +1,8 @@
-//! The facts of a Windows machine, and whether it is one: Wine says so itself.
+//! The facts of a Windows machine, and whether it is one: Wine identifies itself.
 //!
-//! What Windows keeps in the page that its kernel shares with every process (`KUSER_SHARED_DATA` of the Windows Driver Kit)
-//! is read there: how `QueryPerformanceCounter` gets its value, and how long the machine was suspended. Under Wine the host
-//! is asked through the files of its kernel, which Wine shows under `\\?\unix`.
+//! Some facts come from the page that the Windows kernel shares with every process (`KUSER_SHARED_DATA` of the Windows
+//! Driver Kit): how `QueryPerformanceCounter` gets its value, and how long the machine was suspended. Under Wine the
+//! host is asked through the files of its kernel, which Wine shows under `\\?\unix`.
 
 use std::ffi::{CStr, c_char};
 use std::io::Error;
@@ -97,7 +97,7 @@ pub(super) fn wine() -> Option<String> {
     Some(format!("Wine {} on {host}", version.to_string_lossy()))
 }
 
-/// What `QueryPerformanceCounter` is kept with, under the names that Linux has for the same.
+/// The source behind `QueryPerformanceCounter`, under the names that Linux has for the same.
 pub(super) fn clocksource(frequency_hz: i64) -> Result<String, Unread> {
     if let Some(wine) = wine() {
         let read = std::fs::read_to_string(HOST_CLOCKSOURCE);
@@ -114,8 +114,8 @@ pub(super) fn clocksource(frequency_hz: i64) -> Result<String, Unread> {
     }
 }
 
-/// Whether the kernel relies on the counter's constancy: Windows by letting user mode read its clock from it, the host of
-/// Wine by its flags.
+/// Whether the kernel relies on the counter's constancy: Windows by letting user mode read its clock from it, the host
+/// of Wine by its flags.
 pub(super) fn kernel_says_constant() -> bool {
     if wine().is_none() {
         return bypass_flags() & BYPASS != 0;
@@ -128,8 +128,8 @@ pub(super) fn kernel_says_constant() -> bool {
 /// How long the machine has been suspended since it was started, in units of 100 ns.
 #[inline]
 pub(super) fn suspended_units() -> i64 {
-    // SAFETY: Windows maps the page readable at this address into every process, and this field lies in it since Windows 7;
-    // the kernel writes it as one aligned word.
+    // SAFETY: Windows maps the page readable at this address into every process, and this field lies in it since
+    // Windows 7; the kernel writes it as one aligned word.
     unsafe { ptr::read_volatile((SHARED_PAGE + INTERRUPT_TIME_BIAS) as *const i64) }
 }
 
@@ -156,7 +156,7 @@ fn version() -> Option<String> {
         dwPlatformId: 0,
         szCSDVersion: [0; 128],
     };
-    // SAFETY: the call fills the structure, whose size it is told.
+    // SAFETY: the call fills the structure, which contains its own size.
     let status = unsafe { RtlGetVersion(&raw mut version) };
     (status >= 0).then(|| format!("{}.{}.{}", version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber))
 }
@@ -175,7 +175,7 @@ fn memory() -> Result<String, Unread> {
     // SAFETY: all zeros is a valid structure of numbers.
     let mut status: MEMORYSTATUSEX = unsafe { std::mem::zeroed() };
     status.dwLength = u32::try_from(size_of::<MEMORYSTATUSEX>()).unwrap_or(0);
-    // SAFETY: the call fills the structure, whose size it is told.
+    // SAFETY: the call fills the structure, which contains its own size.
     if unsafe { GlobalMemoryStatusEx(&raw mut status) } == 0 {
         return Err(unread(&Error::last_os_error().to_string()));
     }

@@ -1,5 +1,5 @@
-//! Priorities of Windows as numbers: levels of the real-time class for priorities 1 to 99, and a class with a level as one
-//! number. Pure, so that it is tested on every system.
+//! Priorities of Windows as numbers: levels of the real-time class for priorities 1 to 99, and a class with a level as
+//! one number. Pure, so that it is tested on every system.
 
 /// The names that Windows has for the ends of a class's range, as numbers.
 const IDLE: i32 = -15;

@@ -1,9 +1,9 @@
 //! Windows on x86-64: the time-stamp counter against `QueryPerformanceCounter`, waitable timers, the real-time class.
 //!
 //! # The reference
-//! [`Clock::Monotonic`] is `QueryPerformanceCounter`, which nothing disciplines: `MonotonicRaw` is the same clock, and the
-//! two never part. It steps by 100 ns, and [`Machine::clock_step`] says so. It runs on in suspend; `Boottime` is it plus
-//! the time in suspend, so that the distance of the two still tells one.
+//! [`Clock::Monotonic`] is `QueryPerformanceCounter`, which nothing disciplines: `MonotonicRaw` is the same clock, and
+//! the two never part. It steps by 100 ns, which [`Machine::clock_step`] returns. It runs on in suspend; `Boottime` is
+//! `Monotonic` plus the time in suspend, so that their distance still reveals a suspend.
 //!
 //! # Sleep
 //! A waitable timer of high resolution (Windows 10, version 1803), one for each thread, set relative to a reading: an
@@ -12,12 +12,12 @@
 //!
 //! # Priorities
 //! A real-time policy is a level of `REALTIME_PRIORITY_CLASS`, 16 to 31: strictly by priority, with a time slice among
-//! equals. Windows has no other; `Fifo` is granted as that and read back as `RoundRobin`. The class belongs to the process
-//! and stays while any of its threads has such a policy (`windows_class.rs`); other threads are lifted with it, which is not
-//! told as their policy.
+//! equals. Windows has no other; `Fifo` is granted as that and read back as `RoundRobin`. The class belongs to the
+//! process and stays while any of its threads has such a policy (`windows_class.rs`); other threads are lifted with it,
+//! but their reported policy does not change.
 //!
 //! # Under Wine
-//! Wine answers all these calls and passes only some on. What it keeps to itself (priorities) is refused here.
+//! Wine answers all these calls and passes only some on. Calls that it does not pass on (priorities) are refused here.
 
 use std::cell::Cell;
 use std::io::Error;
@@ -211,7 +211,7 @@ impl Machine for Host {
         if (now.Mask, now.Group) == (mask, group) {
             return Ok(());
         }
-        // SAFETY: what the system said before outlives the call.
+        // SAFETY: the structure that the system filled before outlives the call.
         unsafe { SetThreadGroupAffinity(GetCurrentThread(), &raw const before, null_mut()) };
         Err(refused("not all of these CPUs exist and are allowed".to_owned()))
     }
@@ -346,7 +346,7 @@ fn time_of_day() -> Nanos {
     units(file_time(time) - UNIX_EPOCH_UNITS)
 }
 
-/// What the scheduler has booked for the calling thread, in its own coarse steps.
+/// CPU time that the scheduler has booked for the calling thread, in its own coarse steps.
 fn thread_cpu() -> Nanos {
     let mut times = [FILETIME::default(); 4];
     let [created, ended, kernel, user] = &mut times;
@@ -395,7 +395,7 @@ impl Timer {
         Self(if fine.is_null() { make(0) } else { fine })
     }
 
-    /// Waits for about so many units of 100 ns; the caller reads the clock again.
+    /// Waits for about `units` units of 100 ns; the caller reads the clock again.
     fn wait(&self, units: u64) {
         let due = i64::try_from(units).unwrap_or(i64::MAX).saturating_neg();
         // SAFETY: the handle is this thread's own timer, or null, which the calls refuse; `due` outlives the call.

@@ -1,8 +1,8 @@
 //! x86-64 under every system: the time-stamp counter, and what CPUID states about it.
 //!
 //! `lfence; rdtsc` is the ordered read: LFENCE lets no later instruction start before all earlier ones have completed
-//! (Intel SDM vol. 3, "Time-Stamp Counter"; AMD since Linux and Windows set the serializing bit). It is what the kernels
-//! themselves use.
+//! (Intel SDM vol. 3, "Time-Stamp Counter"; AMD since Linux and Windows set the serializing bit). It is what the
+//! kernels themselves use.
 
 use std::arch::x86_64::{_mm_lfence, _rdtsc};
 
@@ -14,8 +14,8 @@ pub(super) const COUNTER_NAME: &str = "tsc";
 
 #[inline(always)]
 pub(super) fn ticks() -> Ticks {
-    // SAFETY: RDTSC exists on every x86-64 CPU; if the process was forbidden to read it (PR_SET_TSC on Linux), the kernel
-    // ends the process with SIGSEGV, which is no memory error, and `counter_readable` reports it beforehand.
+    // SAFETY: RDTSC exists on every x86-64 CPU; if the process was forbidden to read it (PR_SET_TSC on Linux), the
+    // kernel ends the process with SIGSEGV, which is no memory error, and `counter_readable` reports it beforehand.
     Ticks::new(unsafe { _rdtsc() })
 }
 
@@ -163,16 +163,17 @@ mod tests {
         assert_eq!(published_rates(), rates_of(&native));
     }
 
-    /// Twenty divisions of which each needs the result of the one before, in so few instructions that a CPU has begun what
-    /// comes after them long before they have ended.
+    /// Twenty divisions of which each needs the result of the one before, in so few instructions that a CPU has begun
+    /// what comes after them long before they have ended.
     #[inline(always)]
     fn divide(value: f64, by: f64) -> f64 {
         let value = value / by / by / by / by / by / by / by / by / by / by;
         value / by / by / by / by / by / by / by / by / by / by
     }
 
-    /// The work takes its whole time before a second look at the counter only if that look waits for it. Both are measured in
-    /// turn, a thousand times: a CPU changes its speed meanwhile, and some counters move in steps of a sixth of this work.
+    /// The work takes its whole time before a second look at the counter only if that look waits for it. Both are
+    /// measured in turn, a thousand times: a CPU changes its speed meanwhile, and some counters move in steps of a
+    /// sixth of this work.
     #[test]
     fn a_read_behind_a_fence_waits_for_the_work_before_it() {
         const ROUNDS: i64 = 20;

@@ -21,11 +21,12 @@ pub struct Script {
     pub cpu_offsets: Vec<i64>,
     /// Whether the counter looks trustworthy to the trust rules.
     pub counter_trusted: bool,
-    /// Whether the machine says that it is a guest.
+    /// Whether the machine reports that it is a guest.
     pub hypervisor: bool,
     /// Whether real-time policies, memory locking and limits on idle states are permitted.
     pub real_time_allowed: bool,
-    /// Whether the kernel shares an area with the thread (rseq): both the sentinel and the number of the CPU come from it.
+    /// Whether the kernel shares an area with the thread (rseq): both the sentinel and the number of the CPU come from
+    /// it.
     pub sentinel: bool,
     /// The events, in any order.
     pub events: Vec<SimEvent>,
@@ -51,7 +52,7 @@ pub struct Costs {
 pub struct SimEvent {
     /// When.
     pub at: Nanos,
-    /// What.
+    /// The event.
     pub disturbance: Disturbance,
 }
 
@@ -78,7 +79,8 @@ pub enum Disturbance {
     Drift(i64),
     /// From now on the counter runs at this rate, in hertz.
     CounterRate(u64),
-    /// From now on a clock read without a system call takes this many picoseconds, as when the kernel takes a slower clock source.
+    /// From now on a clock read without a system call takes this many picoseconds, as when the kernel takes a slower
+    /// clock source.
     ClockCost(u64),
     /// From now on a call reads the clock after this percentage of its duration; 50 at the beginning.
     ReadAt(u8),

@@ -25,7 +25,7 @@ pub(super) struct State {
     events: VecDeque<SimEvent>,
     /// True time since the beginning.
     elapsed_ps: u128,
-    /// Counter: raw value and the fraction of a tick (in 1/10¹²) reached so far.
+    /// Counter: raw value and the fraction of a tick (in 1/10¹²) reached until now.
     counter: u64,
     counter_fraction: u64,
     /// Monotonic time since the beginning, in picoseconds, with the fraction (in 1/10⁹) that drift adds.
@@ -59,7 +59,7 @@ enum Sentinel {
     Broken,
 }
 
-/// What the thread does while time passes.
+/// State of the thread while time passes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Running,

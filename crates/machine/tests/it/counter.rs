@@ -1,4 +1,4 @@
-//! What `Host` says for and against its counter agrees with what the kernel says of it.
+//! The evidence of `Host` for and against its counter agrees with the kernel's.
 
 use std::fs::read_to_string;
 
@@ -82,7 +82,7 @@ fn the_rates_in_the_kernels_log_are_published() {
         Ok(told) => return testing::skip(TEST, String::from_utf8_lossy(&told.stderr).trim()),
         Err(error) => return testing::skip(TEST, format!("dmesg: {error}")),
     };
-    // So much of its end is read.
+    // Only this much of its end is read.
     if log.len() > 200_000 {
         return testing::skip(TEST, "the log is too long");
     }

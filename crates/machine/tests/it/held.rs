@@ -1,4 +1,5 @@
-//! Wishes that are held and released in any order: the most recent one is in force, and at the end everything is as before.
+//! Wishes that are held and released in any order: the most recent one is in force, and at the end everything is as
+//! before.
 
 use std::cell::Cell;
 use std::process::Command;
@@ -12,7 +13,7 @@ use testing::skip;
 
 use super::on_own_thread;
 
-/// How many programs an ordinary run tries on each machine; `HAIRSPRING_PROOF` says how many times as many.
+/// Programs that an ordinary run tries on each machine; `HAIRSPRING_PROOF` multiplies their number.
 const PROGRAMS: u32 = 200;
 const STEPS_MOST: usize = 30;
 const ABSENT: Cpu = Cpu(1_000);
@@ -35,7 +36,8 @@ pub(super) fn is_locked() -> bool {
 trait Subject: Machine {
     fn memory_is_locked(&self) -> bool;
     fn lose_permission(&self) -> bool;
-    /// The lowest limit on idle states that this program holds; `None` where that cannot be told from what others hold.
+    /// The lowest limit on idle states that this program holds; `None` if it cannot be distinguished from other
+    /// programs' limits.
     fn idle_limit(&self) -> Option<Option<Nanos>>;
 }
 
@@ -82,7 +84,7 @@ enum Step {
 
 #[derive(Clone, Debug)]
 struct Program {
-    /// What the thread has before: a policy, and a slack where the policy has one.
+    /// Settings of the thread before: a policy, and a slack if the policy has one.
     policy: Policy,
     slack: Nanos,
     steps: Vec<Step>,
@@ -125,7 +127,7 @@ fn is_real_time(policy: Policy) -> bool {
     matches!(policy, Policy::Fifo(_) | Policy::RoundRobin(_))
 }
 
-/// What is to be seen: for each setting the value before the first wish and the wishes that are held, as an observer would tell.
+/// Expected view of an observer: for each setting the value before the first wish, and the wishes that are held.
 struct Expected {
     policy: Policy,
     policy_before: Policy,
@@ -190,7 +192,7 @@ impl Expected {
             Some((_, Wish::TimerSlack(slack))) => *slack,
             _ => self.slack_before,
         };
-        // Of a real-time policy older kernels tell the slack that they do not heed.
+        // Under a real-time policy older kernels report the slack that they do not heed.
         if !is_real_time(self.policy) {
             assert_eq!(machine.timer_slack(), slack, "under {:?}", self.policy);
         }

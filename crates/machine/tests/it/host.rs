@@ -1,4 +1,4 @@
-//! What `Host` promises of clocks and sleeps.
+//! Promises of `Host` about clocks and sleeps.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The promises of the machine seam, for `Host` and for `Sim`, in one binary.
 //!
-//! What cannot be tried on this machine calls `testing::skip` and returns; `cargo xtask test` counts it as skipped. Whatever
-//! changes a thread's settings runs on a thread of its own.
+//! A test that this machine does not allow calls `testing::skip` and returns; `cargo xtask test` counts it as skipped.
+//! Each test that changes a thread's settings runs on a thread of its own.
 
 mod counter;
 mod held;

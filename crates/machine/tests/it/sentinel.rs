@@ -1,4 +1,4 @@
-//! What the sentinel promises: it breaks when the thread leaves its CPU, and only then.
+//! The promise of the sentinel: it breaks when the thread leaves its CPU, and only then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use testing::skip;
 
 use super::{on_own_thread, with_competitor};
 
-/// Sets the sentinel, lets something happen, and tells whether it stands.
+/// Sets the sentinel, runs `event`, and returns whether the sentinel still stands.
 fn stands_after(event: impl FnOnce()) -> bool {
     assert!(Host.sentinel_arm());
     event();

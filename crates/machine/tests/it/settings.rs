@@ -1,4 +1,5 @@
-//! What `Host` promises of policy, affinity, timer slack and locked memory: granted, restored, or refused with a remedy.
+//! Promises of `Host` about policy, affinity, timer slack and locked memory: granted, restored, or refused with a
+//! remedy.
 
 use hairspring_machine::{Cpu, CpuSet, Host, Machine, Nanos, Policy, Refused};
 use testing::skip;
@@ -70,7 +71,7 @@ fn a_thread_can_be_pinned_to_each_of_its_cpus_and_given_back() {
         for &cpu in &all.0 {
             Host.set_affinity(&CpuSet(vec![cpu])).expect("one of our own CPUs");
             assert_eq!(Host.affinity(), CpuSet(vec![cpu]));
-            // Without a sentinel the CPU cannot be told; with it, it must be this one.
+            // Without a sentinel the CPU is unknown; with it, it must be this one.
             assert!(Host.cpu().is_none_or(|now| now == cpu));
         }
         Host.set_affinity(&all).expect("what it was before");

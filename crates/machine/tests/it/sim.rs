@@ -1,4 +1,4 @@
-//! What `Sim` promises: it is a machine like any other, in a time of its own that is the same in every run.
+//! The promise of `Sim`: it is a machine like any other, in a time of its own that is the same in every run.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Clock, Cpu, CpuSet, Machine, Nanos, Policy, Sim, SleepCall, Woken};

@@ -1,4 +1,4 @@
-//! What the functions for Linux make of the kernel's answers, and that they ask the kernel.
+//! The interpretation of the kernel's answers in the functions for Linux, and that they ask the kernel.
 
 use testing::skip;
 
@@ -46,7 +46,7 @@ fn the_kernel_calls_the_counter_constant_by_two_flags() {
     }
 }
 
-/// What `adjtimex` fills, with these members.
+/// The structure that `adjtimex` fills, with these members.
 fn state(status: libc::c_int, freq: libc::c_long) -> libc::timex {
     // SAFETY: the structure is numbers only, of which zero is one.
     let mut state: libc::timex = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -56,7 +56,7 @@ fn state(status: libc::c_int, freq: libc::c_long) -> libc::timex {
 
 #[test]
 fn the_discipline_is_told_whatever_state_the_clock_is_in() {
-    // TIME_OK and TIME_ERROR: the latter is said of a clock that nobody keeps in step.
+    // TIME_OK and TIME_ERROR: the kernel returns the latter for a clock that no program disciplines.
     for (result, status, synchronized) in [
         (0, libc::STA_PLL, true),
         (libc::TIME_ERROR, libc::STA_PLL | libc::STA_UNSYNC, false),
@@ -94,7 +94,8 @@ fn the_discipline_is_what_adjtimex_says() {
     assert!(undisturbed);
 }
 
-/// Regression: a proof that was killed had left the clock 500 ppm fast. Sheets of before and after differed, and no condition said why.
+/// Regression: a proof that was killed had left the clock 500 ppm fast. Sheets of before and after differed, and no
+/// condition gave the reason.
 #[test]
 fn the_rate_of_the_clock_is_a_fact_of_the_machine() {
     for (synchronized, frequency_ppm, expected) in [

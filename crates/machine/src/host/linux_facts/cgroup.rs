@@ -1,6 +1,6 @@
 //! How much CPU time the control group of this process, or one above it, allows.
 //!
-//! The path of the group names users and services; it is not told, not even in a reason.
+//! The path of the group names users and services, so no fact contains it, not even as a reason.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 64;
 /// The files of version 2 and version 1 that hold a group's limit.
 const LIMIT_FILES: [&str; 2] = ["cpu.max", "cpu.cfs_quota_us"];
 
-/// A limit on CPU time: so many µs in each period.
+/// A limit on CPU time, in µs for each period.
 #[derive(Clone, Copy)]
 struct Quota {
     quota_us: u64,

@@ -10,7 +10,7 @@ pub(super) fn read(root: &Root) -> Result<String, Unread> {
 
 /// The value of an option of the kernel's command line, the last if it is there more than once, as the kernel takes it.
 pub(super) fn option(root: &Root, name: &str) -> Result<Option<String>, Unread> {
-    // What follows `--` is for the first process, not for the kernel.
+    // Words after `--` are for the first process, not for the kernel.
     Ok(read(root)?
         .split_whitespace()
         .take_while(|word| *word != "--")

@@ -1,4 +1,4 @@
-//! Counters that tell what was taken from a CPU: steal by the hypervisor, interrupts.
+//! Counters of the time taken from a CPU: steal by the hypervisor, interrupts.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ pub(super) const TICK_MS: u64 = 10;
 /// columns after it, guest times, are contained in the first two.
 const STEAL: usize = 7;
 
-/// Rows of `/proc/interrupts` that are not interrupts of their own: errors and misrouted ones have one count for all CPUs,
-/// TLB shootdowns arrive as function calls and are counted there, machine check polls run from a timer.
+/// Rows of `/proc/interrupts` that are not interrupts of their own: errors and misrouted ones have one count for all
+/// CPUs, TLB shootdowns arrive as function calls and are counted there, machine check polls run from a timer.
 const NOT_INTERRUPTS: [&str; 5] = ["ERR", "Err", "MIS", "TLB", "MCP"];
 
-/// What was taken from one CPU since boot: ticks of 10 ms stolen by the hypervisor, which is 0 where there is none and
-/// where it does not report it; and interrupts of every kind, the local timer's included. Each row of the latter is a
-/// 32-bit count that wraps, so compare by difference.
+/// Time and interrupts taken from one CPU since boot: ticks of 10 ms stolen by the hypervisor (0 if there is none or it
+/// does not report them), and interrupts of every kind, the local timer's included. Each row of the latter is a 32-bit
+/// count that wraps, so compare by difference.
 pub(crate) fn counters_steal_and_interrupts(root: &Root, cpu: u32) -> Result<(u64, u64), Unread> {
     let path = stat(root);
     let ticks = cpu_ticks(&root::text(&path)?, &format!("cpu{cpu}"))
@@ -30,7 +30,7 @@ pub(crate) fn counters_steal_and_interrupts(root: &Root, cpu: u32) -> Result<(u6
     Ok((ticks[STEAL], interrupts))
 }
 
-/// What the hypervisor took from all CPUs together, in time and as a share of the time of all CPUs.
+/// Time that the hypervisor took from all CPUs together, also as a share of the time of all CPUs.
 pub(super) fn steal_since_boot(root: &Root) -> Result<String, Unread> {
     let path = stat(root);
     let ticks = cpu_ticks(&root::text(&path)?, "cpu").ok_or_else(|| malformed(&path, "no steal time"))?;

@@ -1,4 +1,4 @@
-//! What the CPUs are: model, caches, how many, how they share cores and memory, and which are set apart.
+//! Facts about the CPUs: model, caches, number, shared cores and memory, and isolation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -75,7 +75,7 @@ impl<'a> Information<'a> {
         Ok(values)
     }
 
-    /// What CPUs have in common of `keys`, which must all be there.
+    /// The values of `keys` that CPUs have in common; all keys must be there.
     fn in_common(&self, keys: &[&str], write: impl Fn(&[&str]) -> String) -> Result<String, Unread> {
         let mut by_cpu: BTreeMap<u32, Vec<String>> = BTreeMap::new();
         for key in keys {
@@ -114,7 +114,7 @@ fn identity(information: &Information<'_>) -> Result<String, Unread> {
     })
 }
 
-/// The flags that say what the TSC can be trusted with.
+/// The flags that show how far the TSC can be trusted.
 fn tsc_flags(root: &Root) -> Result<String, Unread> {
     let flags = cpu_flags(root)?;
     let tsc: Vec<&str> = flags.iter().map(String::as_str).filter(|f| f.contains("tsc")).collect();

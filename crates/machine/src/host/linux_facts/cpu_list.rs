@@ -39,8 +39,8 @@ pub(super) fn written(cpus: &[u32]) -> String {
     ranges.join(",")
 }
 
-/// One value for all CPUs if they agree, else each value with the CPUs that have it. What could not be read on some
-/// CPUs is said so; if nothing could be read, the first reason is the answer.
+/// One value for all CPUs if they agree, else each value with the CPUs that have it, `not read` among them. If no value
+/// could be read, the first reason is the answer.
 pub(super) fn in_common(values: Vec<(Vec<u32>, Result<String, Unread>)>, none: Unread) -> Result<String, Unread> {
     let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
     let mut reasons = Vec::new();

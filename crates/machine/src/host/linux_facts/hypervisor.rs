@@ -1,4 +1,4 @@
-//! Whether the machine is a virtual one, as far as files tell.
+//! Whether the machine is a virtual one, as far as files show.
 //!
 //! On x86 the flag `hypervisor` of `/proc/cpuinfo` decides; the names come from Xen's own directory, the device tree or
 //! the firmware's tables. A hypervisor that hides itself is not found here; CPUID is asked elsewhere.
@@ -7,19 +7,19 @@ use super::cpu;
 use super::root::{self, Root, malformed};
 use crate::facts::Unread;
 
-/// Whether the CPU says that it is a virtual one.
+/// Whether the CPU has the flag of a virtual machine.
 pub(super) fn is_present(root: &Root) -> bool {
     cpu::cpu_flags(root).is_ok_and(|flags| flags.iter().any(|flag| flag == "hypervisor"))
 }
 
-/// The hypervisor: `none`, or what files tell of it.
+/// The hypervisor: `none`, or its kind from the kernel's files.
 pub(super) fn read(root: &Root) -> Result<String, Unread> {
     let kind = root::line(&root.sys.join("hypervisor/type")).or_else(|_| {
         root::line(&root.sys.join("firmware/devicetree/base/hypervisor/compatible"))
             .map(|kind| kind.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned())
     });
     let flags = cpu::cpu_flags(root);
-    // Only x86 has `lm`, long mode; elsewhere the absence of a flag called `hypervisor` tells nothing.
+    // Only x86 has `lm`, long mode; elsewhere the absence of a flag called `hypervisor` proves nothing.
     let is_x86 = flags.as_ref().is_ok_and(|flags| flags.iter().any(|flag| flag == "lm"));
     match (kind, is_present(root)) {
         (Ok(kind), _) => Ok(named(root, &kind)),

@@ -1,4 +1,4 @@
-//! What the kernel is and how it was set up: version, preemption, tick, clock source, mitigations, steal.
+//! Facts about the kernel and its set-up: version, preemption, tick, clock source, mitigations, steal.
 
 use std::path::PathBuf;
 
@@ -43,12 +43,13 @@ fn release(root: &Root) -> Result<String, Unread> {
     root::line(&root.proc.join("sys/kernel/osrelease"))
 }
 
-/// The build: its number, the flags it was built with and its date. Unlike `/proc/version` it does not name who built it.
+/// The build: its number, the flags it was built with and its date. Unlike `/proc/version` it does not name who built
+/// it.
 fn version(root: &Root) -> Result<String, Unread> {
     root::line(&root.proc.join("sys/kernel/version"))
 }
 
-/// How the kernel lets itself be preempted, and which source says so: the first of those that know.
+/// The kernel's preemption model, with the source: the first source that knows it.
 fn preemption(root: &Root) -> Result<String, Unread> {
     if root::line(&root.sys.join("kernel/realtime")).is_ok_and(|flag| flag == "1") {
         return Ok("real-time (/sys/kernel/realtime)".to_owned());
@@ -87,7 +88,7 @@ fn preemption_at_boot(root: &Root) -> Option<String> {
     Some(format!("{model} at boot, dynamic (kernel configuration)"))
 }
 
-/// How often the kernel's tick fires. `USER_HZ`, which `sysconf` tells, is another number.
+/// How often the kernel's tick fires. `USER_HZ`, which `sysconf` returns, is another number.
 fn tick_rate(root: &Root) -> Result<String, Unread> {
     let configuration = configuration(root)?;
     let hz: u32 = setting(&configuration, "CONFIG_HZ")
@@ -117,7 +118,7 @@ fn configuration(root: &Root) -> Result<String, Unread> {
     })
 }
 
-/// What the kernel does about each hardware vulnerability; those that do not concern this CPU come last, by name only.
+/// The kernel's mitigation of each hardware vulnerability; those that do not concern this CPU come last, by name only.
 fn mitigations(root: &Root) -> Result<String, Unread> {
     let directory = root.cpu("vulnerabilities");
     let mut parts = Vec::new();

@@ -111,13 +111,14 @@ fn cpus_allowed(root: &Root) -> Result<String, Unread> {
     Ok(format!("{} ({})", cpus.len(), cpu_list::written(&cpus)))
 }
 
-/// Whether the process may keep the CPUs out of deep idle states. It opens and closes the device without writing, which makes no demand.
+/// Whether the process may keep the CPUs out of deep idle states. It opens and closes the device without writing, which
+/// makes no demand.
 fn cpu_dma_latency(root: &Root) -> Result<String, Unread> {
     let path = root.dev.join("cpu_dma_latency");
     access(&path, OpenOptions::new().write(true).open(&path))
 }
 
-/// What can be done with a device, by what opening it said.
+/// Access to a device, from the result of opening it.
 fn access(path: &Path, opened: io::Result<File>) -> Result<String, Unread> {
     match opened {
         Ok(_) => Ok("writable".to_owned()),
@@ -132,7 +133,7 @@ fn access(path: &Path, opened: io::Result<File>) -> Result<String, Unread> {
 mod tests {
     use super::*;
 
-    /// Nothing is forbidden to root, so what is checked is how the refusal is told.
+    /// Nothing is forbidden to root, so this test checks the report of a refusal.
     #[test]
     fn a_device_that_may_not_be_opened_is_there_all_the_same() {
         let device = Path::new("/dev/cpu_dma_latency");

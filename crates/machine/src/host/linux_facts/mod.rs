@@ -1,8 +1,8 @@
 //! The facts of a Linux machine, read from the files in which the kernel states them.
 //!
-//! [`read`] returns every fact on every machine, always in the same order. A fact that cannot be read names the file and the system's
-//! error. It opens thousands of files on a large machine and takes milliseconds, so call nothing here inside a measurement.
-//! [`counters_steal_and_interrupts`] is for just before and just after one.
+//! [`read`] returns every fact on every machine, always in the same order. A fact that cannot be read names the file
+//! and the system's error. It opens thousands of files on a large machine and takes milliseconds, so call nothing here
+//! inside a measurement. [`counters_steal_and_interrupts`] is for just before and just after one.
 //!
 //! All files are found through a [`Root`], so that tests read recorded trees. This module only reads files.
 

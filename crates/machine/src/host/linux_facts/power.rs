@@ -32,7 +32,7 @@ fn policies(root: &Root) -> Result<Vec<Policy>, Unread> {
     Ok(numbers.into_iter().map(|n| (n, cpus(n).unwrap_or_else(|| vec![n]))).collect())
 }
 
-/// `unread`, with the hint that a virtual machine has no say over frequencies.
+/// `unread`, with the hint that a virtual machine does not control frequencies.
 fn hinted(root: &Root, unread: Unread) -> Unread {
     match hypervisor::is_present(root) {
         true => with_remedy(unread, "the host of this virtual machine sets the frequency: read it there"),

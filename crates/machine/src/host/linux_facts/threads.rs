@@ -9,8 +9,8 @@ use crate::facts::{THREADS_MAX, Thread, Unread};
 /// The parent of all kernel threads: its id and its name. It is visible if all processes are.
 const KERNEL_THREADS: (u32, &str) = (2, "kthreadd");
 
-/// All threads, ascending by process and thread id, and the reason if some are missing. A thread that ends while it is read does not count
-/// as missing.
+/// All threads, ascending by process and thread id, and the reason if some are missing. A thread that ends while it is
+/// read does not count as missing.
 pub(super) fn read(root: &Root) -> (Vec<Thread>, Option<Unread>) {
     let mut pids = match ids(&root.proc) {
         Ok(pids) => pids,
@@ -62,7 +62,7 @@ impl Missed {
         }
     }
 
-    /// What is missing from `threads`, if anything.
+    /// The reason why `threads` is incomplete, if it is.
     fn told(self, proc: &Path, threads: &[Thread]) -> Option<Unread> {
         if let Some(first) = self.first {
             let reason = format!("{} not read, the first {}", self.count, first.reason);
@@ -93,7 +93,8 @@ fn thread(path: &Path, pid: u32, tid: u32) -> Result<Thread, Unread> {
     parse(&root::bytes(path)?, pid, tid).ok_or_else(|| malformed(path, "not the state of a thread"))
 }
 
-/// The fields of `stat`: `tid (name) state …`. The name may hold spaces and parentheses, so it ends at the last of them.
+/// The fields of `stat`: `tid (name) state …`. The name may hold spaces and parentheses, so it ends at the last of
+/// them.
 fn parse(stat: &[u8], pid: u32, tid: u32) -> Option<Thread> {
     let opening = stat.iter().position(|byte| *byte == b'(')?;
     let closing = stat.iter().rposition(|byte| *byte == b')')?;

@@ -19,7 +19,7 @@ fn where_nothing_can_be_read_every_fact_says_why() {
     assert!(facts.threads_unread.unwrap().reason.ends_with("/proc: not found"));
 }
 
-/// A read of a file that is not permitted. Nothing is forbidden to root, so what is checked is how refusal is told.
+/// A read of a file that is not permitted. Nothing is forbidden to root, so this test checks the report of a refusal.
 #[test]
 fn a_refused_file_is_told_with_its_name_and_a_remedy() {
     let refused = std::io::Error::from_raw_os_error(libc::EACCES);
@@ -77,7 +77,7 @@ fn the_top_of_the_hierarchy_has_no_limit() {
     );
 }
 
-/// Of equal limits the own group's is told: its period is the one that the program meets.
+/// Of equal limits the group's own is reported: its period is the one that limits the program.
 #[test]
 fn the_tightest_limit_among_a_group_and_those_above_it_counts() {
     let own = ("proc/self/cgroup", "0::/a/b\n");

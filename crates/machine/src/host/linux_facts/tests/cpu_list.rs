@@ -16,7 +16,7 @@ fn lists_are_read_as_the_kernel_writes_them() {
 /// A list that claims four milliards of CPUs must not be expanded.
 #[test]
 fn lists_that_no_kernel_writes_are_refused() {
-    // A lone comma was an empty list, and the fact that it was written as said nothing.
+    // A lone comma was taken for an empty list, and the fact had an empty value.
     for list in [
         "0-4294967295",
         "0-8192",

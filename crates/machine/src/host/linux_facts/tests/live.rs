@@ -8,7 +8,7 @@ fn the_machine_under_the_tests_tells_its_facts() {
     let root = Root::default();
     let facts = read(&root);
     check_form(&facts);
-    // What no Linux with /proc withholds.
+    // Facts that every Linux with /proc gives.
     for id in ["kernel.release", "kernel.version", "load.uptime", "limits.rtprio", "limits.cap_sys_nice"] {
         assert!(facts.value(id).is_some(), "{id}: {:?}", facts.facts.iter().find(|fact| fact.id == id));
     }

@@ -1,4 +1,4 @@
-//! Files that do not hold what they should: every parser meets them, none panics, and no fact says nothing.
+//! Malformed files: every parser meets them, none panics, and no fact is empty.
 
 use std::path::PathBuf;
 
@@ -122,7 +122,7 @@ fn a_release_cannot_lead_out_of_the_boot_directory() {
     assert_eq!(reason, "/proc/sys/kernel/osrelease: not a release");
 }
 
-/// What can be done to a file.
+/// A change to a file.
 #[derive(Clone, Debug)]
 enum Change {
     /// Replaced by bytes.

@@ -16,7 +16,7 @@ mod workstation;
 use crate::facts::{Facts, Unread};
 use tree::Tree;
 
-/// What a fact is expected to be: its value, or the reason why there is none with the tree's own path left out.
+/// Expected value of a fact, or the reason why there is none, with the tree's own path left out.
 type Expected = Result<&'static str, &'static str>;
 
 /// Reads the facts of `tree` and compares all of them with `expected`.

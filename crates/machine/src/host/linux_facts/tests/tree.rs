@@ -17,7 +17,8 @@ impl Tree {
         // Relaxed: only that each number is given once matters.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("hairspring-facts-{}-{number}", std::process::id());
-        // The tests write some ten thousand small files, which wait for a disk wherever the temporary directory is on one.
+        // The tests write some ten thousand small files, which wait for a disk wherever the temporary directory is on
+        // one.
         let memory = Path::new("/dev/shm");
         let directory = if memory.is_dir() { memory.into() } else { std::env::temp_dir() }.join(name);
         std::fs::create_dir_all(&directory).unwrap();

@@ -1,4 +1,4 @@
-//! A virtual machine with little to tell: no frequency scaling, no NUMA, control groups of version 1, a paravirtual clock.
+//! A virtual machine with few facts: no frequency scaling, no NUMA, control groups of version 1, a paravirtual clock.
 
 use super::check;
 use super::tree::Tree;
