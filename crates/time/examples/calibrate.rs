@@ -1,4 +1,4 @@
-//! Calibrates a time base and says how far to trust it.
+//! Calibrates a time base and prints how far to trust it.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_time::{Host, Nanos, Timebase};

@@ -1,4 +1,4 @@
-//! Asks for a real-time policy and locked memory, and says what was granted; leaving gives it all back.
+//! Asks for a real-time policy and locked memory, and prints what was granted; leaving gives it all back.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_time::{Grant, Host, Machine, Policy, RealTime};

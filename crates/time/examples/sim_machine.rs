@@ -1,4 +1,4 @@
-//! The same code on a machine in virtual time, to which things happen when the script says so.
+//! The same code on a machine in virtual time, with disturbances from a script.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_machine::sim::{Disturbance, Script};

@@ -1,8 +1,8 @@
 //! [`Calibration`]: the counter's rate against the kernel's clock, with a bound that holds.
 //!
 //! # Problem
-//! The rate of the counter is not known to a program. It must be measured in a few milliseconds and with little CPU time, and the result
-//! must state its error bound.
+//! The rate of the counter is not known to a program. It must be measured in a few milliseconds and with little CPU
+//! time, and the result must state its error bound.
 //!
 //! # Solution
 //! At both ends of a baseline the kernel's clock is read between two ordered counter reads (a *bracket*):
@@ -17,15 +17,16 @@
 //! The calibration keeps the narrowest of [`BRACKETS`] brackets. `rate = (mid₂ − mid₁) / (m₂ − m₁)`.
 //!
 //! # Why the bound holds
-//! The kernel read its clock somewhere between `a` and `b`. So the counter's value at that moment is wrong by at most half the width plus a
-//! tick and a half, because readings and middle are whole ticks. Both ends together:
+//! The kernel read its clock somewhere between `a` and `b`. So the counter's value at that moment is wrong by at most
+//! half the width plus a tick and a half, because readings and middle are whole ticks. Both ends together:
 //! `(w₁ + w₂)/2` and two ticks over the baseline, plus one step of the kernel's clock (a nanosecond on Linux, 100 on
-//! Windows) because its reading is cut to whole ones. A counter that counts in steps makes its brackets a step wider. No statistics are needed. The bound is against the *kernel's clock during the
-//! baseline*; the distance of that clock from the SI second depends on the kernel (`adjtimex`) and is stated separately.
+//! Windows) because its reading is cut to whole ones. A counter that counts in steps makes its brackets a step wider.
+//! No statistics are needed. The bound is against the *kernel's clock during the baseline*; the distance of that clock
+//! from the SI second depends on the kernel (`adjtimex`) and is stated separately.
 //!
 //! # Conditions
-//! The kernel's clock runs at one rate during the baseline (NTP slews by at most 500 ppm), and so does the counter. A disturbed bracket is
-//! wide, and then the bound is wide, too.
+//! The kernel's clock runs at one rate during the baseline (NTP slews by at most 500 ppm), and so does the counter. A
+//! disturbed bracket is wide, and then the bound is wide, too.
 
 use std::fmt;
 use std::str::FromStr;
@@ -55,8 +56,8 @@ pub struct Bracket {
 impl Bracket {
     /// Takes [`BRACKETS`] brackets of `clock` and keeps the narrowest. Real-time safe.
     ///
-    /// A counter that stands still across a reading of the clock counts in steps. Its reading may be as old as one step, so the bracket is
-    /// a step wider.
+    /// A counter that stands still across a reading of the clock counts in steps. Its reading may be as old as one
+    /// step, so the bracket is a step wider.
     pub fn narrowest<M: Machine>(machine: &M, source: TimeSource, clock: Clock) -> Self {
         Self::narrowest_and_lag(machine, source, clock).0
     }
@@ -103,8 +104,8 @@ impl Bracket {
         self.before.plus(self.width() / 2)
     }
 
-    /// The largest distance of the middle from the kernel's reading, in ticks: half the width rounded up, plus the tick that had not passed
-    /// when `after` was read.
+    /// The largest distance of the middle from the kernel's reading, in ticks: half the width rounded up, plus the tick
+    /// that had not passed when `after` was read.
     pub fn half_width(&self) -> i64 {
         (self.width() + 3) / 2
     }
@@ -158,12 +159,13 @@ pub struct Calibration {
     pub source: TimeSource,
     /// The rate, in hertz.
     pub rate_hz: f64,
-    /// The largest error of the rate against the kernel's clock during the baseline, in parts per million. A hard bound.
+    /// The largest error of the rate against the kernel's clock during the baseline, in parts per million. A hard
+    /// bound.
     pub bound_ppm: f64,
     /// Length of the baseline.
     pub baseline: Nanos,
-    /// The rate of `CLOCK_MONOTONIC_RAW` against `CLOCK_MONOTONIC` over the baseline, in parts per million: the present correction by NTP.
-    /// Known to about twice the bound.
+    /// The rate of `CLOCK_MONOTONIC_RAW` against `CLOCK_MONOTONIC` over the baseline, in parts per million: the present
+    /// correction by NTP. Known to about twice the bound.
     pub discipline_ppm: f64,
     pub(crate) bound: u64,
 }
@@ -201,8 +203,8 @@ impl Calibration {
         Some((calibration, scale))
     }
 
-    /// The same rate with a bound that is wider by this relative error: the clock or the counter changed its rate during
-    /// the baseline.
+    /// The same rate with a bound that is wider by this relative error: the clock or the counter changed its rate
+    /// during the baseline.
     pub(crate) fn widened(self, by: f64) -> Self {
         let relative = (self.bound_ppm * 1e-6 + by).min(BOUND_MOST);
         Self { bound_ppm: relative * 1e6, bound: parts_of_2_64(relative), ..self }
@@ -214,7 +216,7 @@ fn parts_of_2_64(relative: f64) -> u64 {
     (relative * 2f64.powi(64)).ceil() as u64
 }
 
-/// Both kernel clocks against the counter at one end of a baseline, and the time spent in suspend so far.
+/// Both kernel clocks against the counter at one end of a baseline, and the time spent in suspend until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub(crate) monotonic: Bracket,
@@ -249,8 +251,9 @@ impl Anchor {
     }
 }
 
-/// What a time base stands on: the source and the looks at the kernel's clocks at both ends of its baseline. As text it can be handed to
-/// another process of this computer, which then need not calibrate: see [`Timebase::resume`](crate::Timebase::resume).
+/// The foundation of a time base: the source and the looks at the kernel's clocks at both ends of its baseline. As text
+/// it can be handed to another process of this computer, which then need not calibrate: see
+/// [`Timebase::resume`](crate::Timebase::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchors {
     pub(crate) source: TimeSource,

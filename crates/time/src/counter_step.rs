@@ -1,17 +1,19 @@
 //! [`CounterStep`]: in which steps a counter counts.
 //!
 //! # Problem
-//! A counter may advance in steps of many ticks, and then no span is known better than to a step. The least increment of many readings is
-//! a bad estimate: one reading that is torn between two values, or one migration to another CPU, makes it a single tick.
+//! A counter may advance in steps of many ticks, and then no span is known better than to a step. The least increment
+//! of many readings is a bad estimate: one reading that is torn between two values, or one migration to another CPU,
+//! makes it a single tick.
 //!
 //! # Solution
-//! The increments of successive readings lie on a lattice. Its step is looked for among the increments that are frequent and among
-//! their differences, since a read may take longer than a step: it is the largest value of which 95 % of the increments are multiples.
-//! The pauses between the readings vary, for readings that all take the same time would look like a step.
+//! The increments of successive readings lie on a lattice. Its step is looked for among the increments that are
+//! frequent and among their differences, since a read may take longer than a step: it is the largest value of which 95
+//! % of the increments are multiples. The pauses between the readings vary, for readings that all take the same time
+//! would look like a step.
 //!
 //! # Conditions
-//! A step of 8 ticks or more may be missed by one tick in each increment: a hypervisor that scales a counter rounds, and an
-//! out-of-order reading is torn into its step and one tick. Smaller steps must fit exactly.
+//! A step of 8 ticks or more may be missed by one tick in each increment: a hypervisor that scales a counter rounds,
+//! and an out-of-order reading is torn into its step and one tick. Smaller steps must fit exactly.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
@@ -40,18 +42,19 @@ const TOLERANT_FROM: i64 = 8;
 /// In which steps a counter counts, and what a reading of it costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterStep {
-    /// No difference of two readings is known better than this, in ticks; at least 1. If it is 1, the counter counts singly.
+    /// No difference of two readings is known better than this, in ticks; at least 1. If it is 1, the counter counts
+    /// singly.
     pub ticks: i64,
-    /// The median increment of back-to-back readings, in ticks: what a reading costs. It is no step, for spans that differ by less than
-    /// a reading still have different stamps.
+    /// The median increment of back-to-back readings, in ticks: what a reading costs. It is no step, for spans that
+    /// differ by less than a reading still have different stamps.
     pub reading: i64,
     /// Whether all repetitions gave this step. If not, it is the largest that one of them gave.
     pub agreed: bool,
 }
 
 impl CounterStep {
-    /// The step in the increments of successive readings, in any order. Increments that are not positive are no steps and are left out.
-    /// `None` if there is no other.
+    /// The step in the increments of successive readings, in any order. Increments that are not positive are no steps
+    /// and are left out. `None` if there is no other.
     pub fn of(increments: &[i64]) -> Option<i64> {
         let mut counts = BTreeMap::<i64, usize>::new();
         increments.iter().filter(|increment| **increment > 0).for_each(|of| *counts.entry(*of).or_default() += 1);
@@ -74,7 +77,8 @@ impl CounterStep {
         Some(Self { agreed: estimates.iter().all(|step| step.ticks == coarsest.ticks), ..*coarsest })
     }
 
-    /// Measures the step of ordered readings of a time base, three times, and keeps the coarsest. Takes some milliseconds.
+    /// Measures the step of ordered readings of a time base, three times, and keeps the coarsest. Takes some
+    /// milliseconds.
     ///
     /// `None` if the counter stood still in all [`STEP_READINGS`] of each repetition.
     pub fn measure<M: Machine>(timebase: &Timebase<M>) -> Option<Self> {
@@ -128,7 +132,7 @@ mod tests {
         }
     }
 
-    /// Increments of a counter with this step whose readings cost so many ticks.
+    /// Increments between readings of a counter with this step. Each reading costs `cost` to `cost + spread` ticks.
     fn readings(step: f64, cost: i64, spread: i64, seed: u64) -> Vec<i64> {
         let mut random = random(seed);
         let (mut time, mut before) = (0_i64, 0_i64);
@@ -183,7 +187,8 @@ mod tests {
             torn.push(1);
         }
         check(&torn, 26);
-        // The least increment is not the step: one that is torn, one to a CPU whose counter is behind, one to one that is ahead.
+        // The least increment is not the step: one that is torn, one to a CPU whose counter is behind, one to one that
+        // is ahead.
         let mut few = readings(26.0, 13, 20, 4);
         few.extend([1, 7, -90_000, 1_000_003]);
         check(&few, 26);

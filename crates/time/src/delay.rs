@@ -1,33 +1,34 @@
 //! Guaranteed-minimum delays: they poll, and never return early.
 //!
 //! # Problem
-//! A program wants to wait some microseconds, at least that long and hardly longer. The operating system's sleeps miss by
-//! 10–80 µs.
+//! A program wants to wait some microseconds, at least that long and hardly longer. The operating system's sleeps miss
+//! by 10–80 µs.
 //!
 //! # Solution
 //! Poll the counter; from [`CONFIRMED_FROM`] on, end by readings of the kernel's clock.
 //!
-//! * *Short* delays: the deadline is computed once, in ticks, rounded up, with the calibration's bound added; unless the
-//!   thread has certainly read the counter of the same CPU at both ends, the skew between their counters is added too. A fence
-//!   ends the call, so nothing that follows the call can have begun before the deadline.
-//! * *Confirmed* delays: the kernel's clock is read first, the counter is polled until about a microsecond before the end, and the
-//!   kernel's clock is read until it shows that the request has passed.
+//! * *Short* delays: the deadline is computed once, in ticks, rounded up, with the calibration's bound added; unless
+//!   the thread has certainly read the counter of the same CPU at both ends, the skew between their counters is added
+//!   too. A fence ends the call, so nothing that follows the call can have begun before the deadline.
+//! * *Confirmed* delays: the kernel's clock is read first, the counter is polled until about a microsecond before the
+//!   end, and the kernel's clock is read until it shows that the request has passed.
 //!
 //! # Conditions
 //! Polling uses the whole CPU, so a delay refuses more than [`POLL_MOST`] unless the caller uses
-//! [`delay_polling`](Timebase::delay_polling). Use [`LongDelay`](crate::LongDelay) for longer waits. Under `SCHED_FIFO` the kernel stalls a
-//! thread that uses more than its share (by default for 50 ms in each second). The report says when a gap looks like that.
+//! [`delay_polling`](Timebase::delay_polling). Use [`LongDelay`](crate::LongDelay) for longer waits. Under `SCHED_FIFO`
+//! the kernel stalls a thread that uses more than its share (by default for 50 ms in each second). The report marks a
+//! gap that looks like that.
 //!
 //! # Why it is never early
 //! *Short*: `start` is an ordered read inside the call; the loop ends at the first read at or after
 //! `start + ⌈request · rate · (1 + bound)⌉`. The true rate is at most `rate · (1 + bound)`, so by the kernel's clock at
-//! least the request has passed. **This holds while the kernel's clock runs at the rate at which it ran during the calibration.** If
-//! its rate has changed since, a short delay can be early by the change times the request. `adjtimex` changes the rate by at most 500 ppm, which
-//! makes 10 ns in 20 µs. chrony changes it by at most 100,000 ppm, if its configuration says so, which makes 2 µs. [`Timebase::refine`] learns
-//! the new rate.
+//! least the request has passed. **This holds while the kernel's clock runs at the rate at which it ran during the
+//! calibration.** If its rate has changed since, a short delay can be early by the change times the request. `adjtimex`
+//! changes the rate by at most 500 ppm, which makes 10 ns in 20 µs. chrony changes it by at most 100,000 ppm, if it is
+//! so configured, which makes 2 µs. [`Timebase::refine`] learns the new rate.
 //!
-//! *Confirmed*: no rate enters. The delay ends after a reading of `CLOCK_MONOTONIC` that is at least the first one plus the request. If the
-//! delay finds that the rate has changed, its verdict says so (`rerated`).
+//! *Confirmed*: no rate enters. The delay ends after a reading of `CLOCK_MONOTONIC` that is at least the first one plus
+//! the request. If the delay finds that the rate has changed, its verdict contains `rerated`.
 //!
 //! The watchdog cannot make either early: when the budget is spent, the thread sleeps for the rest.
 
@@ -43,17 +44,18 @@ use crate::report::{DelayError, POLL_MOST, Report, check};
 use crate::timebase::Timebase;
 use crate::trust::TimeSource;
 
-/// The shortest request at whose end the delay reads the kernel's clock. In a shorter one a change of the kernel's rate by `adjtimex` makes
-/// at most 10 ns, and two readings of that clock would take a large part of the request.
+/// The shortest request at whose end the delay reads the kernel's clock. In a shorter one a change of the kernel's rate
+/// by `adjtimex` makes at most 10 ns, and two readings of that clock would take a large part of the request.
 pub const CONFIRMED_FROM: Nanos = Nanos::from_micros(20);
 
-/// How long before its end a confirmed delay changes from the counter to the kernel's clock: a few readings of that clock.
+/// How long before its end a confirmed delay changes from the counter to the kernel's clock: a few readings of that
+/// clock.
 const CONFIRM_AHEAD: Nanos = Nanos::from_micros(1);
 
 impl<M: Machine> Timebase<M> {
-    /// Waits at least `request` by polling. It is never early by the kernel's clock: from [`CONFIRMED_FROM`] on in any case, and below it
-    /// if that clock runs as it did during the calibration. Undisturbed, it is late by a poll step. It uses the whole CPU and is real-time
-    /// safe. A request of zero returns at once.
+    /// Waits at least `request` by polling. It is never early by the kernel's clock: from [`CONFIRMED_FROM`] on in any
+    /// case, and below it if that clock runs as it did during the calibration. Undisturbed, it is late by a poll step.
+    /// It uses the whole CPU and is real-time safe. A request of zero returns at once.
     ///
     /// # Errors
     /// Negative requests and requests above [`POLL_MOST`].
@@ -62,8 +64,9 @@ impl<M: Machine> Timebase<M> {
         self.delay_polling(request, POLL_MOST)
     }
 
-    /// Waits until `deadline` by polling. Afterwards `now()` is not before the deadline. Neither is the kernel's clock, corrected by the
-    /// offset that was measured last. If both have passed the deadline already, the call returns at once with the lateness.
+    /// Waits until `deadline` by polling. Afterwards `now()` is not before the deadline. Neither is the kernel's clock,
+    /// corrected by the offset that was measured last. If both have passed the deadline already, the call returns at
+    /// once with the lateness.
     ///
     /// # Errors
     /// An instant of another epoch, or one that lies more than [`POLL_MOST`] ahead. Readings of the kernel's clock
@@ -73,9 +76,9 @@ impl<M: Machine> Timebase<M> {
         self.poll_confirmed(Wanted::Deadline(deadline))
     }
 
-    /// Waits at least `request`, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took
-    /// before. The kernel's clock always confirms the end, however little of the request is left. For callers that build a delay from
-    /// parts.
+    /// Waits at least `request`, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that
+    /// the caller took before. The kernel's clock always confirms the end, however little of the request is left. For
+    /// callers that build a delay from parts.
     ///
     /// # Errors
     /// Negative requests, and requests of which more than [`POLL_MOST`] is left.
@@ -84,8 +87,8 @@ impl<M: Machine> Timebase<M> {
         self.poll_confirmed(Wanted::Since { began, request })
     }
 
-    /// Waits at least `request` and polls for at most `budget` of it. Then the thread sleeps for the rest, which is late by a wake-up of
-    /// the kernel, and the verdict says so. A budget above [`POLL_MOST`] polls for long on purpose.
+    /// Waits at least `request` and polls for at most `budget` of it. Then the thread sleeps for the rest, which is
+    /// late by a wake-up of the kernel; the verdict reports it. A budget above [`POLL_MOST`] polls for long on purpose.
     ///
     /// # Errors
     /// Negative and absurd requests, and requests above [`POLL_MOST`] with a budget that does not exceed it.
@@ -100,10 +103,11 @@ impl<M: Machine> Timebase<M> {
         told
     }
 
-    /// A delay by the counter alone. It writes the report into the caller's variable, and none of it is a copy: a copy of a report
-    /// written just before would cost more than the call.
+    /// A delay by the counter alone. It writes the report into the caller's variable, and none of it is a copy: a copy
+    /// of a report written just before would cost more than the call.
     ///
-    /// Its end is rehearsed, see [`Ending`]. An interrupt in the rehearsal that is over before the deadline is not in the verdict.
+    /// Its end is rehearsed, see [`Ending`]. An interrupt in the rehearsal that is over before the deadline is not in
+    /// the verdict.
     #[inline(never)]
     fn poll_short(&self, request: Nanos, told: &mut Result<Report, DelayError>) {
         let (mut watch, start) = Watch::open(self);
@@ -139,8 +143,9 @@ impl<M: Machine> Timebase<M> {
         }
     }
 
-    /// A delay that ends by the kernel's clock, or is refused: two calls of [`advance`](Self::advance), of which only the loop is inlined
-    /// into the caller's code. The first returns after the rehearsal, so the code to which the delay returns has run just before the goal.
+    /// A delay that ends by the kernel's clock, or is refused: two calls of [`advance`](Self::advance), of which only
+    /// the loop is inlined into the caller's code. The first returns after the rehearsal, so the code to which the
+    /// delay returns has run just before the goal.
     #[inline(always)]
     fn poll_confirmed(&self, wanted: Wanted) -> Result<Report, DelayError> {
         let mut told = Ok(Report::NONE);
@@ -149,8 +154,8 @@ impl<M: Machine> Timebase<M> {
         told
     }
 
-    /// Brings a delay further. The first call polls until just before the goal and rehearses the end; the second ends the delay. Returns
-    /// whether the delay is over.
+    /// Brings a delay further. The first call polls until just before the goal and rehearses the end; the second ends
+    /// the delay. Returns whether the delay is over.
     #[inline(never)]
     fn advance<'t>(
         &'t self,
@@ -179,7 +184,8 @@ impl<M: Machine> Timebase<M> {
         !rehearsal
     }
 
-    /// A confirmed delay without its end: polls until just before the goal. None if the delay is over already; then its report is complete.
+    /// A confirmed delay without its end: polls until just before the goal. None if the delay is over already; then its
+    /// report is complete.
     #[inline(never)]
     fn come_near<'t>(
         &'t self,
@@ -235,8 +241,8 @@ impl<M: Machine> Timebase<M> {
         Ok(Some(Near { ending: Ending::new(goal, self, watch, slept), request }))
     }
 
-    /// The second half of the watchdog: the counter does not reach the deadline, so the thread sleeps in the kernel. The time that has
-    /// passed is unknown, so it sleeps for the whole request.
+    /// The second half of the watchdog: the counter does not reach the deadline, so the thread sleeps in the kernel.
+    /// The time that has passed is unknown, so it sleeps for the whole request.
     #[cold]
     fn sleep_out(&self, mut watch: Watch<'_, M>, start: Ticks, polled: Polled, request: Nanos) -> Report {
         let from = self.machine().monotonic();
@@ -265,10 +271,10 @@ impl<M: Machine> Timebase<M> {
     }
 }
 
-/// What a confirmed delay waits for.
+/// The end of a confirmed delay.
 #[derive(Clone, Copy)]
 enum Wanted {
-    /// A time from now on, of which so much may be polled.
+    /// A time from now on, of which at most `budget` may be polled.
     Span { request: Nanos, budget: Nanos },
     /// A time from this reading of the kernel's clock on.
     Since { began: Instant, request: Nanos },
@@ -289,7 +295,8 @@ mod tests {
 
     use super::*;
 
-    /// At 1 GHz a tick is a nanosecond. The clock is read 20 ticks after the first reading of each bracket, and 10 before the last.
+    /// At 1 GHz a tick is a nanosecond. The clock is read 20 ticks after the first reading of each bracket, and 10
+    /// before the last.
     #[test]
     fn the_clocks_agree_as_far_as_brackets_the_bound_of_the_rate_and_steps_allow() {
         let timebase = Timebase::calibrate(Sim::new(Script { rate_hz: 1_000_000_000, ..Script::default() }));

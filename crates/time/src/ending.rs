@@ -1,16 +1,17 @@
 //! [`Ending`]: the way out of a delay that ends by the kernel's clock.
 //!
 //! # Problem
-//! After a sleep, code and data of the way out are in no cache, and each line of them costs some 100 ns. That is more than all else that
-//! makes a delay late.
+//! After a sleep, code and data of the way out are in no cache, and each line of them costs some 100 ns. That is more
+//! than all else that makes a delay late.
 //!
 //! # Solution
-//! The end is a *pass* that is made twice: first as a rehearsal, without effect, a little before the goal. So what runs after the goal
-//! has run just before. The code of both passes is the same code. The compiler must not know which pass is which, or it would make two
-//! copies of it. After its last reading of a clock, a pass does not ask which one it is: the processor, which has just seen the answer of
-//! the rehearsal, would predict the wrong one.
+//! The end is a *pass* that is made twice: first as a rehearsal, without effect, a little before the goal. So what runs
+//! after the goal has run just before. The code of both passes is the same code. The compiler must not know which pass
+//! is which, or it would make two copies of it. After its last reading of a clock, a pass does not ask which one it is:
+//! the processor, which has just seen the answer of the rehearsal, would predict the wrong one.
 //!
-//! The report is written into the caller's variable, because a copy of what was written just before would cost more than the rest.
+//! The report is written into the caller's variable, because a copy of what was written just before would cost more
+//! than the rest.
 
 use std::mem::ManuallyDrop;
 
@@ -21,8 +22,8 @@ use crate::poll::{Watch, poll};
 use crate::report::Report;
 use crate::timebase::Timebase;
 
-/// So much later than its aim a poll of the counter ends: half a step, and the branch that the processor has predicted wrongly. If it ends
-/// earlier, the kernel's clock is read once more.
+/// Typical overshoot of a poll of the counter: half a step plus one mispredicted branch. If the poll ends earlier, the
+/// kernel's clock is read once more.
 const POLL_SEES_LATE: Nanos = Nanos::new(8);
 
 /// A delay just before its goal.
@@ -41,9 +42,10 @@ impl<'t, M: Machine> Ending<'t, M> {
         Self { goal, timebase, watch: ManuallyDrop::new(watch), waited }
     }
 
-    /// One pass: this polls the counter until the next reading of the kernel's clock will be at the goal, reads that clock until the goal is
-    /// reached, and tells the caller. A rehearsal ends earlier. `tell` enters into the report how the goal was reached and how long the
-    /// thread has waited asleep. All else was in the caller's variable before the first pass: what has not changed is not written again.
+    /// One pass: polls the counter until the next reading of the kernel's clock will be at the goal, reads that clock
+    /// until the goal is reached, and completes the caller's report. A rehearsal ends earlier. `tell` enters into the
+    /// report how the goal was reached and how long the thread has waited asleep. The other fields were in the caller's
+    /// variable before the first pass, and unchanged ones are not written again.
     #[inline(always)]
     pub(crate) fn pass(&mut self, rehearsal: bool, told: &mut Report, tell: impl Fn(&mut Report, Reached, Nanos)) {
         if !rehearsal {

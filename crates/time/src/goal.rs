@@ -1,8 +1,8 @@
 //! [`Goal`]: the reading of the kernel's clock at which a delay ends, and the way to it.
 //!
 //! # Problem
-//! Reading the counter takes 10 ns, but its rate is only known from the past: the kernel may change the rate of its clock at any moment.
-//! The kernel's clock decides when a delay is over, but reading it takes longer.
+//! Reading the counter takes 10 ns, but its rate is only known from the past: the kernel may change the rate of its
+//! clock at any moment. The kernel's clock decides when a delay is over, but reading it takes longer.
 //!
 //! # Solution
 //! ```text
@@ -10,14 +10,15 @@
 //!    ▲                               │
 //!    └───── (1) not near enough ─────┘
 //! ```
-//! A *tie* reads the kernel's clock between two readings of the counter. The counter only determines when to look again. Each stretch of
-//! polling ends early enough for a rate that is wrong by 1/4096. A reading of the kernel's clock ends the delay.
+//! A *tie* reads the kernel's clock between two readings of the counter. The counter only determines when to look
+//! again. Each stretch of polling ends early enough for a rate that is wrong by 1/4096. A reading of the kernel's clock
+//! ends the delay.
 //!
 //! # Deadlines on the scale of a time base
-//! An instant is a reading of the kernel's clock that was taken with the counter. Such a deadline is reached when two clocks have reached
-//! it: our scale, so that `now()` is not before it, and the kernel's clock, corrected by the offset that was measured last. The lateness is
-//! that of the clock that is further. A counter that stops would never get there, so the wait also ends at a latest reading of the kernel's
-//! clock, twice as far away.
+//! An instant is a reading of the kernel's clock that was taken with the counter. Such a deadline is reached when two
+//! clocks have reached it: our scale, so that `now()` is not before it, and the kernel's clock, corrected by the offset
+//! that was measured last. The lateness is that of the clock that is further. A counter that stops would never get
+//! there, so the wait also ends at a latest reading of the kernel's clock, twice as far away.
 
 use hairspring_machine::{Clock, Instant, Machine, Nanos};
 
@@ -26,11 +27,11 @@ use crate::poll::{STUCK_AFTER, Watch, poll};
 use crate::report::Report;
 use crate::timebase::Timebase;
 
-/// Readings of the kernel's clock before the kernel waits instead. They take some milliseconds, and the poll before has left some
-/// microseconds.
+/// Readings of the kernel's clock before the kernel waits instead. They take some milliseconds, and the poll before has
+/// left some microseconds.
 const CONFIRM_ROUNDS: u32 = 100_000;
-/// Disturbances in a row for each of which another reading is taken beyond the goal. If the clock has become slow to read, as when the kernel
-/// takes another clock source, every reading looks disturbed.
+/// Disturbances in a row for each of which another reading is taken beyond the goal. If the clock has become slow to
+/// read, as when the kernel takes another clock source, every reading looks disturbed.
 const DISTURBED_MOST: u32 = 8;
 /// How long before the goal the end is rehearsed. A rehearsal with cold caches takes some hundred nanoseconds.
 const REHEARSED_AHEAD: Nanos = Nanos::from_micros(2);
@@ -90,8 +91,8 @@ impl Goal {
         }
     }
 
-    /// How far beyond the goal the clocks are, and whether both have reached it. With `ahead`, for a rehearsal: whether the kernel's clock
-    /// has come so close to it.
+    /// How far beyond the goal the clocks are, and whether both have reached it. With `ahead`, for a rehearsal: whether
+    /// the kernel's clock has come so close to it.
     #[inline(always)]
     fn over<M: Machine>(self, timebase: &Timebase<M>, at: Instant, gap_least: Nanos, ahead: Nanos) -> (Reached, bool) {
         let (by_kernel, end) = (at - self.due, self.at - ahead);
@@ -118,7 +119,8 @@ impl Goal {
         self.target.map_or(self.at, |(_, latest)| latest)
     }
 
-    /// The report on a goal that has passed: the lateness by the clock that is further, and whether the two clocks differ.
+    /// The report on a goal that has passed: the lateness by the clock that is further, and whether the two clocks
+    /// differ.
     #[cold]
     pub(crate) fn passed<M: Machine>(self, timebase: &Timebase<M>) -> Report {
         let gap_least = timebase.gap_least();
@@ -128,8 +130,8 @@ impl Goal {
         report
     }
 
-    /// Polls the counter until `ahead` before the goal, for at most `budget` ticks from the first tie on. Returns the last tie, and whether
-    /// the poll got that far.
+    /// Polls the counter until `ahead` before the goal, for at most `budget` ticks from the first tie on. Returns the
+    /// last tie, and whether the poll got that far.
     pub(crate) fn approach<M: Machine>(
         self,
         timebase: &Timebase<M>,

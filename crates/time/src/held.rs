@@ -6,11 +6,12 @@ use hairspring_machine::Machine;
 
 use crate::timebase::Timebase;
 
-/// The time base that a long-lived object uses: lent by the caller, or the object's own, as every successor is that it adopted.
+/// The time base that a long-lived object uses: lent by the caller, or the object's own, as every successor is that it
+/// adopted.
 ///
-/// [`LongDelay`](crate::LongDelay), [`Profile`](crate::Profile) and objects of other crates have a method `adopt`. It takes the successor
-/// that [`Timebase::refine`] returned. From then on the object uses the successor's rate and its smaller bound. What the object has learned
-/// or recorded stays.
+/// [`LongDelay`](crate::LongDelay), [`Profile`](crate::Profile) and objects of other crates have a method `adopt`. It
+/// takes the successor that [`Timebase::refine`] returned. From then on the object uses the successor's rate and its
+/// smaller bound. The object keeps all that it has learned or recorded.
 #[derive(Debug)]
 pub enum HeldTimebase<'t, M: Machine> {
     /// The caller's.

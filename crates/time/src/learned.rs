@@ -1,7 +1,8 @@
 //! [`Learned`]: how late the kernel wakes this thread, as a decaying quantile per length of sleep and policy.
 //!
-//! Each cell is a small histogram of lateness with buckets of a quarter octave. When a cell holds [`FULL`] samples, all its counts are
-//! halved. So the past fades, and a single bad moment does not widen the window for ever. Nothing allocates.
+//! Each cell is a small histogram of lateness with buckets of a quarter octave. When a cell holds [`FULL`] samples, all
+//! its counts are halved. So the past fades, and a single bad moment does not widen the window for ever. Nothing
+//! allocates.
 
 use hairspring_machine::{Nanos, Policy};
 
@@ -44,8 +45,8 @@ impl Learned {
         cell.total += 1;
     }
 
-    /// The lateness below which the share `quantile` of the sleeps of this length stayed, rounded up to its bucket. A length without
-    /// samples uses the nearest shorter length that has some; none if nothing is known.
+    /// The lateness below which the share `quantile` of the sleeps of this length stayed, rounded up to its bucket. A
+    /// length without samples uses the nearest shorter length that has some; none if nothing is known.
     pub(crate) fn quantile(&self, policy: Policy, length: Nanos, quantile: f64) -> Option<Nanos> {
         let cells = &self.cells[class(policy)];
         let cell = cells[..=decade(length)].iter().rev().find(|cell| cell.total > 0)?;

@@ -1,8 +1,8 @@
 //! [`LongDelay`]: delays that sleep, and still end to the microsecond.
 //!
 //! # Problem
-//! Polling for a second locks up a CPU; sleeping for a second misses by 100 µs; and a rate that is wrong by 1 ppm misses
-//! by 1 µs even if all else is perfect.
+//! Polling for a second locks up a CPU; sleeping for a second misses by 100 µs; and a rate that is wrong by 1 ppm
+//! misses by 1 µs even if all else is perfect.
 //!
 //! # Solution
 //! Sleep most of the time, poll the end, and measure against the kernel's clock at both ends:
@@ -14,28 +14,30 @@
 //!    │                                                │ wakes late          │ wakes late              │ by kernel clock
 //! ```
 //!
-//! * The *first sleep* may be long, so the CPU enters a deep idle state and wakes late; the coarse margin absorbs that lateness. The
-//!   *second* is short, so it wakes almost on time.
-//! * The *window* is learned. It is the lateness below which 99.5 % of the second sleeps stayed, per length of sleep and policy; the past
-//!   fades. It is at least a twenty-thousandth of the request: long delays are few, so they teach little, and after a long rest a kernel
-//!   sometimes wakes later than ever before. A budget limits it.
-//! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error of
-//!   the counter's rate acts over the last stretch only: 60 s is as exact as 1 ms.
+//! * The *first sleep* may be long, so the CPU enters a deep idle state and wakes late; the coarse margin absorbs that
+//!   lateness. The *second* is short, so it wakes almost on time.
+//! * The *window* is learned. It is the lateness below which 99.5 % of the second sleeps stayed, per length of sleep
+//!   and policy; the past fades. It is at least a twenty-thousandth of the request: long delays are few, so they teach
+//!   little, and after a long rest a kernel sometimes wakes later than ever before. A budget limits it.
+//! * In the window, 20 µs before the deadline, a bracket ties the counter to the kernel's clock anew, so that an error
+//!   of the counter's rate acts over the last stretch only: 60 s is as exact as 1 ms.
 //! * The poll ends by readings of the kernel's clock, the last of them at or after the deadline.
-//! * The end is *rehearsed* 2 µs before: the delay makes its report once without effect, so that the code is in the caches.
+//! * The end is *rehearsed* 2 µs before: the delay makes its report once without effect, so that the code is in the
+//!   caches.
 //!
 //! # Verdict
-//! The verdict is on the last stretch, from the bracket on, because the end depends on it. A gap before it is as harmless as a longer
-//! sleep; the verdict names it only if it cut the last stretch short. A wake-up after the deadline counts as `overslept`.
+//! The verdict is on the last stretch, from the bracket on, because the end depends on it. A gap before it is as
+//! harmless as a longer sleep; the verdict names it only if it cut the last stretch short. A wake-up after the deadline
+//! counts as `overslept`.
 //!
 //! # Why it is never early
-//! A delay reads `CLOCK_MONOTONIC` last. It returns only if that reading is at least the first one plus the request; on a clock with steps
-//! (Windows), plus one step. No rate and no bracket enters that proof. A delay until an instant also waits until our own scale has reached
-//! it. With a lead a delay may be early, as the caller asked.
+//! A delay reads `CLOCK_MONOTONIC` last. It returns only if that reading is at least the first one plus the request; on
+//! a clock with steps (Windows), plus one step. No rate and no bracket enters that proof. A delay until an instant also
+//! waits until our own scale has reached it. With a lead a delay may be early, as the caller asked.
 //!
-//! Method: Fermilab's "Precision Long Delay" (a coarse loop that releases to the kernel, a second calibration of how late
-//! the release returns, a final poll, a tuning argument), with absolute deadlines and a learned window in place of a fixed
-//! one.
+//! Method: Fermilab's "Precision Long Delay" (a coarse loop that releases to the kernel, a second calibration of how
+//! late the release returns, a final poll, a tuning argument), with absolute deadlines and a learned window in place of
+//! a fixed one.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +59,7 @@ const COARSE_LEAST: Nanos = Nanos::from_micros(400);
 const COARSE_MOST: Nanos = Nanos::from_millis(4);
 /// The part of the coarse margin that is left for the second sleep when the first wakes as late as usual.
 const SECOND_SLEEP: Nanos = Nanos::from_micros(250);
-/// The share of wake-ups that the window covers. The others are late, and the report says so.
+/// The share of wake-ups that the window covers. The others are late, and the report shows it.
 const COVERED: f64 = 0.995;
 /// The part of a request that a delay may always poll, and the upper limit of that part.
 const FREE_PART: i64 = 20_000;
@@ -68,7 +70,8 @@ const WINDOW_LEAST: Nanos = Nanos::from_micros(5);
 const WINDOW_UNKNOWN: Nanos = Nanos::from_micros(200);
 /// The default limit on the CPU time that a delay polls, beside the free part.
 const BUDGET: Nanos = Nanos::from_millis(1);
-/// A delay polls at most this part of the request, so that a bad moment of the machine does not turn short delays into mere polling,
+/// A delay polls at most this part of the request, so that a bad moment of the machine does not turn short delays into
+/// mere polling,
 const BUDGET_PART: i64 = 2;
 /// but it may always poll this long, which most wake-ups need.
 const BUDGET_LEAST: Nanos = Nanos::from_micros(200);
@@ -80,9 +83,9 @@ const LESSON: Nanos = Nanos::from_micros(300);
 const CANCEL_LOOK: Nanos = Nanos::from_millis(100);
 /// How long before the deadline the counter is tied to the kernel's clock for the last time.
 const ANCHOR_AHEAD: Nanos = Nanos::from_micros(20);
-/// How long before the deadline the loop that reads the kernel's clock takes over from the loop that reads the counter. It is enough for the
-/// end of the first loop, the return into the caller's code and the error of a bracket, also if a long sleep has left caches and page tables
-/// cold.
+/// How long before the deadline the loop that reads the kernel's clock takes over from the loop that reads the counter.
+/// It is enough for the end of the first loop, the return into the caller's code and the error of a bracket, also if a
+/// long sleep has left caches and page tables cold.
 const CONFIRM_AHEAD: Nanos = Nanos::from_micros(5);
 /// The number of delays that find a lead: as many as fit into [`TUNE_TIME`], between these two.
 const TUNE_DELAYS: usize = 51;
@@ -107,8 +110,9 @@ struct Sleeper<'t> {
 }
 
 impl<'t, M: Machine> LongDelay<'t, M> {
-    /// Learns how late the kernel wakes the calling thread under its present policy, in about 10 ms of short sleeps. Every later delay adds
-    /// to what it has learned. The time base is lent, or given away: then the long delay borrows nothing.
+    /// Learns how late the kernel wakes the calling thread under its present policy, in about 10 ms of short sleeps.
+    /// Every later delay adds to what it has learned. The time base is lent, or given away: then the long delay borrows
+    /// nothing.
     pub fn new(timebase: impl Into<HeldTimebase<'t, M>>) -> Self {
         let timebase = timebase.into();
         let mut sleeper = Sleeper { learned: Learned::new(), lead: Nanos::ZERO, budget: None, cancel: None };
@@ -124,28 +128,30 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         Self { timebase, sleeper }
     }
 
-    /// Uses this successor of its time base from now on, see [`HeldTimebase`]; keeps what it has learned. Instants of a former epoch are
-    /// then refused as deadlines. Allocates; not real-time safe.
+    /// Uses this successor of its time base from now on, see [`HeldTimebase`]; keeps what it has learned. Instants of a
+    /// former epoch are then refused as deadlines. Allocates; not real-time safe.
     pub fn adopt(&mut self, successor: Timebase<M>) {
         self.timebase.adopt(successor);
     }
 
-    /// Ends every delay earlier by `lead`, so that delays lie around the target instead of after it. A negative lead counts as none.
+    /// Ends every delay earlier by `lead`, so that delays lie around the target instead of after it. A negative lead
+    /// counts as none.
     #[must_use]
     pub fn with_lead(self, lead: Nanos) -> Self {
         Self { sleeper: Sleeper { lead: lead.max(Nanos::ZERO), ..self.sleeper }, ..self }
     }
 
-    /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns more likely. The default is
-    /// half of the request, at least 200 µs and at most 1 ms. For requests above 20 s it is a twenty-thousandth, at most 3 ms.
+    /// Limits the CPU time that one delay may spend polling; at least 5 µs. A small budget makes late returns more
+    /// likely. The default is half of the request, at least 200 µs and at most 1 ms. For requests above 20 s it is a
+    /// twenty-thousandth, at most 3 ms.
     #[must_use]
     pub fn with_budget(self, budget: Nanos) -> Self {
         let budget = Some(budget.max(WINDOW_LEAST).min(POLL_MOST));
         Self { sleeper: Sleeper { budget, ..self.sleeper }, ..self }
     }
 
-    /// Lets a flag end a delay before its time. The delay looks at the flag before each sleep, when a signal wakes the thread, and ten
-    /// times in each second of sleep. So a signal between the look and the sleep is not lost.
+    /// Lets a flag end a delay before its time. The delay looks at the flag before each sleep, when a signal wakes the
+    /// thread, and ten times in each second of sleep. So a signal between the look and the sleep is not lost.
     #[must_use]
     pub fn cancelled_by(self, flag: &'t AtomicBool) -> Self {
         Self { sleeper: Sleeper { cancel: Some(flag), ..self.sleeper }, ..self }
@@ -166,9 +172,9 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.sleeper.window_for(self.timebase.machine().policy(), request.min(COARSE_LEAST), request)
     }
 
-    /// Finds and sets the lead with which the median delay of this length is exact, as the caller sees it. Returns the lead. The length
-    /// matters: the longer the thread has slept, the colder are its caches, and the later the caller sees the end. Takes 51 delays; above
-    /// 20 ms as many as fit into a second, but at least 11.
+    /// Finds and sets the lead with which the median delay of this length is exact, as the caller sees it. Returns the
+    /// lead. The length matters: the longer the thread has slept, the colder are its caches, and the later the caller
+    /// sees the end. Takes 51 delays; above 20 ms as many as fit into a second, but at least 11.
     ///
     /// # Errors
     /// Negative and absurd requests; cancelled by its flag.
@@ -192,9 +198,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.wait(Wanted::Span { began: None, request }, &mut |_| ())
     }
 
-    /// The same, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took earlier. A binding
-    /// reads it before it checks arguments and takes locks, which costs microseconds after a rest; the delay does not end later for that.
-    /// `prepare` is called as by [`delay_until_prepared`](Self::delay_until_prepared).
+    /// The same, counted from `began`: a reading of the kernel's clock ([`Machine::monotonic`]) that the caller took
+    /// earlier. A binding reads it before it checks arguments and takes locks, which costs microseconds after a rest;
+    /// the delay does not end later for that. `prepare` is called as by
+    /// [`delay_until_prepared`](Self::delay_until_prepared).
     ///
     /// # Errors
     /// As [`delay`](Self::delay).
@@ -208,9 +215,10 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.wait(Wanted::Span { began: Some(began), request }, &mut prepare)
     }
 
-    /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` is afterwards not before the
-    /// deadline. Neither is the kernel's clock, corrected by the offset that was measured last. The lateness is by the clock that is
-    /// further. If both have passed the deadline already, the call returns at once with the lateness.
+    /// Waits until `deadline` (minus the lead), asleep for all but the last stretch. Without a lead, `now()` is
+    /// afterwards not before the deadline. Neither is the kernel's clock, corrected by the offset that was measured
+    /// last. The lateness is by the clock that is further. If both have passed the deadline already, the call returns
+    /// at once with the lateness.
     ///
     /// # Errors
     /// An instant of another epoch, absurdly distant deadlines; cancelled by its flag.
@@ -219,10 +227,11 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.delay_until_prepared(deadline, |_| ())
     }
 
-    /// Waits as [`delay_until`](Self::delay_until) does, and calls `prepare` once between the last wake-up and the polled end, with the
-    /// time that is left. `prepare` is for a rehearsal: the caller runs its action once, without effect, so that its code and data are in
-    /// the caches. After seconds of sleep, fetching them can take 100 µs. If `prepare` takes longer than the time left, the delay is late
-    /// and the report says so. A deadline that has passed is not prepared.
+    /// Waits as [`delay_until`](Self::delay_until) does, and calls `prepare` once between the last wake-up and the
+    /// polled end, with the time that is left. `prepare` is for a rehearsal: the caller runs its action once, without
+    /// effect, so that its code and data are in the caches. After seconds of sleep, fetching them can take 100 µs. If
+    /// `prepare` takes longer than the time left, the delay is late and the report shows it. A deadline that has passed
+    /// is not prepared.
     ///
     /// # Errors
     /// As [`delay_until`](Self::delay_until).
@@ -235,13 +244,13 @@ impl<'t, M: Machine> LongDelay<'t, M> {
         self.wait(Wanted::Deadline(deadline), &mut prepare)
     }
 
-    /// The delay: two calls of [`Sleeper::advance`]. Only their loop is inlined into the caller's code. The first call returns after the
-    /// rehearsal, so the code to which the delay returns is in the caches before the goal. The second call enters as the first did, so the way in
-    /// is in the caches when the caller's next delay begins.
+    /// The delay: two calls of [`Sleeper::advance`]. Only their loop is inlined into the caller's code. The first call
+    /// returns after the rehearsal, so the code to which the delay returns is in the caches before the goal. The second
+    /// call enters as the first did, so the way in is in the caches when the caller's next delay begins.
     #[inline(always)]
     fn wait(&mut self, wanted: Wanted, prepare: &mut dyn FnMut(Nanos)) -> Result<Report, DelayError> {
-        // One variable and one return: so it is the caller's variable, and no copy is made after the end. The first call writes it; this is
-        // what takes the fewest instructions.
+        // One variable and one return: so it is the caller's variable, and no copy is made after the end. The first
+        // call writes it; this is what takes the fewest instructions.
         let mut told = Err(DelayError::OtherEpoch);
         let mut near = None;
         while !self.sleeper.advance(&self.timebase, wanted, prepare, &mut near, &mut told) {}
@@ -250,8 +259,8 @@ impl<'t, M: Machine> LongDelay<'t, M> {
 }
 
 impl Sleeper<'_> {
-    /// Brings a delay further. The first call sleeps, polls until just before the goal and rehearses the end; the second ends the delay.
-    /// Returns whether the delay is over.
+    /// Brings a delay further. The first call sleeps, polls until just before the goal and rehearses the end; the
+    /// second ends the delay. Returns whether the delay is over.
     #[inline(never)]
     fn advance<'h, M: Machine>(
         &mut self,
@@ -261,7 +270,8 @@ impl Sleeper<'_> {
         near: &mut Option<Near<'h, M>>,
         told: &mut Result<Report, DelayError>,
     ) -> bool {
-        // First of all, before anything is fetched from memory: the time that passes before this reading is not in the delay.
+        // First of all, before anything is fetched from memory: the time that passes before this reading is not in the
+        // delay.
         let now = timebase.machine().monotonic();
         // The compiler must not know the answer, or it would make two copies of the end.
         let rehearsal = black_box(near.is_none());
@@ -331,8 +341,8 @@ impl Sleeper<'_> {
         Ok(Near { ending, request, shift, slept, awake_from, window })
     }
 
-    /// [`come_near`](Self::come_near), with its error in the report; none also if the deadline has passed already, and the report says how long
-    /// ago.
+    /// [`come_near`](Self::come_near), with its error in the report. None also if the deadline has passed already; the
+    /// report contains how long ago.
     #[inline(never)]
     fn try_come_near<'t, M: Machine>(
         &mut self,
@@ -414,11 +424,12 @@ impl Sleeper<'_> {
     }
 }
 
-/// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, uses the time that the sleep has left and
-/// brings the code and data of the end back into the caches. Then the counter is tied to the kernel's clock anew, and the second stretch
-/// ends the delay.
+/// Polls until just before the goal, in two stretches. The first, to [`ANCHOR_AHEAD`] before it, uses the time that the
+/// sleep has left and brings the code and data of the end back into the caches. Then the counter is tied to the
+/// kernel's clock anew, and the second stretch ends the delay.
 ///
-/// The verdict is on the second. A gap in the first is as harmless as a longer sleep; the verdict names it only if it cut the second short.
+/// The verdict is on the second. A gap in the first is as harmless as a longer sleep; the verdict names it only if it
+/// cut the second short.
 fn approach<M: Machine>(timebase: &Timebase<M>, goal: Goal) -> (Watch<'_, M>, Nanos) {
     let budget = timebase.ticks_for_at_least(POLL_MOST);
     let stretch = |ahead| {
@@ -440,8 +451,8 @@ fn approach<M: Machine>(timebase: &Timebase<M>, goal: Goal) -> (Watch<'_, M>, Na
     (watch, waited_first + waited)
 }
 
-/// Finds the lead with which the median delay is exact, as [`LongDelay::tune`] does. `late` makes one delay and returns how much longer
-/// than `request` it took. For callers that make and time their delays in their own way.
+/// Finds the lead with which the median delay is exact, as [`LongDelay::tune`] does. `late` makes one delay and returns
+/// how much longer than `request` it took. For callers that make and time their delays in their own way.
 ///
 /// # Errors
 /// The error of a delay.
@@ -457,7 +468,7 @@ fn free(request: Nanos) -> Nanos {
     Nanos::new(request.count() / FREE_PART).min(FREE_MOST)
 }
 
-/// What a delay waits for.
+/// The end of a delay.
 #[derive(Clone, Copy)]
 enum Wanted {
     /// A time from this reading of the kernel's clock on, or from the beginning of the call.

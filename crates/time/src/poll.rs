@@ -8,26 +8,27 @@
 //!                               └──(5) moved: add skew ─┼──(4) budget spent, or the kernel's clock is there──► return
 //! ```
 //!
-//! Each round first reads the counter and then looks at the sentinel. A thread that is taken off its CPU before the read
-//! shows a gap and a broken sentinel in the same round. One that is taken off between the read and the look shows the
-//! break at once and the gap one round later; so a break without a gap is settled one round later.
+//! Each round first reads the counter and then looks at the sentinel. A thread that is taken off its CPU before the
+//! read shows a gap and a broken sentinel in the same round. One that is taken off between the read and the look shows
+//! the break at once and the gap one round later; so a break without a gap is settled one round later.
 //!
-//! The deciding reading is the end of the stretch; its own look at the sentinel follows it. If something had to be noted after a reading,
-//! that reading does not decide, because noting takes time. Then there is one more round.
+//! The deciding reading is the end of the stretch; its own look at the sentinel follows it. If something had to be
+//! noted after a reading, that reading does not decide, because noting takes time. Then there is one more round.
 //!
 //! # A counter that does not get there
-//! The counter may stop or begin anew. Every [`ROUNDS`] rounds the loop reads the kernel's clock. If the poll has taken longer by that
-//! clock than it may at all, it ends as if its budget were spent.
+//! The counter may stop or begin anew. Every [`ROUNDS`] rounds the loop reads the kernel's clock. If the poll has taken
+//! longer by that clock than it may at all, it ends as if its budget were spent.
 //!
 //! # Which CPU a reading is from
-//! The sentinel is set first and the CPU read after it. If a later look finds the sentinel intact, every reading before that look is from
-//! that CPU. If the look finds it broken, the reading before may be from another CPU and does not decide: there is one more round. If the
-//! CPU of the deciding reading is not certainly that of the start, the
-//! skew between CPUs is added to the deadline, once (edge 5). Without a sentinel nothing is certain, and the skew is always added.
+//! The sentinel is set first and the CPU read after it. If a later look finds the sentinel intact, every reading before
+//! that look is from that CPU. If the look finds it broken, the reading before may be from another CPU and does not
+//! decide: there is one more round. If the CPU of the deciding reading is not certainly that of the start, the skew
+//! between CPUs is added to the deadline, once (edge 5). Without a sentinel nothing is certain, and the skew is always
+//! added.
 //!
 //! # A watch within a watch
-//! A delay under a [`Watch`] uses the same sentinel. A watch that found the sentinel set leaves it set, unless it has seen it break: then
-//! the outer watch must see that, too.
+//! A delay under a [`Watch`] uses the same sentinel. A watch that found the sentinel set leaves it set, unless it has
+//! seen it break: then the outer watch must see that, too.
 
 use std::marker::PhantomData;
 
@@ -51,8 +52,8 @@ pub(crate) struct Polled {
     pub(crate) reached: bool,
 }
 
-/// Watches for gaps between looks at the counter. Use one [`Watch`] per polling stretch. It stays on its thread, because the sentinel
-/// belongs to the thread:
+/// Watches for gaps between looks at the counter. Use one [`Watch`] per polling stretch. It stays on its thread,
+/// because the sentinel belongs to the thread:
 ///
 /// ```compile_fail,E0277
 /// fn take_elsewhere(watch: hairspring_time::Watch<'static, hairspring_time::Host>) -> impl Send {
@@ -78,7 +79,7 @@ pub struct Watch<'t, M: Machine> {
     left_cpu: bool,
     /// The verdict has an entry, or will have one at the end.
     noted: bool,
-    /// Whether `start` was certainly read on `start_cpu`. A machine that has a sentinel can tell the CPU, too.
+    /// Whether `start` was certainly read on `start_cpu`. A machine that has a sentinel also knows the CPU.
     start_certain: bool,
     start_cpu: Option<Cpu>,
     /// The CPU of all readings since the sentinel was last set.
@@ -148,8 +149,8 @@ impl<'t, M: Machine> Watch<'t, M> {
         (self.start, self.previous) = (start, start);
     }
 
-    /// Looks at a new reading of the counter. Returns the gap before it, if there is one, with its cause. A break without a gap is returned
-    /// one look later, when it is settled. Real-time safe.
+    /// Looks at a new reading of the counter. Returns the gap before it, if there is one, with its cause. A break
+    /// without a gap is returned one look later, when it is settled. Real-time safe.
     #[inline(always)]
     pub fn look(&mut self, now: Ticks) -> Option<(Cause, Nanos)> {
         let previous = std::mem::replace(&mut self.previous, now);
@@ -180,14 +181,16 @@ impl<'t, M: Machine> Watch<'t, M> {
     fn settle_by_clock(&mut self, gap: Nanos, broken: bool) -> Option<(Cause, Nanos)> {
         let long = gap > self.gap_least;
         if long {
-            // After every reading, so that the next look only remembers its own. To read the counter here would take time: where a reading
-            // takes a microsecond, the next look at the clock would see that as a gap, and so on without end.
+            // After every reading, so that the next look only remembers its own. To read the counter here would take
+            // time: where a reading takes a microsecond, the next look at the clock would see that as a gap, and so on
+            // without end.
             self.previous = self.start.plus(i64::MAX / 2);
         }
         self.settle(false, gap, long, broken)
     }
 
-    /// Leaves out what has happened since the latest look at the counter, which was read just now, because the delay did it itself.
+    /// Leaves out what has happened since the latest look at the counter, which was read just now, because the delay
+    /// did it itself.
     #[inline(always)]
     pub(crate) fn pass_over_to(&mut self, now: Ticks) {
         self.previous = now;
@@ -262,7 +265,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.noted |= !self.verdict.is_clean();
     }
 
-    /// Whether the thread has left its CPU, or the machine cannot tell.
+    /// Whether the thread has left its CPU, or the machine cannot know.
     #[inline]
     pub(crate) fn may_have_moved(&self) -> bool {
         self.left_cpu || !self.sentinel
@@ -277,15 +280,15 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.verdict
     }
 
-    /// Whether the verdict on a delay that ended `over` beyond its goal has anything to say, after a last look at the sentinel. If it has
-    /// not, the verdict is [`Verdict::CLEAN`].
+    /// Whether the verdict on a delay that ended `over` beyond its goal has anything to report, after a last look at
+    /// the sentinel. If not, the verdict is [`Verdict::CLEAN`].
     #[inline(always)]
     pub(crate) fn has_news(&self, over: Nanos) -> bool {
         self.noted || over > self.gap_least || self.is_broken()
     }
 
-    /// The verdict on a delay that ended `over` beyond its goal. What only that shows is not kept: after a rehearsal a later look may see the
-    /// gap itself.
+    /// The verdict on a delay that ended `over` beyond its goal. Does not record a gap that only `over` shows: after a
+    /// rehearsal a later look may see the gap itself.
     #[cold]
     #[inline(never)]
     pub(crate) fn explain(&mut self, over: Nanos, apart: bool) -> Verdict {
@@ -311,7 +314,7 @@ impl<'t, M: Machine> Watch<'t, M> {
         self.verdict.migrated |= self.start_cpu != self.timebase.cpu();
     }
 
-    /// Sets the sentinel again after [`let_go`](Self::let_go). What has happened in between is not seen.
+    /// Sets the sentinel again after [`let_go`](Self::let_go). Disturbances in between are not seen.
     #[inline(always)]
     pub(crate) fn take_up(&mut self) {
         if self.sentinel {
@@ -341,8 +344,9 @@ impl<M: Machine> Drop for Watch<'_, M> {
     }
 }
 
-/// Polls until the counter reaches `deadline`, under a watch that was opened before. The poll lasts at most `budget` ticks from `start`,
-/// and ends soon after the kernel's clock reads `latest`. `skew` is the largest distance between the counters of two CPUs.
+/// Polls until the counter reaches `deadline`, under a watch that was opened before. The poll lasts at most `budget`
+/// ticks from `start`, and ends soon after the kernel's clock reads `latest`. `skew` is the largest distance between
+/// the counters of two CPUs.
 #[inline(always)]
 pub(crate) fn poll<M: Machine>(
     watch: &mut Watch<'_, M>,
@@ -385,8 +389,8 @@ pub(crate) fn poll<M: Machine>(
     }
 }
 
-/// Reads the kernel's clock. Returns whether it has reached `latest`, or whether more time has passed since the first such look than the
-/// whole poll may take.
+/// Reads the kernel's clock. Returns whether it has reached `latest`, or whether more time has passed since the first
+/// such look than the whole poll may take.
 #[cold]
 #[inline(never)]
 fn is_over<M: Machine>(

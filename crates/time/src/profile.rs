@@ -1,7 +1,8 @@
 //! [`Profile`]: how long a piece of code takes, call by call, without averaging.
 //!
-//! The first call has a field of its own, because cold caches make it longer. The others go into a histogram of fixed size. The profile
-//! measures the cost of a pair of stamps and states it beside the raw figures; it never subtracts that cost.
+//! The first call has a field of its own, because cold caches make it longer. The others go into a histogram of fixed
+//! size. The profile measures the cost of a pair of stamps and states it beside the raw figures; it never subtracts
+//! that cost.
 
 use hairspring_machine::{Machine, Nanos, Ticks};
 use hdrhistogram::Histogram;
@@ -60,8 +61,8 @@ pub struct Summary {
 }
 
 impl<'t, M: Machine> Profile<'t, M> {
-    /// A profile without spans. Allocates the histogram (about 300 KiB) once and measures the stamps' own cost. The time base is lent, or
-    /// given away: then the profile borrows nothing.
+    /// A profile without spans. Allocates the histogram (about 300 KiB) once and measures the stamps' own cost. The
+    /// time base is lent, or given away: then the profile borrows nothing.
     pub fn new(timebase: impl Into<HeldTimebase<'t, M>>, ordering: Ordering) -> Self {
         let mut rest = match Histogram::new_with_bounds(1, LONGEST_TICKS, DIGITS) {
             Ok(histogram) => histogram,
@@ -79,9 +80,9 @@ impl<'t, M: Machine> Profile<'t, M> {
         profile
     }
 
-    /// Uses this successor of its time base from now on, see [`HeldTimebase`]. Spans are kept in ticks, so the successor's rate converts
-    /// the recorded ones, too. A span that began before must have ended, because the successor may take time from another source.
-    /// Allocates; not real-time safe.
+    /// Uses this successor of its time base from now on, see [`HeldTimebase`]. Spans are kept in ticks, so the
+    /// successor's rate converts the recorded ones, too. A span that began before must have ended, because the
+    /// successor may take time from another source. Allocates; not real-time safe.
     pub fn adopt(&mut self, successor: Timebase<M>) {
         if successor.source() != self.timebase.source() {
             self.convert(successor.calibration().rate_hz / self.timebase.calibration().rate_hz);
@@ -89,7 +90,8 @@ impl<'t, M: Machine> Profile<'t, M> {
         self.timebase.adopt(successor);
     }
 
-    /// Converts the recorded spans into the ticks of another source, of which there are `ratio` to a tick of the former.
+    /// Converts the recorded spans into the ticks of another source, of which there are `ratio` to a tick of the
+    /// former.
     fn convert(&mut self, ratio: f64) {
         let converted = |ticks: u64| (ticks as f64 * ratio).round() as u64;
         self.first = self.first.map(|ticks| (ticks as f64 * ratio).round() as i64);
@@ -159,7 +161,7 @@ impl<'t, M: Machine> Profile<'t, M> {
         self.rest.saturating_record(u64::try_from(ticks).unwrap_or(0));
     }
 
-    /// The figures so far.
+    /// The figures until now.
     pub fn summary(&self) -> Summary {
         let count = self.rest.len();
         let some = count > 0;

@@ -13,8 +13,8 @@ pub struct RealTime {
     pub lock_memory: bool,
     /// The timer slack.
     pub slack: Option<Nanos>,
-    /// The longest time that a CPU may take to leave an idle state, for all CPUs of the machine; zero turns idle states off
-    /// ([`Machine::limit_idle`]).
+    /// The longest time that a CPU may take to leave an idle state, for all CPUs of the machine; zero turns idle states
+    /// off ([`Machine::limit_idle`]).
     pub idle: Option<Nanos>,
 }
 
@@ -29,8 +29,8 @@ pub enum Grant {
 
 /// Holds settings on the thread that made it. Dropping the guard releases them.
 ///
-/// Guards can end in any order. For each setting the most recent wish that is still held is in force. After the last one the thread is as
-/// it was before the first ([`Held`]).
+/// Guards can end in any order. For each setting the most recent wish that is still held is in force. After the last
+/// one the thread is as it was before the first ([`Held`]).
 ///
 /// Dropping a guard hides what could not be restored; [`release`](RealTimeGuard::release) returns it.
 #[derive(Debug)]
@@ -41,8 +41,8 @@ pub struct RealTimeGuard<'m, M: Machine> {
 }
 
 impl RealTime {
-    /// Applies the settings to the calling thread. The guard reports a refusal; the other settings are applied nevertheless.
-    /// Not real-time safe.
+    /// Applies the settings to the calling thread. The guard reports a refusal; the other settings are applied
+    /// nevertheless. Not real-time safe.
     pub fn apply<'m, M: Machine>(&self, machine: &'m M) -> RealTimeGuard<'m, M> {
         let mut guard = RealTimeGuard { grants: Vec::new(), held: Vec::new() };
         // The policy last, so that the work before it is not done at high priority.
@@ -84,7 +84,8 @@ impl<M: Machine> RealTimeGuard<'_, M> {
     /// Gives the settings back.
     ///
     /// # Errors
-    /// The refusals of the system while the settings were restored. The other settings have been restored ([`Held::release`]).
+    /// The refusals of the system while the settings were restored. The other settings have been restored
+    /// ([`Held::release`]).
     pub fn release(mut self) -> Result<(), Vec<Refused>> {
         // The policy first, as in `drop`.
         let released = std::mem::take(&mut self.held).into_iter().rev().map(Held::release);

@@ -10,7 +10,7 @@ pub const POLL_MOST: Nanos = Nanos::from_millis(100);
 /// The longest delay of any kind, 100 days. A longer request is refused as a mistake.
 pub const REQUEST_MOST: Nanos = Nanos::from_secs(100 * 86_400);
 
-/// What a delay did.
+/// Result of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The time that the caller asked for.
@@ -25,7 +25,7 @@ pub struct Report {
     pub polled: Nanos,
     /// The planned time of polling before the deadline; zero for a delay that polls throughout.
     pub window: Nanos,
-    /// What disturbed it.
+    /// The disturbances of the delay.
     pub verdict: Verdict,
 }
 

@@ -1,12 +1,12 @@
 //! The scale between ticks and nanoseconds: a point and a slope in fixed point.
 //!
-//! `nanos = origin_nanos + (ticks − origin_ticks) · slope`. The slope is a whole number and a 64-bit fraction. So the upper half of one 64
-//! × 64 → 128 bit multiplication converts, without a shift. Reading the time costs a counter read and about a quarter of a nanosecond. The
-//! relative rounding error of the slope is below 10⁻¹⁵ for counters from 10 MHz to
-//! 100 GHz, a thousand times finer than any bound that a calibration can state.
+//! `nanos = origin_nanos + (ticks − origin_ticks) · slope`. The slope is a whole number and a 64-bit fraction. So the
+//! upper half of one 64 × 64 → 128 bit multiplication converts, without a shift. Reading the time costs a counter read
+//! and about a quarter of a nanosecond. The relative rounding error of the slope is below 10⁻¹⁵ for counters from 10
+//! MHz to 100 GHz, a thousand times finer than any bound that a calibration can state.
 //!
-//! The origin lies [`REACH_BACK`] ticks before the given point. So readings from before that point have a distance that is not negative,
-//! too, and the multiplication can be unsigned.
+//! The origin lies [`REACH_BACK`] ticks before the given point. So readings from before that point have a distance that
+//! is not negative, too, and the multiplication can be unsigned.
 
 use hairspring_machine::{Nanos, Ticks};
 
@@ -16,9 +16,9 @@ const SHIFT: u32 = 56;
 /// The longest tick, that of a counter of 8 MHz.
 const TICK_MOST_NS: i64 = 125;
 
-/// How far before its point a scale reaches back, in ticks: 56 years at 2.6 GHz. A counter that was set back, even to zero, shows a time in
-/// the past, at which nothing is due yet. Beyond the reach it would show a time far ahead, and delays would end early. The arithmetic is
-/// modulo 2⁶⁴, so the length of the reach costs neither range nor precision.
+/// How far before its point a scale reaches back, in ticks: 56 years at 2.6 GHz. A counter that was set back, even to
+/// zero, shows a time in the past, at which nothing is due yet. Beyond the reach it would show a time far ahead, and
+/// delays would end early. The arithmetic is modulo 2⁶⁴, so the length of the reach costs neither range nor precision.
 const REACH_BACK: i64 = 1 << 62;
 
 /// A linear relation between ticks and nanoseconds.
@@ -33,8 +33,8 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The scale on which `nanos` passed during `ticks`, through the given point. None if a slope does not fit: the counter is slower than
-    /// 8 MHz or faster than 127 GHz, or a span is not positive.
+    /// The scale on which `nanos` passed during `ticks`, through the given point. None if a slope does not fit: the
+    /// counter is slower than 8 MHz or faster than 127 GHz, or a span is not positive.
     pub(crate) fn through(point: (Ticks, Nanos), ticks: i64, nanos: Nanos) -> Option<Self> {
         let (ticks, nanos) = (u64::try_from(ticks).ok()?, u64::try_from(nanos.count()).ok()?);
         if ticks == 0 || nanos == 0 || nanos / ticks >= TICK_MOST_NS.unsigned_abs() {
@@ -78,11 +78,13 @@ impl Scale {
         ticks.wrapping_mul(whole).wrapping_add(upper)
     }
 
-    /// The number of ticks that last at least `nanos`, even if the true rate is faster than ours by `bound` parts of 2⁶⁴.
+    /// The number of ticks that last at least `nanos`, even if the true rate is faster than ours by `bound` parts of
+    /// 2⁶⁴.
     #[inline]
     pub(crate) fn ticks_for_at_least(&self, nanos: Nanos, bound: u64) -> i64 {
         let exact = i128::from(nanos.count()) * i128::from(self.ticks_per_nano);
-        // Rounded up. The shift rounds down, also for negative spans; a division of 128 bits would be a call that takes tens of nanoseconds.
+        // Rounded up. The shift rounds down, also for negative spans; a division of 128 bits would be a call that takes
+        // tens of nanoseconds.
         let ticks = (exact + ((1 << SHIFT) - 1)) >> SHIFT;
         // Saturating: a budget of `Nanos::MAX` with a bound of a half would not fit; far more than i64::MAX is left.
         let guard = (ticks.unsigned_abs().saturating_mul(u128::from(bound)) >> 64) as i128 + i128::from(bound > 0);

@@ -1,9 +1,9 @@
 //! [`Skew`]: how far apart the counters of two CPUs are.
 //!
-//! Two pinned threads pass a word back and forth. Each stamps when it sends and when it receives. The offset follows as in NTP. With `t1`
-//! sent and `t4` back on one CPU, `t2` received and `t3` answered on the other,
-//! `offset = ((t2 − t1) + (t3 − t4)) / 2`. Its error is at most half of the round trip `(t4 − t1) − (t3 − t2)`. The measurement keeps the
-//! round with the shortest trip.
+//! Two pinned threads pass a word back and forth. Each stamps when it sends and when it receives. The offset follows as
+//! in NTP. With `t1` sent and `t4` back on one CPU, `t2` received and `t3` answered on the other,
+//! `offset = ((t2 − t1) + (t3 − t4)) / 2`. Its error is at most half of the round trip `(t4 − t1) − (t3 − t2)`. The
+//! measurement keeps the round with the shortest trip.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -36,7 +36,8 @@ pub enum SkewError {
     Refused(Refused),
     /// The other CPU did not answer in time.
     NoAnswer(Cpu),
-    /// Both numbers name the same CPU, which has one counter. Two threads on it would wait a scheduler's turn for each other in every round.
+    /// Both numbers name the same CPU, which has one counter. Two threads on it would wait a scheduler's turn for each
+    /// other in every round.
     SameCpu(Cpu),
 }
 

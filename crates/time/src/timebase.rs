@@ -1,15 +1,16 @@
 //! [`Timebase`]: the scale that issues instants.
 //!
 //! # Problem
-//! A program wants to read the time for the price of a counter read, to know the bound of its error, and to notice when the machine sleeps,
-//! migrates or changes its clock.
+//! A program wants to read the time for the price of a counter read, to know the bound of its error, and to notice when
+//! the machine sleeps, migrates or changes its clock.
 //!
 //! # Solution
-//! A `Timebase` is an immutable value: the source of time, a scale in fixed point, and a calibration with a bound. [`Timebase::calibrate`]
-//! sleeps for about 4 ms and is good to about 10 ppm; [`refine`](Timebase::refine) looks at the kernel's clock again and returns a
-//! successor with a longer baseline and so a smaller bound. The successor continues the scale without a step. The owner decides when to
-//! refine and passes the value on; there is no global clock and no hidden thread. Objects that live long take the successor by their method
-//! `adopt`, see [`HeldTimebase`](crate::HeldTimebase).
+//! A `Timebase` is an immutable value: the source of time, a scale in fixed point, and a calibration with a bound.
+//! [`Timebase::calibrate`] sleeps for about 4 ms and is good to about 10 ppm; [`refine`](Timebase::refine) looks at the
+//! kernel's clock again and returns a successor with a longer baseline and so a smaller bound. The successor continues
+//! the scale without a step. The owner decides when to refine and passes the value on; there is no global clock and no
+//! hidden thread. Objects that live long take the successor by their method `adopt`, see
+//! [`HeldTimebase`](crate::HeldTimebase).
 //!
 //! ```text
 //!   calibrate ──(1)──► Timebase ──refine──(2)──► successor, same epoch, smaller bound
@@ -22,9 +23,9 @@
 //! The trust rules of [`Trust`] hold, or time is taken from `CLOCK_MONOTONIC` itself.
 //!
 //! # Why it works
-//! Successors share the first bracket, so the bound falls with the age of the baseline. The new slope starts at the point that the old one
-//! had reached, so the scale has no step. The error of the old slope at that point is measured: it is the `offset` of the successor, a part
-//! of [`offset_bound`](Timebase::offset_bound).
+//! Successors share the first bracket, so the bound falls with the age of the baseline. The new slope starts at the
+//! point that the old one had reached, so the scale has no step. The error of the old slope at that point is measured:
+//! it is the `offset` of the successor, a part of [`offset_bound`](Timebase::offset_bound).
 
 use hairspring_machine::{Clock, Cpu, Epoch, Host, Instant, Machine, Nanos, Ticks};
 
@@ -69,7 +70,8 @@ pub struct Timebase<M: Machine = Host> {
     lag: i64,
     /// Our scale minus the kernel's clock when they were last compared.
     offset: Nanos,
-    /// The shortest gap, in ticks and in time. Kept, because every delay needs it and finding it takes a multiplication.
+    /// The shortest gap, in ticks and in time. Kept, because every delay needs it and finding it takes a
+    /// multiplication.
     gap: (i64, Nanos),
     /// How long the kernel stalls a real-time thread that has used its share; none if it does not.
     stall: Option<Nanos>,
@@ -108,7 +110,7 @@ impl std::error::Error for CalibrationError {}
 pub struct Refined<M: Machine = Host> {
     /// The successor.
     pub timebase: Timebase<M>,
-    /// What happened since.
+    /// The changes of the clocks since the predecessor.
     pub continuity: Continuity,
 }
 
@@ -117,8 +119,8 @@ pub struct Refined<M: Machine = Host> {
 pub enum Continuity {
     /// Same epoch, longer baseline.
     Continued,
-    /// Same epoch, but the kernel's clock has changed its rate: the baseline begins anew. The bound includes the difference. The next
-    /// refinement has a baseline with the new rate only, and drops the difference.
+    /// Same epoch, but the kernel's clock has changed its rate: the baseline begins anew. The bound includes the
+    /// difference. The next refinement has a baseline with the new rate only, and drops the difference.
     Rerated,
     /// A new epoch: the machine was suspended for about this long.
     Suspended(Nanos),
@@ -156,9 +158,10 @@ impl<M: Machine + Clone> Timebase<M> {
         Self::between(machine, trust, Anchors { source, first, last })
     }
 
-    /// The time base that another process of this computer had when it gave its [`anchors`](Self::anchors). Takes microseconds, where a
-    /// calibration takes milliseconds. It is as good as it was then; [`refine`](Self::refine) next, which says what has happened to the
-    /// clocks since. If this process trusts the counter and the other did not, or the other way round, it calibrates instead.
+    /// The time base that another process of this computer had when it gave its [`anchors`](Self::anchors). Takes
+    /// microseconds, where a calibration takes milliseconds. It is as good as it was then. Call
+    /// [`refine`](Self::refine) next, which returns what has happened to the clocks since. If this process trusts the
+    /// counter and the other did not, or the other way round, it calibrates instead.
     ///
     /// # Errors
     /// The anchors are of another machine, or are no calibration at all.
@@ -196,8 +199,8 @@ impl<M: Machine + Clone> Timebase<M> {
         Ok(timebase.with_gap())
     }
 
-    /// Sets the shortest gap for the rate and for the time that the latest look at the kernel's clock took. A bracket is two looks; a pause
-    /// as long as four looks is more than a step of the loop.
+    /// Sets the shortest gap for the rate and for the time that the latest look at the kernel's clock took. A bracket
+    /// is two looks; a pause as long as four looks is more than a step of the loop.
     fn with_gap(self) -> Self {
         let least = GAP_LEAST.max(self.nanos(self.last.monotonic.width()) * 2);
         Self { gap: (self.ticks_for_at_least(least), least), ..self }
@@ -256,7 +259,8 @@ impl<M: Machine + Clone> Timebase<M> {
         let lag = self.lag.max(now.lag);
         let mut successor = Self { last: now, first, lag, offset: residual, unsettled: rerated, ..self.clone() };
         if let Some((calibration, scale)) = Calibration::between(self.source, self.machine.clock_step(), first, now) {
-            // The rate may have changed at any time since the last look. So the measured rate may be wrong by as much as the old one was.
+            // The rate may have changed at any time since the last look. So the measured rate may be wrong by as much
+            // as the old one was.
             let widening = if rerated { moved as f64 / elapsed.count() as f64 } else { 0.0 };
             successor.calibration = calibration.widened(widening);
             // The new slope starts where the old one has arrived, so the scale has no step.
@@ -267,8 +271,8 @@ impl<M: Machine + Clone> Timebase<M> {
         Refined { timebase: successor.with_gap(), continuity }
     }
 
-    /// A successor in a new epoch, calibrated anew, because a suspend or a migration of the whole machine may change even the rate. If the
-    /// calibration fails, the successor takes time from the kernel's clock.
+    /// A successor in a new epoch, calibrated anew, because a suspend or a migration of the whole machine may change
+    /// even the rate. If the calibration fails, the successor takes time from the kernel's clock.
     fn begin_epoch(&self) -> Self {
         let trust = Trust::judge(&self.machine.counter_evidence());
         let fresh = Self::calibrate_by(self.machine.clone(), trust.clone(), trust.source());
@@ -289,8 +293,8 @@ fn slewed_in(span: Nanos) -> i64 {
 }
 
 impl<M: Machine> Timebase<M> {
-    /// An epoch that differs from the present one. Its number comes from its beginning and not from its predecessor, so that clones which
-    /// are refined across different suspends get different epochs.
+    /// An epoch that differs from the present one. Its number comes from its beginning and not from its predecessor, so
+    /// that clones which are refined across different suspends get different epochs.
     fn epoch_after(&self, fresh: Epoch) -> Epoch {
         if fresh == self.epoch { fresh.other() } else { fresh }
     }
@@ -325,8 +329,8 @@ impl<M: Machine> Timebase<M> {
         Instant::of_epoch(self.epoch, Nanos::new(self.scale.nanos_at(stamp)))
     }
 
-    /// A deadline on this scale. A reading of the kernel's clock becomes an instant that neither this scale nor that clock reaches before
-    /// the reading.
+    /// A deadline on this scale. A reading of the kernel's clock becomes an instant that neither this scale nor that
+    /// clock reaches before the reading.
     #[inline]
     pub(crate) fn deadline(&self, at: Instant) -> Instant {
         if at.epoch() == Epoch::KERNEL {
@@ -342,8 +346,8 @@ impl<M: Machine> Timebase<M> {
         Nanos::new(self.scale.nanos_in(ticks))
     }
 
-    /// The least number of ticks that certainly last `span` by the kernel's clock. It is rounded up and includes the calibration bound, and
-    /// the counter's granularity if it counts in steps.
+    /// The least number of ticks that certainly last `span` by the kernel's clock. It is rounded up and includes the
+    /// calibration bound, and the counter's granularity if it counts in steps.
     #[inline]
     pub fn ticks_for_at_least(&self, span: Nanos) -> i64 {
         self.scale.ticks_for_at_least(span, self.calibration.bound).saturating_add(self.lag)
@@ -374,7 +378,7 @@ impl<M: Machine> Timebase<M> {
         &self.calibration
     }
 
-    /// What the rate stands on, to hand it to another process: see [`resume`](Self::resume).
+    /// The foundation of the rate, to hand it to another process: see [`resume`](Self::resume).
     pub fn anchors(&self) -> Anchors {
         Anchors { source: self.source, first: self.first, last: self.last }
     }
@@ -400,8 +404,9 @@ impl<M: Machine> Timebase<M> {
         Self { skew, ..self }
     }
 
-    /// The largest distance of an instant of this time base from the kernel's clock. It is the sum of the offset at the latest comparison,
-    /// half a bracket, the step of a counter that has one, and the drift that the rate's bound allows since.
+    /// The largest distance of an instant of this time base from the kernel's clock. It is the sum of the offset at the
+    /// latest comparison, half a bracket, the step of a counter that has one, and the drift that the rate's bound
+    /// allows since.
     pub fn offset_bound(&self, at: Instant) -> Nanos {
         let age = (at.as_monotonic() - self.last.monotonic.clock).abs();
         let half_width = Nanos::new(self.scale.nanos_in(self.last.monotonic.half_width() + self.lag))
@@ -415,7 +420,8 @@ impl<M: Machine> Timebase<M> {
         Nanos::new((span.count().abs() as f64 * self.calibration.bound_ppm * 1e-6).ceil() as i64)
     }
 
-    /// The shortest pause between two looks at the source that counts as a gap: [`GAP_LEAST`], or more if a look itself takes that long.
+    /// The shortest pause between two looks at the source that counts as a gap: [`GAP_LEAST`], or more if a look itself
+    /// takes that long.
     #[inline(always)]
     pub(crate) fn gap_least(&self) -> Nanos {
         self.gap.1
@@ -440,7 +446,7 @@ impl<M: Machine> Timebase<M> {
         self.offset
     }
 
-    /// The thread's CPU, if the machine can tell it without a system call.
+    /// The thread's CPU, if the machine can determine it without a system call.
     #[inline(always)]
     pub(crate) fn cpu(&self) -> Option<Cpu> {
         self.machine.cpu()

@@ -4,8 +4,8 @@ use hairspring_machine::{Machine, Nanos, Policy};
 
 /// Sets the least timer slack while it exists, and restores the former slack when it is dropped.
 ///
-/// It is not a [`Held`](hairspring_machine::Held) wish, because that allocates and locks. No other code of the thread runs while it exists,
-/// so restoring the slack that it found is right.
+/// It is not a [`Held`](hairspring_machine::Held) wish, because that allocates and locks. No other code of the thread
+/// runs while it exists, so restoring the slack that it found is right.
 pub(crate) struct LeastSlack<'m, M: Machine> {
     machine: &'m M,
     /// The thread's policy when this began.

@@ -1,9 +1,10 @@
 //! [`Verdict`]: what disturbed a thread while it polled.
 //!
 //! A polling loop looks at the counter every few nanoseconds. A *gap* between two looks that is longer than
-//! [`GAP_LEAST`](crate::GAP_LEAST) means that the thread did not run. The machine's sentinel shows whether the thread left its CPU. Nothing shows more
-//! without a system call. So a gap is *preempted* if the sentinel broke, else *interrupted*. On a guest the hypervisor may have taken the
-//! time as well, and the guest cannot see which: *interrupted or stolen*.
+//! [`GAP_LEAST`](crate::GAP_LEAST) means that the thread did not run. The machine's sentinel shows whether the thread
+//! left its CPU. Nothing shows more without a system call. So a gap is *preempted* if the sentinel broke, else
+//! *interrupted*. On a guest the hypervisor may have taken the time as well, and the guest cannot see which:
+//! *interrupted or stolen*.
 
 use hairspring_machine::{Machine, Nanos};
 
@@ -18,8 +19,8 @@ pub enum Cause {
     InterruptedOrStolen,
     /// The hypervisor. Reported only if counters over the whole run exclude every other cause.
     Stolen,
-    /// Not known: the machine has no sentinel that shows whether the thread left its CPU, or something that the watch did not see made a
-    /// long delay late.
+    /// Not known: the machine has no sentinel that shows whether the thread left its CPU, or something that the watch
+    /// did not see made a long delay late.
     Unknown,
     /// The thread was taken off its CPU, or handled a signal.
     Preempted,
@@ -53,10 +54,11 @@ pub struct Gaps {
     pub longest: Nanos,
 }
 
-/// What disturbed one polling stretch.
+/// Disturbances of one polling stretch.
 ///
-/// It is small, because a delay writes it between its end and the caller's next instruction. Gaps in which the thread left its CPU have a
-/// field of their own. All other gaps share one field; if they have two causes, they count under the graver.
+/// It is small, because a delay writes it between its end and the caller's next instruction. Gaps in which the thread
+/// left its CPU have a field of their own. All other gaps share one field; if they have two causes, they count under
+/// the graver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
     preempted: Gaps,
@@ -122,8 +124,8 @@ impl Verdict {
         }
     }
 
-    /// Adds a gap of unknown cause if the delay ended `over` beyond its goal and the verdict names no reason. Callers that build a delay
-    /// from parts need this, because each part may be clean.
+    /// Adds a gap of unknown cause if the delay ended `over` beyond its goal and the verdict names no reason. Callers
+    /// that build a delay from parts need this, because each part may be clean.
     #[inline]
     pub fn explain<M: Machine>(&mut self, over: Nanos, timebase: &Timebase<M>) {
         if over > timebase.gap_least() && self.is_clean() {
@@ -175,7 +177,7 @@ impl Verdict {
         }
     }
 
-    /// Every word that [`name`](Self::name) can say.
+    /// Every word that [`name`](Self::name) can return.
     pub const NAMES: [&'static str; 10] = [
         "clean",
         "migrated",

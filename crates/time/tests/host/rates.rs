@@ -1,7 +1,8 @@
-//! Delays on this machine while somebody changes the rate of the kernel's clock. A binary of its own, for cargo runs one after the other:
-//! beside it no other test could compare two clocks.
+//! Delays on this machine while a child process changes the rate of the kernel's clock. A binary of its own, because
+//! cargo runs binaries one after the other: beside it no other test could compare two clocks.
 //!
-//! The rate outlives the process that changed it. So a process of its own waits until the test has ended, by SIGKILL too, and gives it back.
+//! The rate outlives the process that changed it. So a process of its own waits until the test has ended, by SIGKILL
+//! too, and gives it back.
 //!
 //! With `HAIRSPRING_PROOF=N` in the environment, N times as many delays; 34 makes a million.
 #![cfg(target_os = "linux")]
@@ -82,7 +83,7 @@ fn in_a_group_of_its_own(job: &str, before: libc::c_long) -> Other {
     Other::start_by(command, job, &std::env::temp_dir(), before)
 }
 
-/// What this binary does as a child, and nothing otherwise.
+/// Body of this binary as a child; does nothing otherwise.
 #[test]
 #[expect(clippy::exit, reason = "a child whose parent was killed has nobody to talk to")]
 fn a_job() {
@@ -92,7 +93,7 @@ fn a_job() {
             // The parent's end of the pipe is closed when the parent ends in any way.
             until_told(&AtomicBool::new(false));
             Rate::adjust(libc::ADJ_FREQUENCY, before.parse().expect("a rate")).expect("permitted before");
-            // The test harness would complain that nobody reads what it says.
+            // The test harness would complain that its output has no reader.
             std::process::exit(0);
         }
         "step-and-die" => {
@@ -201,8 +202,8 @@ fn no_delay_is_early_while_the_kernels_rate_steps_by_500_ppm() {
     assert_eq!(Rate::now(), before, "the rate was not given back");
 }
 
-/// Regression: a proof that was killed at its limit left the kernel's clock 500 ppm fast, and the proofs and measurements after it ran
-/// with that. The test gave the rate back when it was dropped, and SIGKILL drops nothing.
+/// Regression: a proof that was killed at its limit left the kernel's clock 500 ppm fast, and the proofs and
+/// measurements after it ran with that. The test gave the rate back when it was dropped, and SIGKILL drops nothing.
 #[test]
 fn a_test_that_is_killed_with_its_group_gives_the_rate_back() {
     const NAME: &str = "rates::a_test_that_is_killed_with_its_group_gives_the_rate_back";

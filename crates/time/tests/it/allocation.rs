@@ -24,8 +24,8 @@ thread_local! {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is passed on to the system's allocator with the arguments as they came; the count is a thread-local
-// cell that neither allocates nor unwinds, so the contract of `System` is the contract of this one.
+// SAFETY: every call is passed on to the system's allocator with the arguments as they came; the count is a
+// thread-local cell that neither allocates nor unwinds, so the contract of `System` is the contract of this one.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
@@ -82,8 +82,8 @@ fn check_machine<M: Machine + Clone>(machine: M) {
     check("summary", || profile.summary());
 }
 
-/// Regression: a preempted delay of a real-time thread read two files of /proc after its end, to tell whether it had been throttled. That
-/// allocates and takes tens of microseconds, which no report told.
+/// Regression: a preempted delay of a real-time thread read two files of /proc after its end, to find out whether it
+/// had been throttled. That allocates and takes tens of microseconds, which no report contained.
 #[test]
 fn a_preempted_delay_of_a_real_time_thread_allocates_nothing_and_opens_no_file() {
     let sim = Sim::new(Script::default());
@@ -102,8 +102,8 @@ fn a_preempted_delay_of_a_real_time_thread_allocates_nothing_and_opens_no_file()
     assert_eq!(sim.settings_read(), asked, "a delay has read settings of the machine");
 }
 
-/// On a thread with a real-time policy, which used to allocate when it was preempted. A competitor of the same policy yields to it and
-/// comes back, so it is.
+/// On a thread with a real-time policy, which used to allocate when it was preempted. A competitor of the same policy
+/// yields to it and comes back, so it is.
 #[test]
 fn delays_of_a_preempted_real_time_thread_allocate_nothing_on_this_machine() {
     const NAME: &str = "allocation::delays_of_a_preempted_real_time_thread_allocate_nothing_on_this_machine";

@@ -62,9 +62,10 @@ proptest! {
     }
 }
 
-/// The bracket of a slow counter is a tick wide or none; half the width of two brackets is then not all that can be wrong.
-/// The sweep shifts the counter's phase against the kernel's clock by a nanosecond at a time, and the kernel looks at its
-/// clock at the very beginning of the first brackets and at the very end of the last, or the other way round.
+/// The bracket of a slow counter is a tick wide or none; half the width of two brackets is then not all that can be
+/// wrong. The sweep shifts the counter's phase against the kernel's clock by a nanosecond at a time, and the kernel
+/// looks at its clock at the very beginning of the first brackets and at the very end of the last, or the other way
+/// round.
 #[test]
 fn the_bound_holds_at_every_phase_and_wherever_in_a_bracket_the_kernel_looks_at_its_clock() {
     for rate_hz in [8_192_000, 19_200_000, 24_000_000, 25_000_000, 1_000_000_000, 2_600_000_000] {

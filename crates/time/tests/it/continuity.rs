@@ -1,11 +1,11 @@
-//! How one time base follows another: without a step, with a smaller bound, or in a new epoch that says why.
+//! How one time base follows another: without a step, with a smaller bound, or in a new epoch with a reason.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Continuity, Machine, Nanos, Sim, TimeSource, Timebase};
 
 use super::{ODD_COSTS, calibrated, disturb_in, micros, millis};
 
-/// Checks that an instant now is as near the kernel's clock as the time base says.
+/// Checks that an instant now differs from the kernel's clock by no more than the time base states.
 #[track_caller]
 fn check_sandwich(sim: &Sim, timebase: &Timebase<Sim>) {
     let before = sim.monotonic();
@@ -58,7 +58,7 @@ fn instants_stay_within_their_bound_of_the_kernels_clock_as_they_age() {
     }
 }
 
-/// What an instant may be off counts from the latest comparison, and is as large before it as behind it.
+/// The bound of an instant grows from the latest comparison on, and is as large before it as behind it.
 #[test]
 fn the_bound_of_an_instant_grows_from_the_latest_comparison_on() {
     let (sim, timebase) = calibrated(Script::default());
@@ -229,8 +229,8 @@ fn a_look_too_soon_after_the_last_changes_nothing_for_the_worse() {
     }
 }
 
-/// Regression: an epoch was its predecessor's plus one, so two clones that were refined across different suspends were in the same one,
-/// and their instants could be subtracted though nobody knows their distance.
+/// Regression: an epoch was its predecessor's plus one, so two clones that were refined across different suspends were
+/// in the same one, and their instants could be subtracted though their distance is unknown.
 #[test]
 fn clones_that_are_refined_across_different_suspends_are_in_different_epochs() {
     let (sim, timebase) = calibrated(Script::default());
@@ -246,8 +246,8 @@ fn clones_that_are_refined_across_different_suspends_are_in_different_epochs() {
     assert!(epochs[0] != epochs[1] && epochs[1] != epochs[2] && epochs[0] != epochs[2], "{epochs:?}");
 }
 
-/// Regression: what the kernel may slew in a time was multiplied in 64 bits, which overflows after 178 days: a panic, or in a release
-/// build a new epoch for nothing. The simulated machine's own clock overflowed after 106 days.
+/// Regression: what the kernel may slew in a time was multiplied in 64 bits, which overflows after 178 days: a panic,
+/// or in a release build a new epoch for nothing. The simulated machine's own clock overflowed after 106 days.
 #[test]
 fn a_time_base_that_is_refined_once_a_year_stays_in_its_epoch() {
     let (sim, mut timebase) = calibrated(Script::default());

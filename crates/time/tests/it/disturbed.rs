@@ -38,8 +38,9 @@ fn nothing_is_clean() {
     assert!(delay_with(&Script::default(), &[]).verdict.is_clean());
 }
 
-/// Regression: a thread that was taken off its CPU between its look at the counter and its look at the sentinel was told as
-/// preempted for no time and interrupted for all of it. The sweep meets every place in the loop, to the nanosecond.
+/// Regression: a thread that was taken off its CPU between its look at the counter and its look at the sentinel was
+/// reported as preempted for no time and interrupted for all of it. The sweep meets every place in the loop, to the
+/// nanosecond.
 #[test]
 fn a_preemption_is_one_preemption_of_its_length_wherever_in_the_loop_it_comes() {
     for nanos in 5_000..5_060 {
@@ -81,7 +82,8 @@ fn gaps_below_the_least_are_none() {
     assert!(report.verdict.is_clean(), "{report:?}");
 }
 
-/// The delay rehearses its end at its beginning. Cold code takes time there, which is no disturbance unless it takes until after the end.
+/// The delay rehearses its end at its beginning. Cold code takes time there, which is no disturbance unless it takes
+/// until after the end.
 #[test]
 fn time_that_a_rehearsal_takes_is_no_gap_if_the_deadline_has_not_passed() {
     for (length, passed_over) in [(micros(3), true), (micros(30), false)] {
@@ -142,7 +144,7 @@ fn whatever_makes_a_delay_late_is_in_its_verdict_up_to_the_final_read() {
         for disturbance in [Disturbance::Interrupt(micros(5)), Disturbance::Preempt(micros(5))] {
             let report = delay_with(&Script::default(), &[(Nanos::new(nanos), disturbance)]);
             assert!(report.late <= GAP_LEAST || report.verdict.lost() >= report.late - STEP, "{nanos}: {report:?}");
-            // Whatever it falls on, 5 µs that begin before the end are seen.
+            // 5 µs that begin before the end are seen, at any point of the loop.
             assert!(nanos >= 19_990 || report.verdict.lost() >= micros(5), "{nanos}: {report:?}");
             late += u32::from(report.late > GAP_LEAST);
         }
@@ -150,8 +152,9 @@ fn whatever_makes_a_delay_late_is_in_its_verdict_up_to_the_final_read() {
     assert!(late >= 180, "the sweep has missed the end: {late}");
 }
 
-/// Regression: one interrupt around the end was two gaps. The rehearsal of the end saw it by the kernel's clock, and the last poll by the counter;
-/// or that poll saw it, and the first reading of the kernel's clock saw its part after the goal again.
+/// Regression: one interrupt around the end was two gaps. The rehearsal of the end saw it by the kernel's clock, and
+/// the last poll by the counter; or that poll saw it, and the first reading of the kernel's clock saw its part after
+/// the goal again.
 #[test]
 fn one_interrupt_around_the_end_of_a_confirmed_delay_is_one_gap() {
     for clock in [ODD_COSTS.clock, 95_111] {
@@ -186,7 +189,8 @@ fn a_stall_of_a_real_time_thread_is_called_throttled() {
     assert!(!throttled(Policy::Fifo(50), Nanos::from_millis(500)));
 }
 
-/// Regression: a delay under a watch took the sentinel away when it ended, which the watch around it told as a preemption.
+/// Regression: a delay under a watch took the sentinel away when it ended, which the watch around it reported as a
+/// preemption.
 #[test]
 fn a_delay_under_a_watch_is_no_preemption_but_a_preemption_in_it_is_one() {
     for (disturbance, count) in [(None, 0), (Some(Disturbance::Preempt(micros(7))), 1), (Some(Disturbance::Signal), 1)]

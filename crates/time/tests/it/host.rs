@@ -1,4 +1,4 @@
-//! What the time base promises on this machine, tried very often. No figure here depends on how fast the machine is.
+//! Promises of the time base on this machine, tried very often. No figure here depends on how fast the machine is.
 
 use hairspring_machine::CpuSet;
 use hairspring_time::{Host, LongDelay, Machine, Nanos, Timebase};
@@ -49,7 +49,7 @@ fn the_bound_shrinks_as_the_time_base_ages() {
 
 #[test]
 fn now_never_goes_back_across_moves_between_cpus_and_refinements() {
-    // On a thread of its own, which nobody expects to stay where it was.
+    // On a thread of its own, because it moves from CPU to CPU.
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let cpus = Host.affinity().0;
@@ -95,7 +95,8 @@ fn delays_on(cpu: hairspring_time::Cpu, timebase: &Timebase, span: Nanos) -> u64
     count
 }
 
-/// Some hundred thousand delays per CPU and 3 s where nobody else wants it; the proof `never-early` makes ten million.
+/// Some hundred thousand delays per CPU and 3 s where no other program wants it; the proof `never-early` makes ten
+/// million.
 #[test]
 fn no_delay_of_up_to_five_microseconds_is_early_on_any_cpu_of_this_machine() {
     let timebase = calibrated();

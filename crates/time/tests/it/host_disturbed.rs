@@ -40,8 +40,8 @@ fn has_sentinel() -> bool {
     there
 }
 
-/// Compares what a watch has counted with what the kernel has. The kernel counts a little more: from the first reading of
-/// its counters to the last.
+/// Compares what a watch has counted with what the kernel has. The kernel counts a little more: from the first reading
+/// of its counters to the last.
 #[track_caller]
 fn check(test: &str, preempted: Gaps, before: ThreadUsage, after: ThreadUsage) {
     let (Some(from), Some(to)) = (before.involuntary_switches, after.involuntary_switches) else {

@@ -139,9 +139,10 @@ fn delay_until_ends_within_a_microsecond_on_a_scale_that_knows_the_kernels_rate(
     }
 }
 
-/// Regression: the kernel was told once, at the beginning, when to wake a sleeper whose deadline is on our scale. After the
-/// kernel had changed its rate our scale was far from its clock by then, and the lateness was measured on the wrong one. It is
-/// late by how far the two are apart, and says so; after a refinement, which measures that, it is not.
+/// Regression: the kernel got the wake-up time of a sleeper once, at the beginning, although the deadline is on our
+/// scale. After the kernel had changed its rate, our scale was far from its clock by then, and the lateness was
+/// measured on the wrong one. Now the delay is late by the distance of the two and reports it; after a refinement,
+/// which measures the distance, it is not late.
 #[test]
 fn delay_until_tells_how_far_its_scale_has_run_away_from_the_kernels_clock_until_it_is_refined() {
     for ppb in [-9_000, 9_000] {
@@ -179,7 +180,7 @@ fn a_caller_prepares_once_when_it_is_awake_and_before_the_end_is_watched() {
         }
         assert!(request < 50_000 || report.late < micros(1), "{report:?}");
     }
-    // What fits into the window costs nothing, and what does not is told.
+    // Work that fits into the window costs nothing, and the excess is reported.
     for (work, late) in [(micros(40), micros(0)), (millis(5), millis(4))] {
         let window = micros(400);
         let mut long = LongDelay::new(&timebase).with_budget(window);
@@ -304,7 +305,7 @@ fn the_window_is_learned_apart_for_real_time_and_given_back_with_the_slack() {
     assert_eq!(sim.timer_slack(), slack);
 }
 
-/// A machine that wakes so late that nothing but the budget limits the window.
+/// A machine that wakes late enough that only the budget limits the window.
 #[test]
 fn a_delay_polls_half_of_its_request_at_most_and_a_twenty_thousandth_of_a_long_one() {
     let (_, timebase) = calibrated(waking((10_000, 20_000), 0, true));

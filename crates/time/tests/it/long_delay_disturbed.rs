@@ -121,8 +121,8 @@ fn a_flag_that_is_not_set_ends_nothing() {
     }
 }
 
-/// Regression: a signal between the look at the flag and the sleep was lost, and the delay slept to its end. Here the flag
-/// is set by another thread, without any signal, which is the same to the sleeper.
+/// Regression: a signal between the look at the flag and the sleep was lost, and the delay slept to its end. Here the
+/// flag is set by another thread, without any signal, which is the same to the sleeper.
 #[test]
 fn a_flag_that_is_set_without_a_signal_ends_a_delay_in_the_middle() {
     let flag = AtomicBool::new(false);
@@ -151,7 +151,8 @@ fn a_gap_before_the_last_stretch_is_as_harmless_as_sleep() {
     }
 }
 
-/// The gap begins before the counter is tied to the kernel's clock for the last time, and ends so long before the deadline.
+/// The gap begins before the counter is tied to the kernel's clock for the last time, and ends this long before the
+/// deadline.
 #[test]
 fn a_gap_that_cuts_the_last_stretch_short_is_told_although_the_delay_is_not_late() {
     for (before_end, told) in [(3, true), (6, true), (9, true), (11, false), (14, false)] {

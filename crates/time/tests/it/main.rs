@@ -1,8 +1,8 @@
 //! The promises of the time base, its delays and its profiles, on `Sim` and on `Host`, in one binary.
 //!
-//! `Sim` comes first: there true time is known to the picosecond, and every disturbance comes when it is told to. On
-//! `Host` nothing is asserted about how long anything takes. What cannot be tried on this machine calls `testing::skip` and
-//! returns; `cargo xtask test` counts it as skipped.
+//! `Sim` comes first: there true time is known to the picosecond, and every disturbance comes when the test asks for
+//! it. On `Host` nothing is asserted about how long anything takes. A test that this machine does not allow calls
+//! `testing::skip` and returns; `cargo xtask test` counts it as skipped.
 
 mod adopt;
 mod allocation;
@@ -44,12 +44,12 @@ fn calibrated(script: Script) -> (Sim, Timebase<Sim>) {
     (sim, timebase)
 }
 
-/// Lets something happen so much later than now.
+/// Schedules a disturbance `wait` from now.
 fn disturb_in(sim: &Sim, wait: Nanos, disturbance: Disturbance) {
     sim.disturb(sim.true_time() + wait, disturbance);
 }
 
-/// A long delay of 2 ms to which something happens so long before its end, while it polls.
+/// A long delay of 2 ms, disturbed `before_end` before its end, while it polls.
 fn delay_with_in_poll(script: &Script, before_end: Nanos, disturbance: Disturbance) -> Report {
     let (sim, timebase) = calibrated(Script { wake_late: (Nanos::ZERO, micros(60)), ..script.clone() });
     let mut long = LongDelay::new(&timebase);
@@ -68,7 +68,7 @@ fn delay_with_in_poll(script: &Script, before_end: Nanos, disturbance: Disturban
     }
 }
 
-/// What passed by the simulated kernel's clock in so many picoseconds of true time, in picoseconds, rounded up.
+/// The time that passes by the simulated kernel's clock in `picos` of true time, in picoseconds, rounded up.
 fn by_kernel_clock(picos: u64, drift_ppb: i64) -> u64 {
     let passed = u128::from(picos) * u128::from((1_000_000_000 + drift_ppb).unsigned_abs());
     u64::try_from(passed.div_ceil(1_000_000_000)).expect("a span that fits")

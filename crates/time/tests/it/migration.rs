@@ -1,7 +1,7 @@
 //! Delays of a thread that moves between CPUs whose counters differ: never early, wherever it moves.
 //!
-//! The counters differ by at most the skew that the time base knows of. The sweeps step through every nanosecond of a short
-//! delay, its first and its last reads included, with one move and with a move there and back.
+//! The counters differ by at most the skew that the time base knows of. The sweeps step through every nanosecond of a
+//! short delay, its first and its last reads included, with one move and with a move there and back.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Cpu, Nanos};
@@ -9,7 +9,7 @@ use hairspring_time::{Cpu, Nanos};
 use super::{ODD_COSTS, calibrated, disturb_in, picos};
 
 const REQUEST: Nanos = Nanos::from_micros(1);
-/// 1 µs at 2.6 GHz, the skew that is assumed when nobody has measured it.
+/// 1 µs at 2.6 GHz, the skew that is assumed if it has not been measured.
 const SKEW_TICKS: i64 = 2_600;
 
 /// Checks one delay with moves at these times; returns whether it was reported as migrated.
@@ -37,8 +37,8 @@ fn a_move_to_another_cpu_never_makes_a_delay_early() {
     }
 }
 
-/// Regression: a thread that came back between the read that ended the loop and the look at its CPU was early by the skew,
-/// and so was one that moved between its first read and its first look at the CPU.
+/// Regression: a thread that came back between the read that ended the loop and the look at its CPU was early by the
+/// skew, and so was one that moved between its first read and its first look at the CPU.
 #[test]
 fn a_move_there_and_back_never_makes_a_delay_early() {
     for offset in [SKEW_TICKS, -SKEW_TICKS] {
@@ -50,7 +50,7 @@ fn a_move_there_and_back_never_makes_a_delay_early() {
     }
 }
 
-/// Regression: without rseq nobody knows the CPU, and not knowing it was taken for having stayed.
+/// Regression: without rseq the CPU is unknown, and an unknown CPU was taken for an unchanged one.
 #[test]
 fn a_move_that_nobody_can_see_never_makes_a_delay_early() {
     for offset in [SKEW_TICKS, -SKEW_TICKS] {

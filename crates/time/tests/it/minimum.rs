@@ -17,8 +17,8 @@ fn requests() -> impl Iterator<Item = i64> {
     (0..=2_000).chain([2_001, 2_999, 5_003, 9_999, 12_345, 50_001, 99_999, 250_000])
 }
 
-/// The most that a delay may take, by true time: the request stretched by drift and bound, one poll step, the reads at both
-/// ends, and the ticks by which the deadline is rounded up.
+/// The most that a delay may take, by true time: the request stretched by drift and bound, one poll step, the reads at
+/// both ends, and the ticks by which the deadline is rounded up.
 fn most(request: i64, rate_hz: u64, drift: i64, bound_ppm: f64) -> u64 {
     let stretch = 1.0 + 2.0 * bound_ppm * 1e-6 + drift.unsigned_abs() as f64 * 1e-9;
     let costs = 2 * ODD_COSTS.ticks_ordered + ODD_COSTS.relax + ODD_COSTS.ticks + 10 * LOAD_PICOS;
@@ -68,7 +68,7 @@ fn a_delay_of_nothing_reads_the_counter_twice_and_no_more() {
 
 #[test]
 fn delay_is_never_early_on_a_counter_that_counts_in_steps() {
-    // QEMU's for aarch64 moves by a microsecond at a time and says 62.5 MHz; real ones by 40 ticks of 1 GHz.
+    // QEMU's for aarch64 moves by a microsecond at a time and states 62.5 MHz; real ones by 40 ticks of 1 GHz.
     for (rate_hz, counter_step) in [(62_500_000, 62), (1_000_000_000, 40), (62_500_000, 1)] {
         let script = Script { rate_hz, counter_step, costs: ODD_COSTS, ..Script::default() };
         let (sim, timebase) = calibrated(script);
@@ -155,8 +155,8 @@ fn an_untrusted_counter_leaves_the_kernels_clock_and_delays_are_never_early_by_i
     }
 }
 
-/// Regression: with a clock source like the HPET a look at the clock takes more than a microsecond, and every round of an
-/// undisturbed delay was reported as a gap.
+/// Regression: with a clock source like the HPET a look at the clock takes more than a microsecond, and every round of
+/// an undisturbed delay was reported as a gap.
 #[test]
 fn a_clock_that_is_slow_to_read_is_no_disturbance() {
     let mut script = Script { counter_trusted: false, ..Script::default() };

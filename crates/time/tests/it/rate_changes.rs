@@ -1,14 +1,16 @@
 //! Delays that are not early although the kernel's clock changes its rate under them.
 //!
-//! A calibration knows the past. NTP may change the rate of the kernel's clock at any moment after it: `adjtimex` by 500 ppm,
-//! chrony by up to 100,000. Code that believes the calibration then ends a delay early by the change times the request.
+//! A calibration knows the past. NTP may change the rate of the kernel's clock at any moment after it: `adjtimex` by
+//! 500 ppm, chrony by up to 100,000. Code that believes the calibration then ends a delay early by the change times the
+//! request.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{Instant, LongDelay, Machine, Nanos, Report, Sim, Timebase};
 
 use super::{ODD_COSTS, calibrated, disturb_in, micros};
 
-/// Changes of the rate in parts per 10⁹: what is told by a look at the clock, what NTP does, and the most that chrony does.
+/// Changes of the rate in parts per 10⁹: the least that a look at the clock reveals, those of NTP, and the most of
+/// chrony.
 const CHANGES: [i64; 8] = [-100_000_000, -1_000_000, -500_000, -9_000, 9_000, 500_000, 1_000_000, 100_000_000];
 /// From the least request that is confirmed by the kernel's clock to the most that may be polled.
 const POLLED: [i64; 6] = [20_000, 20_001, 27_183, 100_000, 314_159, 1_000_000];
@@ -17,7 +19,8 @@ const LONG: [i64; 10] =
 /// When the change comes, in parts of the request: before it, at several moments within it, and right before its end.
 const PHASES: [f64; 6] = [-0.5, 0.0, 0.01, 0.37, 0.9, 0.999];
 
-/// Lets the kernel's clock change its rate so long before or after now.
+/// Changes the rate of the kernel's clock after `phase` of the request; if `phase` is negative, changes it at once and
+/// lets that time pass.
 fn change_rate(sim: &Sim, change: i64, phase: f64, request: Nanos) {
     let wait = Nanos::new((request.count() as f64 * phase) as i64);
     disturb_in(sim, wait.max(Nanos::ZERO), Disturbance::Drift(change));
@@ -49,7 +52,8 @@ fn check_for(
     check_report(&report, passed);
 }
 
-/// Checks a delay until an instant: it ends by the kernel's clock and by the scale of the time base, and is as late as it says.
+/// Checks a delay until an instant: it ends by the kernel's clock and by the scale of the time base, and its reported
+/// lateness is true.
 #[track_caller]
 fn check_until(
     change: i64,
@@ -71,7 +75,7 @@ fn check_until(
     assert!(kernel >= deadline, "early by the kernel's clock, {what}");
     assert!(kernel - before >= request, "the time did not pass by the kernel's clock, {what}");
     assert!(report.late >= Nanos::ZERO, "{what}");
-    // What the report tells is the later of the two, to what the readings here take.
+    // The reported lateness is the later of the two, to the duration of the readings here.
     let late = over.max(kernel - deadline);
     assert!((late - report.late).count().abs() < 1_000, "late by {late}, {what}");
 }
@@ -86,8 +90,8 @@ fn sweep(requests: &[i64], check: impl Fn(i64, f64, i64)) {
     }
 }
 
-/// Regression: `delay` believed the rate of its calibration to the end. After `adjtimex` had changed the rate by −500 ppm, delays
-/// of 99 ms returned up to 45 µs early, with a clean verdict.
+/// Regression: `delay` believed the rate of its calibration to the end. After `adjtimex` had changed the rate by −500
+/// ppm, delays of 99 ms returned up to 45 µs early, with a clean verdict.
 #[test]
 fn a_delay_of_twenty_microseconds_or_more_is_never_early_whatever_the_kernels_rate_does() {
     sweep(&POLLED, |change, phase, request| {
@@ -146,9 +150,9 @@ fn a_long_delay_is_never_early_whatever_the_kernels_rate_does() {
     });
 }
 
-/// Regression: a long delay until an instant ended when the time base's own scale had got there or when the kernel's clock read what
-/// the scale had promised before the change. With 100 ppm it ended 4.2 ms before its target with a lateness of 0, or 3.7 ms early by
-/// the kernel's clock.
+/// Regression: a long delay until an instant ended when the time base's own scale had got there or when the kernel's
+/// clock read what the scale had promised before the change. With 100 ppm it ended 4.2 ms before its target with a
+/// lateness of 0, or 3.7 ms early by the kernel's clock.
 #[test]
 fn a_long_delay_until_an_instant_ends_by_both_clocks_whatever_the_kernels_rate_does() {
     sweep(&LONG, |change, phase, request| {
@@ -156,7 +160,8 @@ fn a_long_delay_until_an_instant_ends_by_both_clocks_whatever_the_kernels_rate_d
     });
 }
 
-/// Regression: after a change of the rate a deadline that had just passed was late by how far the two clocks were apart, with a clean verdict.
+/// Regression: after a change of the rate a deadline that had just passed was late by how far the two clocks were
+/// apart, with a clean verdict.
 #[test]
 fn a_deadline_that_has_passed_by_one_clock_only_says_that_the_rate_has_changed() {
     for (ppb, rerated) in [(0, false), (-9_000, true), (9_000, true)] {

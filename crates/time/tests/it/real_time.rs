@@ -15,7 +15,7 @@ const ALL: RealTime = RealTime {
     idle: Some(Nanos::ZERO),
 };
 
-/// What a guard may change.
+/// The settings that a guard may change.
 fn settings<M: Machine>(machine: &M) -> (Policy, CpuSet, Nanos) {
     (machine.policy(), machine.affinity(), machine.timer_slack())
 }
@@ -120,7 +120,7 @@ fn guards_of_one_setting_nest() {
 
 #[test]
 fn this_machine_gives_back_what_it_granted() {
-    // On a thread of its own: its settings are nobody else's.
+    // On a thread of its own, which shares its settings with no other test.
     let tried = std::thread::spawn(|| {
         let before = settings(&Host);
         let cpu = before.1.0.last().copied();
@@ -140,8 +140,8 @@ fn this_machine_gives_back_what_it_granted() {
 
 #[test]
 fn of_two_guards_that_end_in_their_order_of_making_the_second_stays_in_force() {
-    // A thread held FIFO 50, then FIFO 60, and dropped the first: it got back what was before both, though the second was
-    // still held. At the end the second put FIFO 50 back, which nobody held any more.
+    // A thread held FIFO 50, then FIFO 60, and dropped the first: it got back what was before both, though the second
+    // was still held. At the end the second put FIFO 50 back, which was not held any more.
     let sim = Sim::new(Script::default());
     let before = settings(&sim);
     let first = RealTime { policy: Some(Policy::Fifo(50)), ..ALL }.apply(&sim);
@@ -169,7 +169,7 @@ fn what_the_system_does_not_take_back_is_returned_by_release() {
     assert_eq!(ALL.apply(&sim).release(), Ok(()), "without permission nothing but CPU and slack was granted");
 }
 
-/// What the kernel shows of its limit on idle states, in microseconds.
+/// The kernel's limit on idle states, in microseconds.
 fn idle_limit_us() -> Option<i32> {
     let bytes = std::fs::read("/dev/cpu_dma_latency").ok()?;
     Some(i32::from_ne_bytes(bytes.get(..4)?.try_into().ok()?))

@@ -1,4 +1,4 @@
-//! What no delay can mean is refused at the door, with a word that says what to do.
+//! Requests that no delay can mean are refused at once, with a remedy.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{DelayError, LongDelay, Machine, Nanos, POLL_MOST, REQUEST_MOST};

@@ -1,4 +1,4 @@
-//! The skew between two CPUs of this machine: two measurements agree within what they say they can be wrong.
+//! The skew between two CPUs of this machine: two measurements agree within their stated bounds.
 
 use hairspring_time::{Cpu, Host, Machine, Nanos, Skew, SkewError, Timebase};
 use testing::skip;

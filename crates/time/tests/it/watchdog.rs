@@ -1,4 +1,4 @@
-//! What keeps a delay from holding a CPU for ever: budgets, counters that stop, counters that are set back.
+//! Protection against a delay that holds a CPU for ever: budgets, counters that stop, counters that are set back.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_time::{CONFIRMED_FROM, Cpu, LongDelay, Machine, Nanos, Report, Sim, Timebase};
@@ -160,8 +160,8 @@ fn a_long_delay_counts_as_slept_what_it_sleeps_in_place_of_a_poll() {
     }
 }
 
-/// A suspend stops the kernel's clock and the counter, and a clock that is set back by an hour is the reference all the same: the rest is
-/// slept, not polled.
+/// A suspend stops the kernel's clock and the counter, and a clock that is set back by an hour is the reference all the
+/// same: the rest is slept, not polled.
 #[test]
 fn a_suspend_or_a_clock_set_back_by_an_hour_makes_no_delay_early_and_none_polls_through_it() {
     const HOUR: Nanos = Nanos::from_secs(3_600);
