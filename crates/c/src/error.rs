@@ -209,7 +209,7 @@ pub(crate) fn door(call: impl FnOnce() -> Result<(), Failure>) -> c_int {
     if cfg!(not(test)) && !QUIET.is_completed() {
         QUIET.call_once(keep_panics_to_ourselves);
     }
-    // A handle that a panic left half changed stays busy, so nobody sees its state.
+    // A handle that a panic left half changed stays busy, so no call sees its state.
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(())) => HS_OK,
         Ok(Err(failure)) => failure.tell(),

@@ -8,9 +8,9 @@
 //!     its end           one that comes then is refused, not kept waiting
 //! ```
 //!
-//! **Freed handles.** The memory of a freed handle stays allocated until [`REMEMBERED`] more have been freed. So its word can
-//! still be read and says `FREED`, and use after free is detected. Use of a handle that was freed earlier is not detected; that
-//! is the caller's mistake, as with `free`.
+//! **Freed handles.** The memory of a freed handle stays allocated until [`REMEMBERED`] more have been freed. So its
+//! word can still be read and is `FREED`, and use after free is detected. Use of a handle that was freed earlier is not
+//! detected; that is the caller's mistake, as with `free`.
 //!
 //! **Why no lock.** A call that finds a handle in use returns an error at once, because waiting would add the time of one delay
 //! to another. And in the child of a fork the thread that holds a lock may not exist.
@@ -32,14 +32,14 @@ use users::Users;
 
 /// The number of freed handles that stay allocated; 1,024 take less than a megabyte.
 const REMEMBERED: usize = 1_024;
-/// Attempts to lock the list of them, about 10 us in all. Nobody holds the lock for longer than some 100 ns.
+/// Attempts to lock the list of them, about 10 us in all. No thread holds the lock for longer than some 100 ns.
 const TRIES: usize = 1_000;
 /// The word of a handle that has been freed.
 const FREED: u64 = 0x6672_6565_645f_6873;
 
 /// A kind of handle. The type that implements it is opaque to C.
 pub(crate) trait Kind: 'static {
-    /// What a handle owns. Any thread of C may use and free it.
+    /// The value in a handle. Any thread of C may use and free it.
     type Owned: Send;
     /// The word of the kind: eight letters.
     const WORD: u64;
@@ -83,12 +83,14 @@ pub(crate) fn look<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, c_in
     if handle.is_null() || !handle.is_aligned() {
         return Err(HS_E_HANDLE);
     }
-    // SAFETY: not NULL and aligned; the header asks the caller for a handle of this library, and every kind begins with this
-    // word, which is atomic and outlives the handle. What is no handle at all is read as one: a caller's mistake, told if it can be read.
+    // SAFETY: not NULL and aligned; the header asks the caller for a handle of this library, and every kind begins with
+    // this word, which is atomic and outlives the handle. A pointer to anything else is a caller's mistake, reported if
+    // it can be read.
     let word = unsafe { &*handle.cast::<AtomicU64>() };
-    // Acquire pairs with the Release in `free`: who sees the word alive sees what it stands before.
+    // Acquire pairs with the Release in `free`: a thread that reads the live word also sees
+    // the initialised handle.
     match word.load(Ordering::Acquire) {
-        // SAFETY: the word says that `make` made it of this kind, and its memory is kept beyond its end.
+        // SAFETY: the word proves that `make` made it of this kind, and its memory is kept beyond its end.
         alive if alive == K::WORD => Ok(unsafe { &*handle }),
         FREED => Err(HS_E_FREED),
         _ => Err(HS_E_HANDLE),
@@ -141,7 +143,8 @@ impl<K: Kind> Deref for Shared<'_, K> {
     type Target = K::Owned;
     #[inline(always)]
     fn deref(&self) -> &K::Owned {
-        // SAFETY: as long as this one is counted, nobody is alone with the handle, so nobody changes or frees what it owns.
+        // SAFETY: as long as this one is counted, no caller is alone with the handle, so none changes or frees what it
+        // owns.
         unsafe { &*self.0.owned.get() }
     }
 }
@@ -207,7 +210,7 @@ pub(crate) fn free<K: Kind>(pointer: *mut K) -> Result<(), Failure> {
     // Release pairs with the Acquire in `find`.
     handle.word.store(FREED, Ordering::Release);
     if K::GOES_AT_ONCE {
-        // SAFETY: `users` lets one call free it, and no other in after that: nobody else has it, nor will have it.
+        // SAFETY: `users` lets one call free it, and no other in after that: no other caller has it, nor will have it.
         unsafe { ManuallyDrop::drop(&mut *handle.owned.get()) };
     }
     bury(Grave { memory: pointer.cast(), fill: give_back::<K> });
@@ -328,7 +331,7 @@ mod tests {
         assert_eq!(code(free(one)), 0);
         assert_eq!(code(free(other)), 0);
         assert_eq!(Arc::strong_count(&at_once), 1);
-        // Who had it before can still read it.
+        // A caller that had it before can still read it.
         assert_eq!((**seen, Arc::strong_count(&later)), (2, 2));
         // Other tests may hold the list, so it takes a few more than the limit.
         for _ in 0..4 * REMEMBERED {

@@ -94,7 +94,8 @@ unsafe impl Numbers for usize {}
 pub(crate) fn read_growing<T: Growing>(pointer: *const T) -> Result<T, Failure> {
     let size_bytes = size_at(pointer)?;
     let known_bytes = size_bytes.min(size_of::<T>());
-    // SAFETY: not NULL, as `size_at` saw, and any address is aligned for bytes; the header asks the caller for as many bytes as the size says.
+    // SAFETY: not NULL, as `size_at` saw, and any address is aligned for bytes; the header asks the caller for
+    // `size_bytes` bytes.
     let given = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), size_bytes) };
     if given[known_bytes..].iter().any(|&byte| byte != 0) {
         let text = format!(
@@ -104,7 +105,7 @@ pub(crate) fn read_growing<T: Growing>(pointer: *const T) -> Result<T, Failure> 
         return Err(Failure::new(HS_E_RANGE, text));
     }
     let mut value = MaybeUninit::<T>::zeroed();
-    // SAFETY: both hold at least so many bytes, and do not overlap; any bytes are a value of the type.
+    // SAFETY: both hold at least `known_bytes` bytes, and do not overlap; any bytes are a value of the type.
     unsafe {
         std::ptr::copy_nonoverlapping(given.as_ptr(), value.as_mut_ptr().cast::<u8>(), known_bytes);
         Ok(value.assume_init())
@@ -133,7 +134,8 @@ impl<T: Growing> GrowingPlace<T> {
     pub(crate) fn put(&self, value: T) {
         let (first, known_bytes) = (size_of::<usize>(), self.size_bytes.min(size_of::<T>()));
         let (to, from) = (self.start.as_ptr().cast::<u8>(), (&raw const value).cast::<u8>());
-        // SAFETY: `size_at` saw a size of at least the first version's; the header asks the caller for so many bytes that may be written to.
+        // SAFETY: `size_at` saw a size of at least the first version's; the header asks the caller for that many
+        // writable bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(from.add(first), to.add(first), known_bytes - first);
             std::ptr::write_bytes(to.add(known_bytes), 0, self.size_bytes - known_bytes);
@@ -155,8 +157,8 @@ pub(crate) fn room<'a>(pointer: *mut c_void, bytes: usize) -> Result<&'a mut [u8
     let start = NonNull::new(pointer.cast::<u8>()).filter(|_| isize::try_from(bytes).is_ok());
     let start =
         start.ok_or_else(|| Failure::new(HS_E_NULL, "write bytes: their place is NULL, or larger than memory"))?;
-    // SAFETY: not NULL, and any address is aligned for bytes; the header asks the caller for so many bytes that may be written to, and that
-    // nobody else uses during the call.
+    // SAFETY: not NULL, and any address is aligned for bytes; the header asks the caller for `bytes` writable bytes
+    // that no other code uses during the call.
     Ok(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), bytes) })
 }
 
@@ -173,8 +175,8 @@ pub(crate) fn list<'a, T: Copy>(pointer: *const T, count: usize) -> Result<&'a [
             "read a list: it is NULL, not aligned for its type, or larger than memory",
         ));
     }
-    // SAFETY: not NULL and aligned; the header asks the caller for so many of them, which nobody changes during the call, and any bytes are a
-    // valid number or address.
+    // SAFETY: not NULL and aligned; the header asks the caller for `count` of them, which no other thread changes
+    // during the call, and any bytes are a valid number or address.
     Ok(unsafe { std::slice::from_raw_parts(pointer, count) })
 }
 
@@ -263,7 +265,7 @@ mod tests {
     #[test]
     fn structures_of_older_and_newer_headers_are_written_as_far_as_they_go() {
         let (mut old, mut own, mut new) = (of([1]), of([1, 1]), of([1, 1, 1]));
-        // What lies behind an old one must stay.
+        // Bytes behind an old structure must stay.
         let mut both = [of([1]), of([1])];
         for pointer in [&raw mut own, (&raw mut old).cast(), (&raw mut new).cast(), both.as_mut_ptr().cast()] {
             GrowingPlace::new(pointer).unwrap().put(Structure { size: 99, fields: [5, 6] });

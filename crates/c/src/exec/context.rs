@@ -43,7 +43,7 @@ pub(super) enum Who {
     Interrupt(*const IspCtx<'static>),
 }
 
-/// What the library knows of the code that runs.
+/// The library's record of the code that runs.
 pub(super) struct Context {
     pub(super) who: Who,
     pub(super) caller: Caller<'static>,
@@ -155,7 +155,7 @@ impl Context {
         self.run.get()
     }
 
-    /// What the tasks of this executive left.
+    /// Results of this executive's tasks.
     pub(super) fn results(&self) -> &Results {
         // SAFETY: they belong to the executive, which lives as long as this context.
         unsafe { &*self.here.results }
@@ -200,8 +200,8 @@ impl Context {
     }
 }
 
-/// Ends the process by SIGABRT, and says why. It does not panic: a panic would unwind on the task's stack up to the function of C, which it
-/// cannot leave.
+/// Ends the process by SIGABRT, with the reason on standard error. It does not panic: a panic would unwind on the
+/// task's stack up to the C function, which it cannot leave.
 #[cold]
 fn give_up(text: &str) -> ! {
     // Nothing is left to do if standard error is closed.
@@ -266,8 +266,9 @@ pub(super) fn serve_own(home: u32, call: &dyn Fn(Site<'_>) -> Result<(), CallSta
     }
 }
 
-/// The shortest ways of the caller's calls and the core's number of an object, if the caller is a task on fibers and the object is of its executive. The
-/// calls change nothing of the context. None: another function makes the call in full, and says what is wrong.
+/// The shortest ways of the caller's calls and the core's number of an object, if the caller is a task on fibers and
+/// the object is of its executive. The calls change nothing of the context. None: another function makes the call in
+/// full, and reports an error.
 #[inline(always)]
 pub(super) fn at_once(id: u64, kind: IdKind) -> Option<(AtOnce<'static>, u32)> {
     let context = current()?;
@@ -347,7 +348,7 @@ impl<'k> Site<'k> {
         Self { caller, results, code: PhantomData }
     }
 
-    /// What the tasks of this executive left.
+    /// Results of this executive's tasks.
     pub(super) fn results(&self) -> &'k Results {
         // SAFETY: borrowed for as long as the place lives, or of a context's executive, which lives as long as the context.
         unsafe { &*self.results }
@@ -374,7 +375,7 @@ pub(super) fn limit(limit_ns: i64) -> Option<Limit> {
     }
 }
 
-/// What C handed over to be given to its functions. The program says by handing it over that any thread may use it.
+/// The argument that C gave for its functions. By giving it, the program promises that any thread may use it.
 #[derive(Clone, Copy)]
 pub(super) struct Argument(*mut std::ffi::c_void);
 

@@ -81,12 +81,12 @@ impl OwnedExec {
         Site::new(self.executive.caller(), &self.results)
     }
 
-    /// What its tasks left, and its parts.
+    /// Results of its tasks, and its parts.
     pub(super) fn results(&self) -> &Results {
         &self.results
     }
 
-    /// What its tasks and procedures carry of it.
+    /// The reference to the executive that its tasks and procedures carry.
     pub(super) fn place(&self, exec: *const hs_exec) -> Home {
         Home::new(exec, &self.results, self.home, self.stack_bytes)
     }

@@ -55,7 +55,7 @@ pub struct hs_exec_exchange {
     pub id: u64,
 }
 
-/// What an id is of.
+/// The kind of object that an id names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum IdKind {
@@ -67,7 +67,7 @@ pub(super) enum IdKind {
     Exchange = 6,
 }
 
-/// Executives that can be told from each other; the next one has the number of the first.
+/// The number of executives with distinct numbers; the next one has the number of the first.
 pub(super) const HOMES: u32 = (1 << 24) - 1;
 
 const fn upper(kind: IdKind, home: u32) -> u32 {

@@ -93,7 +93,8 @@ fn duplicate(descriptor: c_int) -> Result<OwnedFd, Failure> {
     if descriptor < 0 {
         return Err(Failure::new(HS_E_RANGE, "attach an interrupt: the descriptor is negative"));
     }
-    // SAFETY: not -1; the caller promises that it is open during the call, and the kernel tells if it is not.
+    // SAFETY: not -1; the caller promises that it is open during the call, and the kernel returns an error if it is
+    // not.
     let lent = unsafe { BorrowedFd::borrow_raw(descriptor) };
     lent.try_clone_to_owned()
         .map_err(|error| Failure::new(HS_E_REFUSED, format!("duplicate descriptor {descriptor}: {error}")))

@@ -245,7 +245,7 @@ pub extern "C" fn hs_exec_run(exec: *mut hs_exec, limit_ns: i64, finish: *mut hs
     })
 }
 
-/// What went wrong, in words.
+/// The mishaps of a run, in words.
 fn mishaps(report: &Finish, home: u32) -> Vec<(hs_exec_task, CString)> {
     let text = |text: String| CString::new(text.replace('\0', " ")).unwrap_or_default();
     let tasks = report.mishaps.iter().map(|mishap| {

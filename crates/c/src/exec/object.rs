@@ -1,4 +1,4 @@
-//! What tasks share: semaphores, resources, groups of events.
+//! Objects that tasks share: semaphores, resources, groups of events.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 

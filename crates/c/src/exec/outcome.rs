@@ -1,4 +1,4 @@
-//! What a call comes to: the code of a status, with its sentence.
+//! Outcome of a call: the code of a status, with its sentence.
 
 use std::ffi::{CStr, c_int};
 

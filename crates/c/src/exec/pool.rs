@@ -17,14 +17,14 @@ use crate::pointer::Place;
 /// Blocks begin at multiples of this.
 const ALIGNMENT: usize = 16;
 
-/// The largest block, so that a mistaken sign is told.
+/// The largest block, so that a negative number converted to unsigned is refused.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A pool of blocks. Lives as long as its executive; only its tasks and procedures use it.
 pub struct hs_exec_pool(());
 
 pub(crate) struct Blocks {
-    /// Says which are in use.
+    /// Records which blocks are in use.
     pool: Pool<()>,
     memory: Box<[u128]>,
     block_bytes: usize,

@@ -26,10 +26,10 @@ pub(super) struct Results {
     pieces: [OnceLock<Box<[Left; PIECE]>>; PIECE],
 }
 
-/// What frees a handle of the program.
+/// Frees a handle of the program.
 type Part = Box<dyn FnOnce() + Send>;
 
-/// What the runs of one task left.
+/// Results of the runs of one task.
 struct Left {
     /// The task: a later one with the same index has another number.
     task: AtomicU32,

@@ -105,7 +105,7 @@ pub extern "C" fn hs_exec_task_new(
     })
 }
 
-/// What the task is given beside its name and its priority.
+/// Options of a task beside its name and its priority.
 fn wishes(options: &hs_exec_task_options) -> Result<TaskOptions, Failure> {
     let refused = |text: String| Err(Failure::new(HS_E_RANGE, text));
     let mut wishes = TaskOptions::default();
@@ -124,7 +124,7 @@ fn wishes(options: &hs_exec_task_options) -> Result<TaskOptions, Failure> {
     }
 }
 
-/// Runs a task once in a context of its own; `new` says whether it has not run before.
+/// Runs a task once in a context of its own; `new` is true if it has not run before.
 #[inline(always)]
 fn run(here: Home, ctx: &TaskCtx<'_>, new: &mut bool, body: impl FnOnce(&mut Context)) {
     if std::mem::take(new) {

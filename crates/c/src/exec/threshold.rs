@@ -1,7 +1,7 @@
-//! Who keeps the CPU: thresholds, and the scheduler's lock.
+//! Preemption thresholds, and the scheduler's lock.
 //!
-//! The lock is the threshold 0 with a count. What was in force before the first lock comes back with the last unlock, so a threshold that is set
-//! meanwhile is kept for then.
+//! The lock is the threshold 0 with a count. The last unlock restores the threshold from before the first lock, so a
+//! threshold that is set meanwhile is kept for then.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 

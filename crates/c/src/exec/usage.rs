@@ -1,4 +1,4 @@
-//! What a task has used: CPU time, switches, and its stack.
+//! Resources that a task has used: CPU time, switches, and its stack.
 
 #![expect(unsafe_code, reason = "names of exported functions; a structure of C that is numbers")]
 

@@ -64,8 +64,8 @@ impl Users {
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_checks {
-    //! All interleavings of calls that share a handle, are alone with it and free it. What it owns is a cell that loom watches:
-    //! a read beside a write, or a use after the end, is told.
+    //! All interleavings of calls that share a handle, are alone with it and free it. The handle owns a cell that loom
+    //! watches: loom reports a read beside a write, and a use after the end.
 
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;
@@ -75,12 +75,12 @@ mod loom_checks {
 
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;
-    /// What the cell holds when what the handle owned has been dropped.
+    /// Value of the cell after the handle's value has been dropped.
     const DROPPED: u32 = u32::MAX;
 
     struct Handle {
         users: Users,
-        /// What loom watches, and how often it was changed or that it was dropped.
+        /// The cell that loom watches, and how often it was changed or that it was dropped.
         owned: (UnsafeCell<()>, AtomicU32),
     }
 

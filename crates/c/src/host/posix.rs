@@ -1,4 +1,4 @@
-//! What a program does to its threads and processes behind the library's back: cancels them, and forks.
+//! Actions of a program on its threads and processes that bypass the library: cancelling threads, and forking.
 
 #![expect(unsafe_code, reason = "functions of the C library")]
 

@@ -1,4 +1,4 @@
-//! The stack pointer of the calling code, which tells whether that is still on the stack that it began on.
+//! The stack pointer of the calling code, which shows whether that code is still on the stack that it began on.
 
 #![expect(unsafe_code, reason = "a register is read by assembly")]
 

@@ -1,9 +1,10 @@
 //! One word for each thread, NULL at first. It is looked up at every call of a task, and a call of a task takes nanoseconds.
 //!
-//! On x86-64 code in a shared library finds its thread-local data by calling `__tls_get_addr`, which takes fourteen instructions. By a TLS
-//! descriptor it takes five if the library was loaded with the program, and a library that was loaded later works, too. The compiler's own
-//! descriptors do not suit: they rely on a call that keeps the vector registers, which glibc keeps from version 2.40 on. So the lookup here is by
-//! hand, and says that it does not keep them. Other processors have descriptors anyway.
+//! On x86-64 code in a shared library finds its thread-local data by calling `__tls_get_addr`, which takes fourteen
+//! instructions. By a TLS descriptor it takes five if the library was loaded with the program, and a library that was
+//! loaded later works, too. The compiler's own descriptors do not suit: they rely on a call that keeps the vector
+//! registers, which glibc keeps from version 2.40 on. So the lookup here is written by hand, and declares that it does
+//! not keep them. Other processors have descriptors anyway.
 
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "thread-local data are found by assembly"))]
 

@@ -105,7 +105,7 @@ impl Prepared {
                 (last.late - lead, last.slept, last.polled, last.verdict)
             }
         };
-        // What the caller did beyond the end.
+        // Time that the caller's action took beyond the end.
         verdict.explain(late + lead, timebase);
         let (slept, polled) = (report.slept + slept, report.polled + polled);
         Ok(Report { requested: request, actual: request + late, late, slept, polled, window: report.window, verdict })

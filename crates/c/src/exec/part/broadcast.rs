@@ -15,7 +15,7 @@ use crate::exec::outcome::{failure, foreign, negative};
 use crate::handle::{Kind, peek};
 use crate::pointer::{Place, read};
 
-/// The most messages that a broadcast keeps, so that a mistaken sign is told.
+/// The most messages that a broadcast keeps, so that a negative number converted to unsigned is refused.
 const MOST_MESSAGES: u32 = 1 << 24;
 
 /// The newest messages, for any number of subscribers. Lives as long as its executive; only its tasks and procedures use it.

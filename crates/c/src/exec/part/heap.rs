@@ -88,7 +88,8 @@ pub extern "C" fn hs_exec_heap_new(
         let memory = if memory.is_null() {
             HeapMemory::allocate(bytes)
         } else {
-            // SAFETY: the header asks the caller for memory that nobody else uses. Blocks of C are never slices of Rust.
+            // SAFETY: the header asks the caller for memory that no other code uses. Blocks of C are never slices of
+            // Rust.
             unsafe { HeapMemory::from_raw(memory.cast(), bytes) }
         };
         if memory.bytes() == 0 {

@@ -13,7 +13,7 @@ use crate::exec::executive::hs_exec;
 use crate::handle::{Kind, peek};
 use crate::pointer::{Place, bytes_at, room};
 
-/// The longest list, so that a mistaken sign is told.
+/// The longest list, so that a negative number converted to unsigned is refused.
 const MOST_SLOTS: usize = 1 << 24;
 
 /// A circular list. Lives as long as its executive; only its tasks and procedures use it, and the program between runs.

@@ -1,7 +1,8 @@
 //! Mutexes, and conditions to wait for what they protect to change.
 //!
-//! A mutex is a resource of the core, which has the protocols, with the number of the run that owns it beside: a resource nests and a mutex does not,
-//! and a run that ends as the owner leaves its number behind, by which the next owner is told that the data may be half changed.
+//! A mutex is a resource of the core, which has the protocols, with the number of the run that owns it beside: a
+//! resource nests and a mutex does not, and a run that ends as the owner leaves its number behind, from which the next
+//! owner learns that the data may be half changed.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 #![expect(non_camel_case_types, reason = "names of C")]

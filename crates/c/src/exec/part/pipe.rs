@@ -15,7 +15,7 @@ use crate::exec::outcome::{failure, negative};
 use crate::handle::Kind;
 use crate::pointer::{Place, bytes_at, room};
 
-/// The largest pipe, so that a mistaken sign is told.
+/// The largest pipe, so that a negative number converted to unsigned is refused.
 const MOST_BYTES: usize = 1 << 30;
 
 /// A stream of bytes. Lives as long as its executive; only its tasks and procedures use it.

@@ -15,7 +15,7 @@ use crate::exec::outcome::{failure, negative};
 use crate::handle::Kind;
 use crate::pointer::{Place, read};
 
-/// The longest queue, so that a mistaken sign is told.
+/// The longest queue, so that a negative number converted to unsigned is refused.
 const MOST_MESSAGES: u32 = 1 << 24;
 
 /// A queue of messages, first in, first out. Lives as long as its executive; only its tasks and procedures use it.
