@@ -362,7 +362,7 @@ impl core::error::Error for CallStatus {}
 /// The answer to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// How it came out.
+    /// The outcome of the call.
     pub status: CallStatus,
     /// The number that belongs to the call's text; 0 if the text has none.
     pub value: u32,

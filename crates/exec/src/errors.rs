@@ -1,8 +1,7 @@
 //! Why a call was refused: one small enum for each kind of call.
 //!
-//! The core answers every call with one [`CallStatus`], which traces record. A call can come out in a few of its ways
-//! only. These enums name them, each with what to do about it. One table, written with the enums, maps a status to the
-//! error.
+//! The core answers every call with one [`CallStatus`], which traces record. Each kind of call has only a few of these
+//! outcomes. The enums name them, each with its remedy. One table, written with the enums, maps a status to the error.
 
 use hairspring_exec_core::{CallStatus, Reply};
 

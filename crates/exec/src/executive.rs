@@ -77,7 +77,7 @@ enum Backing {
 ///
 /// Objects are made before a run or by tasks during one ([`Create`]); handles are copied into the tasks that use them.
 pub struct Executive {
-    /// Ends before what it publishes.
+    /// First, so that it is dropped before the executive that it publishes.
     publication: Option<Publication>,
     backing: Backing,
 }

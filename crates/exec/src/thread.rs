@@ -33,9 +33,9 @@
 //!
 //! **Deferred.** Suspending or killing another task, and ending the run, takes effect at that task's next call (AMX
 //! does it at once): a thread cannot be stopped at an arbitrary place without a signal. A suspended task's next call is
-//! made when it is resumed; a killed task's next call is not made, it unwinds (but what it gives back, a buffer or a
-//! resource, it does). The end of a run kills all tasks. One that still computes without a call after the watchdog's
-//! time is left behind, demoted, and reported as a runaway.
+//! made when it is resumed; a killed task unwinds instead of making its next call (but a call that gives back a buffer
+//! or a resource is made). The end of a run kills all tasks. One that still computes without a call after the
+//! watchdog's time is left behind, demoted, and reported as a runaway.
 //!
 //! **Why nothing is lost.** The word mirrors the core's state and is written under the lock only; the kernel compares
 //! it when a thread goes to sleep. See [`parking`] for the words, [`mirror`] for nudges that are owed, [`entry`] for

@@ -1,8 +1,8 @@
 //! The trace of a run: every call with its time, its caller and how it came out.
 //!
 //! All decisions of an executive follow from its calls, so a trace records only the calls. [`replay`](Trace::replay)
-//! sends them through a fresh core and derives who ran and who waited when. It checks that this core answers each call
-//! as the recorded one did.
+//! sends them through a fresh core and derives which task ran or waited when. It checks that this core answers each
+//! call as the recorded one did.
 
 use hairspring_exec_core::{By, Call, Reply};
 use hairspring_machine::Instant;

@@ -39,7 +39,7 @@ const LOAD_PICOS: u64 = 500;
 #[derive(Clone, Debug)]
 pub struct Sim {
     state: Arc<Mutex<State>>,
-    /// Apart from the state, for they change it.
+    /// Separate from the state, because they change it.
     settings: ThreadSettings,
 }
 

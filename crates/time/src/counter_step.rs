@@ -8,8 +8,8 @@
 //! # Solution
 //! The increments of successive readings lie on a lattice. Its step is looked for among the increments that are
 //! frequent and among their differences, since a read may take longer than a step: it is the largest value of which 95
-//! % of the increments are multiples. The pauses between the readings vary, for readings that all take the same time
-//! would look like a step.
+//! % of the increments are multiples. The pauses between the readings vary, because readings that all take the same
+//! time would look like a step.
 //!
 //! # Conditions
 //! A step of 8 ticks or more may be missed by one tick in each increment: a hypervisor that scales a counter rounds,
@@ -45,7 +45,7 @@ pub struct CounterStep {
     /// No difference of two readings is known better than this, in ticks; at least 1. If it is 1, the counter counts
     /// singly.
     pub ticks: i64,
-    /// The median increment of back-to-back readings, in ticks: what a reading costs. It is no step, for spans that
+    /// The median increment of back-to-back readings, in ticks: what a reading costs. It is no step, because spans that
     /// differ by less than a reading still have different stamps.
     pub reading: i64,
     /// Whether all repetitions gave this step. If not, it is the largest that one of them gave.

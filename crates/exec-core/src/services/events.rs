@@ -1,4 +1,4 @@
-//! Event groups and task signals: bits that are set by one and waited for by others.
+//! Event groups and task signals: bits that one task sets and others wait for.
 //!
 //! The bits of a group belong to all its waiters, looked at in the order of the wait list; a waiter that takes clears
 //! what satisfied it before the next is looked at. The signals of a task belong to it alone and are always taken.

@@ -132,7 +132,7 @@ impl<O: Observer> Core<O> {
     #[inline(always)]
     fn send_with(&mut self, task: TaskId, urgency: Urgency, ticket: Ticket) -> Reply {
         let index = task.index;
-        // Checked in every build, because the type of a message hangs on the id.
+        // Checked in every build, because the type of a message depends on the id.
         let (Some(target), Some(boxes)) = (self.tasks.get(task.index()), self.mailboxes.get_mut(task.index())) else {
             return CallStatus::NoSuchObject.into();
         };

@@ -6,7 +6,7 @@
 //! * its own,
 //! * the threshold that it has set,
 //! * the ceilings of the resources it owns (protocol `Ceiling`), and
-//! * the effective priorities of those who wait for the resources it owns (protocol `Inherit`).
+//! * the effective priorities of the tasks that wait for the resources it owns (protocol `Inherit`).
 //!
 //! Each change of one of these calls [`reconsider`](Core::reconsider), which follows the chain of owners for as long as
 //! priorities change. There is no cycle to follow: a wait that would close one is refused as a deadlock.

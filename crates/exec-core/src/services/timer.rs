@@ -99,7 +99,7 @@ impl<O: Observer> Core<O> {
     }
 
     pub(crate) fn tick(&mut self, now: Moment) -> Reply {
-        // Two who read the clock and then came one after the other: time does not go back.
+        // Two callers may read the clock and then call in the opposite order: time does not go back.
         let now = now.max(self.wheel.turned());
         while let Some((owner, deadline)) = self.wheel.expire(now) {
             match owner {
@@ -168,8 +168,8 @@ impl<O: Observer> Core<O> {
         }
     }
 
-    /// The slot of the timer that goes off next and the address of its record, if both are known: a back-end can have
-    /// what it needs then fetched ahead. The address is for that alone.
+    /// The slot of the timer that goes off next and the address of its record, if both are known, so that a back-end
+    /// can prefetch the record. The address has no other use.
     pub fn coming_timer(&self) -> Option<(usize, *const ())> {
         match self.wheel.coming()? {
             Owner::Timer(index) => {

@@ -19,7 +19,7 @@ pub(crate) trait Body {
     fn run(&mut self, ctx: &TaskCtx<'_>);
 }
 
-/// That of a task which is started by triggers.
+/// The body of a task that is started by triggers.
 pub(crate) struct Triggered<F>(pub(crate) F);
 
 impl<F: FnMut(&TaskCtx<'_>)> Body for Triggered<F> {
@@ -29,7 +29,7 @@ impl<F: FnMut(&TaskCtx<'_>)> Body for Triggered<F> {
     }
 }
 
-/// That of a task which is started by messages.
+/// The body of a task that is started by messages.
 pub(crate) struct Mailed<M, F> {
     pub(crate) home: u32,
     pub(crate) body: F,
@@ -39,7 +39,7 @@ pub(crate) struct Mailed<M, F> {
 impl<M: Copy, F: FnMut(&TaskCtx<'_>, Mailbox<M>, M)> Body for Mailed<M, F> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn run(&mut self, ctx: &TaskCtx<'_>) {
-        // Started by a trigger there is no message; such a run has nothing to do.
+        // A run that was started by a trigger has no message and nothing to do.
         if let Some(message) = ctx.started_with::<M>() {
             (self.body)(ctx, Mailbox::new(ctx.id(), self.home), message);
         }
@@ -70,7 +70,7 @@ pub(crate) fn live_once(procedure: &mut impl Body, calm: Option<Priority>, ctx: 
     }
 }
 
-/// Runs a procedure, as often as its life has it.
+/// Runs a procedure: start after start on a fiber, else once.
 ///
 /// One loop for all cases, never inlined, so that the procedure has one caller and is inlined into it. Then no call
 /// lies between the procedure and the switch of fibers, whose return the processor would mispredict after the switch

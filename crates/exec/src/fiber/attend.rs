@@ -112,8 +112,8 @@ impl<M: Carrier> Fibers<M> {
         served
     }
 
-    /// Has the processor fetch what the next expiry needs, because of many timers the caches hold only some. Where the
-    /// procedure keeps its variables is known when its seat has come: at the look before the deadline.
+    /// Prefetches the data of the next expiry; with many timers they are rarely cached. The address of the procedure's
+    /// variables is known once its seat is cached: at the look before the deadline.
     fn fetch_ahead(&self, served: bool) {
         let Some((index, record)) = self.core.borrow().coming_timer() else { return };
         let timers = self.timers.borrow();
@@ -194,8 +194,8 @@ impl<M: Carrier> Fibers<M> {
     fn interrupt(&self, isp: u16, arrival: Arrival) {
         let found = self.procedures.borrow().get(usize::from(isp)).map(|found| found.body.get());
         let Some(body) = found else { return };
-        // SAFETY: procedures are boxed and attached only between runs; this one is not running, for procedures do not
-        // nest.
+        // SAFETY: procedures are boxed and attached only between runs; this one is not running, because procedures do
+        // not nest.
         match unsafe { &mut *body } {
             Some(InterruptProcedure::Conforming(conforming)) => {
                 self.guard(|| conforming(self, isp, arrival));

@@ -55,7 +55,7 @@ impl<M: Carrier> Engine for Fibers<M> {
             }
             self.apply(by, call);
         }
-        // As every call, it is a point at which others come in.
+        // As in every call, due work is served here and more urgent tasks run.
         if let By::Task(me) = by {
             self.preempt_point(me);
         }

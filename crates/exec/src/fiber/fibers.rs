@@ -73,8 +73,8 @@ pub(super) struct Arrivals {
     pub(super) answers: Answers,
 }
 
-/// Of how many open questions one wakes a carrier that sleeps: five in a second, so that publishing does not keep an
-/// idle CPU awake.
+/// One of this many open questions wakes a sleeping carrier: five per second, so that publishing does not keep an idle
+/// CPU awake.
 const RUNG_EACH: u32 = (WRITE_PERIOD.count() / SAMPLE_PERIOD.count()) as u32;
 
 impl Sampled for Arrivals {

@@ -77,7 +77,7 @@ impl Drop for AlternateStack {
     fn drop(&mut self) {
         if self.0.is_some() {
             let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-            // SAFETY: the structure lives; no handler runs on the stack, for this is not a handler.
+            // SAFETY: the structure lives; no handler runs on the stack, because this is not a handler.
             unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };
         }
     }

@@ -35,7 +35,7 @@ impl<'m, M: Machine> Placement<'m, M> {
         let cpus = cpus.and_then(|cpus| take(Wish::Affinity(cpus.clone())));
         // An ordinary thread's timers may be 50 µs late on purpose, to save power.
         let slack = take(Wish::TimerSlack(Nanos::new(1)));
-        // If it is refused, the policy there is: the watchdog may take it away, and it is to come back.
+        // If it is refused, hold the present policy: the watchdog may take it away, and it must be restored then.
         let policy = take(Wish::Policy(policy)).or_else(|| take(Wish::Policy(machine.policy())));
         Self { policy, slack, cpus }
     }

@@ -32,7 +32,7 @@ unsafe impl corosensei::stack::Stack for Stack {
     }
 }
 
-/// An address that is not zero, for memory is never there.
+/// Not zero, because no memory lies at address 0.
 fn pointer(address: usize) -> StackPointer {
     StackPointer::new(address).unwrap_or(StackPointer::MAX)
 }

@@ -20,15 +20,15 @@ fn holds_buffer(call: Call, reply: Reply) -> bool {
     gives_memory(&call) && reply.status == CallStatus::Ok
 }
 
-/// A task's switch back to its resumer. The code of a task carries it along: to find it by the task's number takes
-/// three loads, each of which waits for the one before, at every switch.
+/// A task's switch back to its resumer. The code of a task carries it along, because finding it by the task's number
+/// takes three dependent loads at every switch.
 ///
 /// Made by [`Fibers::way_back`] of the task that uses it.
 #[derive(Clone, Copy)]
 pub(crate) struct SwitchBack(*const Yielder<(), ()>);
 
 impl SwitchBack {
-    /// That of code that is no task's, and never switches.
+    /// The way back of code outside of tasks, which never switches.
     pub(crate) const NONE: Self = Self(std::ptr::null());
 }
 
@@ -330,7 +330,7 @@ impl<M: Carrier> Fibers<M> {
         }
     }
 
-    /// The task's own code continues. No one looks at anything until its next call.
+    /// The task's own code continues. Nothing is looked at until its next call.
     #[inline(always)]
     pub(crate) fn leave(&self, me: TaskId) {
         if self.observed {

@@ -144,7 +144,7 @@ mod loom_checks {
     }
 
     /// Symptom: the executive slept for ever, though sources rang. Cause: a thread of low priority rang and was
-    /// preempted before it could wake the sleeper, and those who rang after it took the sleeper for woken.
+    /// preempted before it could wake the sleeper, and the sources that rang after it took the sleeper for woken.
     #[test]
     fn a_source_that_is_stopped_before_it_wakes_the_executive_leaves_that_to_the_next() {
         let mut model = loom::model::Builder::new();
@@ -153,7 +153,7 @@ mod loom_checks {
             let shared = Arc::new((Doorbell::new(), Ring::new()));
             let (stopped, rings) = (Arc::clone(&shared), Arc::clone(&shared));
             let threads = [
-                // It never comes to the wake.
+                // It never reaches the wake.
                 thread::spawn(move || {
                     stopped.0.mark_pending();
                 }),

@@ -38,7 +38,7 @@ pub struct HeapMemory {
     _own: Option<Box<[MaybeUninit<u128>]>>,
 }
 
-// SAFETY: it is an address and a size; who reaches the bytes is the business of the blocks.
+// SAFETY: it is an address and a size; only the blocks access the bytes.
 unsafe impl Send for HeapMemory {}
 // SAFETY: the same.
 unsafe impl Sync for HeapMemory {}

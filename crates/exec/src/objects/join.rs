@@ -16,9 +16,9 @@ use crate::system::sync::whole;
 ///
 /// It is a future, too: code on any thread and any executor awaits the end of the task. So an async program waits for
 /// anything that a task can wait for: it spawns a task that does. A future that got the result leaves the task, idle; a
-/// task may delete it by its [id](Self::task). The end of the task calls the waker in the task's thread. For some
-/// nanoseconds each it and the polling thread use one lock. It does not hand on priority: a polling thread that loses
-/// its CPU then holds up the end of the task.
+/// task may delete it by its [id](Self::task). The end of the task calls the waker in the task's thread. The end of the
+/// task and the polling thread use one lock, for some nanoseconds each. The lock does not inherit priority: a polling
+/// thread that loses its CPU then holds up the end of the task.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};
@@ -58,7 +58,7 @@ struct Outcome<R> {
     result: Option<R>,
     /// The run is over, or will never be.
     over: bool,
-    /// Of the future that was polled last.
+    /// The waker of the future that was polled last.
     waker: Option<Waker>,
 }
 

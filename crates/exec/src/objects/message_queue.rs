@@ -16,8 +16,8 @@ use crate::errors::{CreateError, ObjectError, SendError, WaitError};
 
 /// A queue of messages of type `T`, first in, first out. Cloning it makes another handle of the same queue.
 ///
-/// Waiting tasks are in order of priority. A task that comes while another has been let go and does not run yet can be
-/// faster.
+/// Waiting tasks are in order of priority. A task that comes while another has been let go and does not run yet can
+/// overtake it.
 ///
 /// ```
 /// use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};

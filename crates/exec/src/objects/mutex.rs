@@ -1,7 +1,7 @@
 //! [`Mutex`]: a resource that owns its data, and [`Condition`]: waiting for the data to change.
 //!
-//! The core's resource decides who is the owner, with all three protocols against priority inversion. A flag beside the
-//! data makes sure of it: a resource nests, and a `&mut` must not, so a task that locks what it has locked is refused.
+//! The core's resource decides which task is the owner, with all three protocols against priority inversion. A resource
+//! nests, and a `&mut` must not, so a flag beside the data refuses a second lock by the owner.
 #![expect(unsafe_code, reason = "the data belong to the one guard that exists")]
 
 use std::cell::UnsafeCell;
@@ -160,7 +160,7 @@ impl<T: Send + 'static> Locked<'_, '_, T> {
             let mutex = locked.mutex.clone();
             drop(locked);
             match condition.wait_for_change(ctx, seen, limit) {
-                // One more look, for the data may have changed at the last moment.
+                // One more look, because the data may have changed at the last moment.
                 Err(WaitError::TimedOut) => over = true,
                 Err(error) => return Err(refusal(error.into())),
                 Ok(()) => {}

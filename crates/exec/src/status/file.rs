@@ -109,7 +109,7 @@ impl PublishedStatus {
     /// The executive that is meant by a name, a process number, or the path of a file.
     ///
     /// # Errors
-    /// None is meant, or several are.
+    /// No executive matches, or several do.
     pub fn find(which: &str) -> Result<Self, StatusError> {
         if which.contains('/') {
             let path = PathBuf::from(which);

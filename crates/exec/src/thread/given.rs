@@ -49,7 +49,7 @@ impl TaskThread {
         builder.spawn(code).map(Self::Standard)
     }
 
-    /// Whether joining it does not wait, but for its very end.
+    /// Whether joining it waits only for its last instructions.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::Standard(thread) => thread.is_finished(),

@@ -24,7 +24,7 @@ impl Threads {
         state.finish.refused = shared.refused.clone();
         state.core.observer.overruns = 0;
         state.violations = 0;
-        // One that was left behind is still there, and what it does is not in our hands.
+        // An abandoned thread still exists and may do anything.
         state.weakened = state.core.observer.seats.iter().any(|seat| seat.abandoned);
         state.limit = match limit {
             RunLimit::Forever => None,

@@ -1,8 +1,8 @@
 //! Time slices among equals: a timer that runs while two or more tasks may.
 //!
-//! The core decides who goes behind its equals. Linux keeps a queue of its own for each priority, in which a thread
-//! that is made ordinary and real-time again goes to the end. The kernel thread does both under the lock, above all
-//! tasks.
+//! The core decides which task goes behind its equals. Linux keeps a queue of its own for each priority, in which a
+//! thread that is made ordinary and real-time again goes to the end. The kernel thread does both under the lock, above
+//! all tasks.
 
 use hairspring_exec_core::{By, Call, CallStatus, TaskId};
 use hairspring_machine::Policy;

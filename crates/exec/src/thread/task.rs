@@ -108,7 +108,8 @@ impl Threads {
     }
 
     fn live_once(&self, me: TaskId, body: &Body) -> Ended {
-        // Out of its place while it runs: the thread that deletes the task finds it there, for the task is idle then.
+        // Out of its place while it runs: the thread that deletes the task finds it there, because the task is idle
+        // then.
         let mut taken = whole(body).take();
         let ending = taken.as_mut().map_or(Ok(()), |procedure| procedure(self, me));
         *whole(body) = taken;

@@ -34,7 +34,7 @@ pub(super) struct Shared {
     pub(super) gate: Arc<Gate>,
     pub(super) interrupts: Mutex<Interrupts>,
     pub(super) own_threads: Mutex<Option<[JoinHandle<()>; 2]>>,
-    /// Where its threads are put; none: where they are.
+    /// The CPUs of its threads; none: they are not moved.
     pub(super) cpus: Option<CpuSet>,
     pub(super) granted: bool,
     pub(super) refused: Vec<Refused>,
@@ -118,7 +118,7 @@ impl Threads {
     }
 }
 
-/// Where threads go: the CPUs, whether it is one, whether the caller named them, and the back-end's name.
+/// Placement of threads: the CPUs, whether it is one, whether the caller named them, and the back-end's name.
 fn placement(profile: ThreadProfile) -> (Option<CpuSet>, bool, bool, &'static str) {
     match profile {
         ThreadProfile::Up { cpu } => {

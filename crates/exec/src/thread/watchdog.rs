@@ -2,8 +2,7 @@
 //! does not take the machine away from its users. So a run that is to end does end, whatever its tasks do.
 //!
 //! It runs above everything and relies on no task: a stretch is the CPU time that the kernel counted for a thread since
-//! the number
-//! of its calls changed last.
+//! the number of its calls changed last.
 
 use hairspring_machine::{Host, Machine, Nanos, Policy};
 
@@ -15,7 +14,7 @@ use crate::report::{Misfortune, StopReason};
 use crate::system::clock::monotonic;
 use crate::system::scheduling::{cpu_time_of, own_number, set_policy_of};
 
-/// The longest stretch that a run which is to end waits for.
+/// The longest stretch of a task that an ending run waits for.
 const MOST_PATIENCE: Nanos = Nanos::from_secs(1);
 /// Looks in the time that it allows: a stretch is noticed at most a quarter of that late.
 const LOOKS: i64 = 4;
@@ -27,11 +26,11 @@ const LEAST_PAUSE: Nanos = Nanos::from_millis(1);
 
 /// State of the watchdog between two looks.
 struct Watch {
-    /// A stretch longer than this is a runaway's; none: it does not watch.
+    /// A longer stretch is a runaway; none: it does not watch.
     limit: Option<Nanos>,
     /// The same while a run is ending.
     patience: Nanos,
-    /// When something was seen to go on, last; in nanoseconds of the monotonic clock.
+    /// Time of the last progress seen, in nanoseconds of the monotonic clock.
     progress_ns: u64,
     /// The run that was seen last, and when it was seen first.
     run: u64,

@@ -34,7 +34,7 @@ impl Trace {
         out.calls(self);
         out.events();
         out.priorities(self);
-        // In order of time; of what begins at one moment the longest first, and slices before what lies in them.
+        // Sorted by time; at the same time the longest first, so that a slice comes before its contents.
         drawn[described..].sort_by(|a, b| {
             let number = |event: &Value, field: &str| event[field].as_f64().unwrap_or(0.0);
             number(a, "ts").total_cmp(&number(b, "ts")).then(number(b, "dur").total_cmp(&number(a, "dur")))

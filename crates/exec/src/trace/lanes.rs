@@ -168,8 +168,8 @@ pub(super) const BEGINNING: Instant = Instant::from_monotonic(Nanos::ZERO);
 
 const NARROW: Nanos = Nanos::new(1);
 
-/// The runs of procedures, and who made each call: timer procedures run from the moment the kernel task asks which is
-/// next until it asks again.
+/// The runs of procedures, and the caller of each call: timer procedures run from the moment the kernel task asks which
+/// is next until it asks again.
 fn procedures(records: &[TraceRecord]) -> (Procedures, Vec<Whose>) {
     let mut procedures = Procedures::new();
     let mut serving: Option<(Instant, usize)> = None;

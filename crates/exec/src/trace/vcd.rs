@@ -1,9 +1,9 @@
 //! A trace as a Value Change Dump (IEEE 1364, section 18), which GTKWave, PulseView and sigrok-cli show as signals.
 //!
-//! One wire each for *run*, *ready* and *wait* of every task, for who owns each resource, for timers that go off and
-//! interrupt procedures that call; the priority of a task as a real number. Wires are what every viewer draws: those
-//! that know neither real numbers nor scopes (sigrok before 0.6) leave out the priorities, and find the task in the
-//! name of each wire.
+//! One wire each for *run*, *ready* and *wait* of every task, for the owner of each resource, for timers that go off
+//! and interrupt procedures that call; the priority of a task as a real number. Wires are what every viewer draws:
+//! those that know neither real numbers nor scopes (sigrok before 0.6) leave out the priorities, and find the task in
+//! the name of each wire.
 
 use hairspring_machine::Instant;
 use std::collections::BTreeSet;

@@ -37,7 +37,7 @@ impl<T> Parcel<T> {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// The waker of whoever waits.
+    /// The waker of the waiting task.
     fn waker(&self) -> Option<Waker> {
         self.0.lock().expect("nobody panics with it").1.clone()
     }

@@ -1,4 +1,4 @@
-//! Heaps: blocks of any size, who gets them, and what becomes of them when tasks are killed.
+//! Heaps: blocks of any size, the order in which tasks get them, and their release when tasks are killed.
 #![expect(unsafe_code, reason = "blocks by their addresses, as callers in C have them")]
 
 use hairspring_exec::errors::{BlockError, BlockWaitError, CreateError, InUseError, ParcelError};

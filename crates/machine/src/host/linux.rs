@@ -304,7 +304,7 @@ impl Machine for Host {
 
     fn published_rates(&self) -> Vec<PublishedRate> {
         let mut rates = arch::published_rates();
-        // Under an emulator another counter than the one that the kernel's log is about is read.
+        // Under an emulator a program reads another counter than the one in the kernel's log.
         if arch::COUNTER_NAME == "tsc" {
             rates.extend(kernel_rates());
         }

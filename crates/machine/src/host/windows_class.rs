@@ -4,7 +4,7 @@
 //! A thread that did not ask for it sees, and restores, what the process had before. A change that fails half way is
 //! undone. A thread that ends gives the class up.
 //!
-//! Changes are made one at a time, under a lock; to look takes none, for a long delay looks.
+//! Changes are made one at a time, under a lock. A look takes no lock, because a long delay looks.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ pub(super) trait System {
     fn set_class(&self, class: u32) -> Result<(), String>;
     fn set_level(&self, level: i32) -> Result<(), String>;
 
-    /// Sets both, whatever becomes of the one.
+    /// Sets both, even if setting the class fails.
     fn set(&self, class: u32, level: i32) -> Result<(), String> {
         let class = self.set_class(class);
         class.and(self.set_level(level))
@@ -60,7 +60,7 @@ impl Class {
         }
     }
 
-    /// Has the thread hold the class, at a level of it.
+    /// Makes the thread a holder of the class, at `level`.
     pub(super) fn raise(&self, system: &impl System, holds: &Cell<bool>, level: i32) -> Result<(), String> {
         let _alone = self.alone();
         let before = system.class_and_level();
@@ -90,7 +90,7 @@ impl Class {
         Ok(())
     }
 
-    /// Has the thread give up the class if it holds it, for another one unless other threads still need it.
+    /// Gives up the class, if the thread holds it: sets `class` unless other threads still need the real-time class.
     pub(super) fn lower(&self, system: &impl System, holds: &Cell<bool>, class: u32, level: i32) -> Result<(), String> {
         let _alone = self.alone();
         let others = self.others(holds);
@@ -100,7 +100,7 @@ impl Class {
         Ok(())
     }
 
-    /// Has a thread that is ending give up the class.
+    /// Gives up the class for a thread that is ending.
     pub(super) fn leave(&self, system: &impl System, holds: &Cell<bool>) {
         if holds.get() {
             // Relaxed: stored by this thread or by those whose changes under the lock this thread's own followed. A

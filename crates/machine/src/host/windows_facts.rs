@@ -22,7 +22,7 @@ use windows_sys::Win32::System::Threading::{
 use super::x86_64;
 use crate::facts::{Fact, Facts, Unread};
 
-/// Where every process sees the page that the kernel shares, and what lies where in it.
+/// Address of the page that the kernel shares with every process, and offsets in it.
 const SHARED_PAGE: usize = 0x7ffe_0000;
 const INTERRUPT_TIME_BIAS: usize = 0x3b0;
 const QPC_BYPASS_ENABLED: usize = 0x3c6;

@@ -123,7 +123,7 @@ impl Naive {
         first
     }
 
-    /// The slot of a heap, and what a request comes to.
+    /// The slot of a heap, and the outcome of a request.
     fn heap_for(&self, heap: HeapId, units: u32) -> Come<(usize, u32)> {
         let slot = self.heaps.find(heap.number())?;
         let units = units.max(1);

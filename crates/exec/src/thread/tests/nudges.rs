@@ -52,7 +52,7 @@ fn a_nudge_whose_owner_was_preempted_is_issued_by_the_next_who_leaves() {
         trigger(&threads, low);
         assert!(comes(|| woken.get() == 1), "the nudge was issued by another");
         assert!(comes(|| other.get() == 1));
-        // The one who owed it comes late: nothing happens.
+        // The thread that owed it comes late: nothing happens.
         owed.issue(&threads.shared.places);
         std::thread::sleep(std::time::Duration::from_millis(5));
         assert_eq!(woken.get(), 1);

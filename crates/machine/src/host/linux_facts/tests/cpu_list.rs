@@ -9,7 +9,7 @@ fn lists_are_read_as_the_kernel_writes_them() {
     assert_eq!(parse("5 1-2 1"), Some(vec![1, 2, 5]));
     assert_eq!(parse(" \n"), Some(vec![]));
     assert_eq!(parse("0-8191").map(|cpus| cpus.len()), Some(8192));
-    // As many count as are named, whatever their numbers are.
+    // The limit is on how many CPUs are named, not on their numbers.
     assert_eq!(parse("8000-8191,100000-100001").map(|cpus| cpus.len()), Some(194));
 }
 
