@@ -87,8 +87,7 @@ pub(crate) fn look<'a, K: Kind>(pointer: *const K) -> Result<&'a Handle<K>, c_in
     // this word, which is atomic and outlives the handle. A pointer to anything else is a caller's mistake, reported if
     // it can be read.
     let word = unsafe { &*handle.cast::<AtomicU64>() };
-    // Acquire pairs with the Release in `free`: a thread that reads the live word also sees
-    // the initialised handle.
+    // Acquire pairs with the Release in `free`: a thread that reads the live word also sees the initialised handle.
     match word.load(Ordering::Acquire) {
         // SAFETY: the word proves that `make` made it of this kind, and its memory is kept beyond its end.
         alive if alive == K::WORD => Ok(unsafe { &*handle }),

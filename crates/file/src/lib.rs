@@ -5,7 +5,7 @@
 //! synced, too; this crate leaves that to callers that promise durability.
 //!
 //! A file that replaces another one keeps its owner, group, mode and extended attributes, so a private file stays
-//! private whoever replaces it.
+//! private, whichever process replaces it.
 
 mod host;
 
@@ -100,7 +100,7 @@ pub fn create_like(path: &Path, other: &Path) -> io::Result<File> {
         return OpenOptions::new().read(true).write(true).create_new(true).open(path);
     };
     let file = host::create_private(path)?;
-    // A file that could not be made like the other one is none.
+    // Removes a file that could not be made like the other one.
     likeness.give(&file).inspect_err(|_| drop(std::fs::remove_file(path)))?;
     Ok(file)
 }

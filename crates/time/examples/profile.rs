@@ -1,4 +1,4 @@
-//! How long a function takes, call by call; what the measurement itself costs is in each figure.
+//! Times a function call by call; each figure contains the cost of the measurement.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::hint::black_box;

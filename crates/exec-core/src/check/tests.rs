@@ -1,12 +1,12 @@
-//! Each invariant is seen to be broken when it is broken. All tests of the core rest on this: an invariant that holds
-//! whatever the state is would find nothing.
+//! Each invariant fails when its state is broken. All tests of the core rest on this: an invariant that holds in any
+//! state would find nothing.
 
 use super::*;
 use crate::call::{Bits, By, Call, CallStatus, ResourceProtocol, Until};
 use crate::id::{EventsId, ExchangeId, HeapId, Moment, Priority, ResourceId, SemaphoreId, TaskId, TimerId, Urgency};
 use crate::state::arena::Arena;
 
-/// A core with a task that runs and one that is idle, and what their calls may need.
+/// A core with a task that runs, one that is idle, and objects for their calls.
 struct Bench {
     core: Core,
     runs: TaskId,
@@ -44,7 +44,7 @@ impl Bench {
         self
     }
 
-    /// Has the running task make a call that blocks it.
+    /// Lets the running task make a call that blocks it.
     fn blocked(self, call: Call) -> Self {
         let by = By::Task(self.runs);
         self.and(by, call, CallStatus::Blocked)
@@ -55,7 +55,7 @@ impl Bench {
         self.blocked(call)
     }
 
-    /// Two wait for the semaphore, the first at priority 20.
+    /// Two tasks wait for the semaphore, the first at priority 20.
     fn two_wait_for_the_semaphore(self) -> Self {
         let second = self.idle;
         let call = Call::WaitSemaphore { semaphore: self.semaphore, until: Until::Forever, at: Some(priority(20)) };

@@ -1,5 +1,4 @@
-//! [`Arena`]: which areas of a memory are free and which are blocks in use. The memory itself is not the core's
-//! business.
+//! [`Arena`]: which areas of a memory are free and which are blocks in use. The core never accesses the memory itself.
 //!
 //! Problem: allocate and free blocks of any size in bounded time, merge free neighbours, and refuse a block that is
 //! freed twice. Solution: the two-level segregated fit (TLSF, Masmano et al. 2004), with its records beside the memory

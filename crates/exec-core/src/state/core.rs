@@ -2,9 +2,8 @@
 //!
 //! Problem: three back-ends are to behave alike, and their behaviour is to be provable. Solution: all decisions are
 //! made here, by a machine without clock, stack or lock: `apply(who, call)` changes the state and returns the outcome
-//! of the call, and
-//! [`first`](Core::first) is the task that is to run. Nothing else is needed: the running task stays the
-//! [first of the ready list](super::ready) while it runs, so "who runs" is not stored elsewhere, and a preempted
+//! of the call, and [`first`](Core::first) is the task that is to run. Nothing else is needed: the running task stays
+//! the [first of the ready list](super::ready) while it runs, so "who runs" is not stored elsewhere, and a preempted
 //! task keeps its place. A back-end compares `first()` with the caller after each call and switches if they differ.
 //!
 //! Conditions: calls are made one at a time (a lock or a single carrier thread), and blocking calls only for the task
@@ -145,7 +144,7 @@ impl<O: Observer> Core<O> {
         if cfg!(feature = "checks") { self.proven(task) } else { Ok(task.index) }
     }
 
-    /// The same, checked in every build: for calls in which the type of a message hangs on the id.
+    /// The same, checked in every build: for calls in which the type of a message depends on the id.
     #[inline]
     pub(crate) fn proven(&self, task: TaskId) -> Result<u16, Reply> {
         match self.tasks.get(task.index()) {

@@ -1,11 +1,11 @@
-//! [`Link`]: where a task stands in its queue, and [`NIL`], the slot that is none.
+//! [`Link`]: the place of a task in its queue, and [`NIL`], which means no slot.
 
 use crate::id::Priority;
 
 /// No task.
 pub(crate) const NIL: u16 = u16::MAX;
 
-/// Where a task stands in its queue. Meaningless while it is in none.
+/// The place of a task in its queue. Meaningless while the task is in none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) next: u16,

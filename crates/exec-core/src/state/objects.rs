@@ -9,7 +9,7 @@ use crate::state::queue::Queue;
 use crate::state::table::Table;
 use crate::state::task::Waiting;
 
-/// The objects that tasks stand in line for.
+/// The objects that have wait lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Objects {
     pub(crate) semaphores: Table<Semaphore>,
@@ -18,12 +18,12 @@ pub(crate) struct Objects {
     pub(crate) exchanges: Table<Exchange>,
     pub(crate) pools: Table<Pool>,
     pub(crate) heaps: Table<Heap>,
-    /// The tasks that wait for the end of another's run, whichever.
+    /// The tasks that wait for the end of another task's run.
     pub(crate) joiners: Queue,
 }
 
 impl Objects {
-    /// The wait list that a task in this wait stands in.
+    /// The wait list of a task in this wait.
     #[inline(always)]
     pub(crate) fn wait_list(&mut self, waiting: Waiting) -> Option<&mut Queue> {
         match waiting {

@@ -33,7 +33,7 @@ pub(crate) struct Timers {
 /// Deadline and misses of the expiry for which a timer's procedure is called.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Expired {
-    /// The moment it was to go off at.
+    /// The moment at which it was due.
     pub deadline: Moment,
     /// Expirations before this one that had no run of their own.
     pub missed: u64,

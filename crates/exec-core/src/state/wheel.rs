@@ -26,7 +26,7 @@ const OVERDUE: usize = LEVELS * SLOTS;
 /// The mark of a node that is not filed.
 const IDLE: u16 = u16::MAX;
 
-/// Whose deadline it is.
+/// The owner of the deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     Task(u16),
@@ -48,7 +48,7 @@ pub(crate) struct Wheel {
     heads: Box<[u32]>,
     tails: Box<[u32]>,
     occupied: [u64; LEVELS],
-    /// Up to where it has been turned.
+    /// The moment up to which it has been turned.
     turned: u64,
     armed: usize,
     /// The earliest deadline and its node, if they are known: a search is saved until they change.
@@ -147,12 +147,12 @@ impl Wheel {
         self.earliest.map(|(deadline, _)| Moment::from_nanos(deadline))
     }
 
-    /// Whose deadline the earliest is, if that is known.
+    /// The owner of the earliest deadline, if that is known.
     pub(crate) fn coming(&self) -> Option<Owner> {
         self.earliest.map(|(_, node)| self.nodes[node as usize].owner)
     }
 
-    /// Up to where it has been turned: the latest moment it was asked about.
+    /// The moment up to which it has been turned: the latest moment of a query.
     #[inline]
     pub(crate) fn turned(&self) -> Moment {
         Moment::from_nanos(self.turned)
@@ -193,7 +193,7 @@ impl Wheel {
         (owner, Moment::from_nanos(deadline))
     }
 
-    /// The first slot that holds anything, and the moment at which it begins.
+    /// The first slot with a node, and the moment at which it begins.
     fn first_slot(&self) -> Option<(usize, u64)> {
         let level = self.occupied.iter().position(|&bits| bits != 0)?;
         let digit = self.occupied[level].trailing_zeros();

@@ -8,7 +8,7 @@ use hairspring_exec_core::{
     ResourceProtocol, SemaphoreId, TaskId, TimerId, Until, Urgency,
 };
 
-/// How many envelopes there are on a bench.
+/// Number of envelopes on a bench.
 pub(crate) const ENVELOPES: u16 = 4;
 /// Mailboxes of every urgency, with room for two each.
 pub(crate) const ROOMY: [u16; 4] = [2; 4];
@@ -48,7 +48,7 @@ impl Bench {
         Self { core: Core::new(ENVELOPES, ()) }
     }
 
-    /// Makes a call that must come out like this, and gives back its value.
+    /// Makes a call that must have this outcome, and returns its value.
     #[track_caller]
     pub(crate) fn call(&mut self, by: By, call: Call, status: CallStatus) -> u32 {
         let reply = self.core.apply(by, call);
@@ -121,7 +121,7 @@ impl Bench {
         TimerId::from_number(self.outside(Call::CreateTimer, CallStatus::Ok))
     }
 
-    /// Lets time come to this moment; gives back how many timers are due.
+    /// Advances the time to this moment; returns the number of due timers.
     #[track_caller]
     pub(crate) fn tick(&mut self, now_ns: u64) -> u32 {
         self.call(By::Kernel, Call::Tick { now: Moment::from_nanos(now_ns) }, CallStatus::Ok)
@@ -154,7 +154,7 @@ impl Bench {
         assert_eq!(self.core.first(), task.into(), "the task that is to run");
     }
 
-    /// Asserts how the call came out that a task had waited in.
+    /// Asserts the outcome of the call in which a task had waited.
     #[track_caller]
     pub(crate) fn came_out(&self, task: TaskId, status: CallStatus, value: u32) {
         let outcome = self.core.outcome(task);

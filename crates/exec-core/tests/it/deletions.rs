@@ -1,4 +1,4 @@
-//! Deleting what tasks share: what becomes of those that wait, of what is in use, and of the ids.
+//! Deleting objects that tasks share: the tasks that wait, objects in use, and the ids.
 
 use hairspring_exec_core::{
     Bits, By, Call, CallStatus, EventsId, ExchangeId, PoolId, ResourceId, ResourceProtocol, SemaphoreId, TaskId, Until,
@@ -86,7 +86,7 @@ fn a_resource_that_a_task_owns_and_a_pool_in_use_are_not_deleted() {
     bench.reserves(task, resource, CallStatus::Ok);
     let buffer = bench.task(task, Call::GetBuffer { pool }, CallStatus::Ok) as u16;
     bench.outside(Call::DeleteResource { resource }, CallStatus::InUse);
-    // The owner neither.
+    // Nor may the owner.
     bench.task(task, Call::DeleteResource { resource }, CallStatus::InUse);
     bench.outside(Call::DeletePool { pool }, CallStatus::InUse);
     bench.releases(task, resource);
@@ -136,7 +136,7 @@ fn an_id_never_means_two_objects() {
     assert_eq!((bench.semaphore(second.0), bench.event_bits(second.2)), (Some((0, None)), Some(0)));
     bench.reserves(task, second.1, CallStatus::Ok);
     assert_eq!(bench.owned_by(task), [second.1]);
-    // An id that is still to be handed out is none.
+    // An id that is still to be handed out is not valid.
     let never = 1 << 17;
     bench.call(
         By::Task(task),

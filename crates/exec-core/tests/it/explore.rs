@@ -190,7 +190,7 @@ impl World {
         reply
     }
 
-    /// The state as it is to be seen from outside.
+    /// The state as it looks from outside.
     fn summary(&self, system: &System) -> Vec<u8> {
         let mut seen = Vec::with_capacity(64);
         let one = |task: Option<TaskId>| task.map_or(u8::MAX, |task| task.index() as u8);
@@ -270,7 +270,7 @@ struct Explored {
 fn explore(system: &System, most_states: usize) -> Explored {
     let world = World::new(system);
     let mut numbers = HashMap::from([(world.summary(system), 0_usize)]);
-    // How each state was come to first: from which other, by what.
+    // How each state was first reached: from which state, by which move.
     let mut history = vec![(0, None)];
     let mut open = VecDeque::from([(0, world)]);
     let mut steps = 0;

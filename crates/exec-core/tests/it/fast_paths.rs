@@ -11,14 +11,14 @@ use proptest::test_runner::TestRunner;
 
 use crate::refinement::{Pair, Seed, pick, seed};
 
-/// Of how many calls one is of any kind.
+/// One call in this many is of any kind.
 const ODD_ONE_IN: u8 = 24;
 /// The calls of one program.
 const LENGTH: usize = 200;
 /// Programs of an ordinary run: 100,000 calls.
 const PROGRAMS: u32 = 500;
 
-/// The calls of the running task that are simple now, as the model has it.
+/// The calls of the running task that are simple now, by the model.
 fn simple_calls(pair: &Pair, me: TaskId, letter: Urgency) -> Vec<Call> {
     let mut calls = Vec::new();
     for man in pair.naive.men.iter().filter(|man| man.state != TaskState::Deleted) {

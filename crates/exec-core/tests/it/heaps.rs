@@ -1,4 +1,4 @@
-//! Heaps: blocks of any size, and who gets them.
+//! Heaps: blocks of any size, and the order in which tasks get them.
 
 use hairspring_exec_core::{
     By, Call, CallStatus, Core, Ending, HeapId, MOST_BLOCKS, MOST_UNITS, Priority, TaskId, Until, Waiting,
@@ -58,7 +58,7 @@ fn requests_that_no_free_can_meet_are_refused_at_once() {
     bench.task(task, wait(none, 1), CallStatus::TooLarge);
     bench.outside(Call::CreateHeap { units: MOST_UNITS + 1, blocks: 1 }, CallStatus::Overflow);
     bench.outside(Call::CreateHeap { units: 1, blocks: MOST_BLOCKS + 1 }, CallStatus::Overflow);
-    // Of the largest, no invariants are checked: it has 128 MiB of records.
+    // No invariants are checked of the largest heap: it has 128 MiB of records.
     let largest = Core::new(1, ()).apply(By::Outside, Call::CreateHeap { units: MOST_UNITS, blocks: MOST_BLOCKS });
     assert_eq!(largest.status, CallStatus::Ok);
     // One block is all that may be in use.
@@ -72,7 +72,7 @@ fn the_first_in_line_gets_its_block_before_any_that_wants_less() {
     let (heap, owner, first) = nearly_full(&mut bench);
     let (much, little) = (bench.started(10), bench.started(20));
     bench.task(much, wait(heap, 7), CallStatus::Blocked);
-    // Two units are free, but another stands before it.
+    // Two units are free, but another task stands before it.
     bench.outside(Call::GetBlock { heap, units: 1 }, CallStatus::Empty);
     bench.task(little, wait(heap, 2), CallStatus::Blocked);
     bench.task(owner, Call::FreeBlock { heap, first }, CallStatus::Ok);

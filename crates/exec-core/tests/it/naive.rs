@@ -47,9 +47,9 @@ pub(crate) struct Man {
     pub(crate) mail: Boxes,
     pub(crate) hand: Option<Letter>,
     owes: u32,
-    /// Where it stands among its equals: in the ready list, or in line.
+    /// Its place among its equals: in the ready list, or in a wait list.
     place: i64,
-    /// The priority it stands in line at, if it gave one.
+    /// The priority of its place in the wait list, if it gave one.
     given: Option<Priority>,
     pub(crate) deadline: Option<Deadline>,
     /// The heap that granted it a block which it has not taken, and where the block begins.
@@ -58,7 +58,7 @@ pub(crate) struct Man {
     pub(crate) owned: Vec<usize>,
 }
 
-/// Whether it was overdue when it was set comes first, then the moment, then when it was set.
+/// Overdue deadlines first, then by moment, then in the order in which they were set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Deadline {
     later: bool,
@@ -93,7 +93,7 @@ pub(crate) struct Naive {
     pub(crate) exchanges: Shelf<Boxes>,
     pub(crate) pools: Shelf<Vec<bool>>,
     pub(crate) heaps: Shelf<Heap>,
-    /// Where the core put the blocks that it granted.
+    /// The places at which the core put the blocks that it granted.
     pub(crate) grants: BTreeMap<TaskId, u32>,
     pub(crate) clocks: Vec<Clock>,
     /// Timers whose procedure is due, first to last.

@@ -19,7 +19,7 @@ const ENVELOPES: u16 = 4;
 /// Most tasks alive at a time.
 const TASKS: usize = 5;
 
-/// Numbers from which a call is made when its turn comes, so that it speaks of what there is then.
+/// Random numbers from which a call is made when its turn comes, so that it can name objects that exist then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seed {
     pub(crate) kind: u8,
@@ -42,13 +42,13 @@ pub(crate) struct Pair {
     /// Every number of a semaphore, resource, event group, exchange, pool and heap that there ever was.
     objects: [Vec<u32>; 6],
     replies: Vec<Reply>,
-    /// Of how many calls that a fast path could make it makes one.
+    /// One in this many calls that a fast path could make takes the fast path.
     one_in: usize,
     /// Calls that a fast path made.
     pub(crate) simple: u64,
 }
 
-/// Makes a call by its fast path, if it has one and is that simple.
+/// Makes a call by its fast path, if it has one and the call is simple enough.
 fn simply(core: &mut Core, by: By, call: Call) -> Option<Reply> {
     let By::Task(me) = by else { return None };
     let done = |done: bool| done.then_some(Reply { status: CallStatus::Ok, value: 0 });

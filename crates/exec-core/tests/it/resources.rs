@@ -174,8 +174,8 @@ fn a_ceiling_below_the_own_priority_refuses_and_one_at_it_does_not() {
     bench.runs_at(same, 40);
 }
 
-/// Symptom: a task more urgent than the ceiling came to own the resource. Cause: only owners were asked when a priority
-/// was set, not those who wait in line.
+/// Symptom: a task more urgent than the ceiling came to own the resource. Cause: a new priority was checked against the
+/// ceilings of owned resources, not against that of a resource for which the task waits.
 #[test]
 fn a_task_in_line_for_a_ceiling_cannot_be_raised_above_it() {
     let mut bench = Bench::new();

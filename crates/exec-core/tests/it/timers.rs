@@ -219,10 +219,10 @@ fn the_timer_that_goes_off_next_is_known_with_the_place_of_its_record() {
     }
     // Neighbours in one table.
     assert!(places[0] < places[1] && places[1] - places[0] == places[2] - places[1], "{places:?}");
-    // Of two at the same moment the first that was started.
+    // Of two at the same moment, the one that was started first.
     starts(&mut bench, timers[2], 100, 0);
     assert_eq!(bench.coming_timer().map(|(index, _)| index), Some(0));
-    // Not known until it is asked.
+    // Unknown until the first query.
     bench.outside(Call::StopTimer { timer: timers[0] }, CallStatus::Ok);
     assert_eq!((bench.coming_timer(), bench.next_deadline()), (None, Some(moment(100))));
     assert_eq!(bench.coming_timer().map(|(index, _)| index), Some(2));

@@ -6,7 +6,7 @@
 use hairspring_exec_core::{By, Call, CallStatus, Core, Moment, TimerId};
 use proptest::prelude::*;
 
-/// How many timers there are.
+/// Number of timers.
 const TIMERS: usize = 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ fn wish() -> impl Strategy<Value = Wish> {
 struct Naive {
     now_ns: u64,
     settings: u64,
-    /// Whether it was overdue when it was set, its deadline, when it was set, whose it is.
+    /// Whether it was overdue when it was set, its deadline, the order of setting, and its owner.
     armed: Vec<(bool, u64, u64, usize)>,
 }
 

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-/// Has the processor fetch the cache line of this address. It need not be valid.
+/// Prefetches the cache line of this address, which need not be valid.
 #[inline(always)]
 pub(crate) fn fetch(address: *const ()) {
     // SAFETY: a hint, which faults at no address and changes nothing.

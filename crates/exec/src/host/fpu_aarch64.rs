@@ -10,7 +10,7 @@ pub(crate) struct ControlWords {
 }
 
 impl ControlWords {
-    /// That in force.
+    /// The control word in force.
     #[inline(always)]
     pub(crate) fn read() -> Self {
         let fpcr: u64;

@@ -16,7 +16,7 @@ pub(crate) struct ControlWords {
 const MXCSR_FLAGS: u32 = 0x3f;
 
 impl ControlWords {
-    /// Those in force.
+    /// The control words in force.
     #[inline(always)]
     pub(crate) fn read() -> Self {
         let mut mxcsr = MaybeUninit::<u32>::uninit();
@@ -32,8 +32,8 @@ impl ControlWords {
         }
     }
 
-    /// Puts these in force, where `in_force` are. Loads only what differs, for a load costs more than the rest of a
-    /// switch.
+    /// Puts these in force, where `in_force` are. Loads only words that differ, because a load costs more than the rest
+    /// of a switch.
     #[inline(always)]
     pub(crate) fn put_in_force(self, in_force: Self) {
         if in_force != self {

@@ -49,7 +49,7 @@ impl StackExtent {
 
     /// Gives the whole pages of an unused stack back to the kernel; they read as zeros then. One system call.
     pub(crate) fn release_pages(self) {
-        // The kernel would round the length up, and what lies behind a stack in memory of the program is not the
+        // The kernel would round the length up, and the bytes behind a stack in memory of the program are not the
         // stack's.
         let (low, high) = (self.low.next_multiple_of(page()), (self.low + self.bytes) & !(page() - 1));
         if low >= high {

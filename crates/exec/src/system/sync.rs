@@ -10,9 +10,9 @@ mod chosen {
 #[cfg(loom)]
 mod chosen {
     //! A futex of loom's parts: sleeping is waiting on a condition variable, once the word has been looked at under its
-    //! lock. There is one for all words, and every wake ends every sleep: so a sleep can end for no reason, as with the
-    //! kernel's. A deadline has always come: a sleep with one is over at once, at whatever point of the others' doings
-    //! that is.
+    //! lock. There is one for all words, and every wake ends every sleep, so a sleep can end spuriously, as with the
+    //! kernel's futex. A deadline has always passed: a sleep with a deadline ends at once, at any point of the other
+    //! threads' work.
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
     use hairspring_exec_core::Moment;

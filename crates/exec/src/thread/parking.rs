@@ -133,8 +133,8 @@ impl ParkingSpot {
     /// Notes that the thread is awake, so that no nudge is owed. For its own thread only.
     #[inline]
     pub(super) fn answer(&self) {
-        // Relaxed: it only saves nudges. A nudge owed for a later stop cannot be struck out by this, for the thread
-        // stops in this very code or in the kernel, after this.
+        // Relaxed: it only saves nudges. It cannot strike out a nudge owed for a later stop, because the thread stops
+        // in this very code or in the kernel, after this.
         self.due.store(0, Ordering::Relaxed);
     }
 

@@ -1,4 +1,4 @@
-//! Messages are copied as bytes: what owns something cannot be one, and what borrows cannot either.
+//! Messages are copied as bytes: a type that owns or borrows something cannot be a message.
 
 use hairspring_exec::{Backend, ExecConfig, Create, Executive, Priority};
 

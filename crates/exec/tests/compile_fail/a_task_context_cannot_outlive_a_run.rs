@@ -1,4 +1,4 @@
-//! Neither a context nor what was got through it can be kept from one run of a task to the next.
+//! Neither a context nor a value from it can be kept from one run of a task to the next.
 
 use hairspring_exec::{Buffer, Limit, Pool, Reserved, ResourceId, Services, TaskCtx};
 

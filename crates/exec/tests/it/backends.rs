@@ -50,7 +50,7 @@ pub(crate) fn skip(reason: &str) {
     testing::skip(std::thread::current().name().unwrap_or("a test"), reason);
 }
 
-/// How many cases a test with random ones tries: few in the ordinary tests, many in the proofs.
+/// Number of cases of a test with random ones: few in the ordinary tests, many in the proofs.
 #[expect(clippy::print_stdout, reason = "a figure of a proof; the harness captures it in an ordinary run")]
 pub(crate) fn proof(few: u32, many: u32) -> u32 {
     let cases = if std::env::var_os("HAIRSPRING_PROOF").is_some() { many } else { few };

@@ -41,7 +41,7 @@ enum Step {
     GetBlock(usize),
     /// Frees the block that was got first.
     FreeBlock,
-    /// Adds to what a mutex guards.
+    /// Adds to the value in a mutex.
     Count,
     /// Lets time pass, in microseconds.
     Work(i64),
@@ -120,7 +120,7 @@ fn run(bench: &mut Bench, program: &Program, timed: bool) -> Finish {
         let shared = (queue.clone(), counter.clone(), heap.clone(), std::sync::Arc::clone(&blocks));
         let mut left = 3;
         bench.task("task", 10 + (index % 4) as u8, move |ctx, log| {
-            // A bounded number of runs, for tasks trigger each other in circles.
+            // A bounded number of runs, because tasks trigger each other in circles.
             if left == 0 {
                 return;
             }

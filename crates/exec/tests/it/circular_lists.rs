@@ -1,4 +1,4 @@
-//! Circular lists: what comes out in which order, and that tasks and procedures share them.
+//! Circular lists: the order of the values, and sharing between tasks and procedures.
 
 use std::collections::VecDeque;
 

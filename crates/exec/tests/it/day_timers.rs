@@ -1,4 +1,4 @@
-//! Timers on the time of day: never early by a clock that is set, and what a step of it does.
+//! Timers on the time of day: never early by a clock that is set, and the effect of its steps.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,5 @@
-//! Deleting what tasks share, on every back-end: those that wait go on without it, and every later use is refused.
+//! Deleting objects that tasks share, on every back-end: waiting tasks go on without the object, and every later use is
+//! refused.
 
 use std::sync::Arc;
 

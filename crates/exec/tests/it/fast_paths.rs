@@ -25,7 +25,7 @@ const RECEIVERS: u32 = 3;
 const ALL: u32 = WAITERS + RUNNERS + RECEIVERS;
 /// Steps of one program.
 const STEPS: u64 = 2_000;
-/// Of how many steps one is of another kind, which leaves a wake, a start, a mark or mail behind for those that follow.
+/// One step in this many is of another kind, which leaves a wake, a start, a mark or mail behind for later steps.
 const ODD_ONE_IN: u64 = 24;
 
 /// State that the tasks of one program share. They run one at a time on one thread, so Relaxed does.
@@ -67,7 +67,7 @@ impl Program {
         mixed ^ mixed >> 31
     }
 
-    /// Notes what happened to whom, and how.
+    /// Logs an event, its task, and its result.
     fn note(&self, who: TaskId, what: u64, outcome: u64) {
         let event = u64::from(who.number()) << 40 ^ what << 32 ^ outcome;
         let digest = (self.digest.load(Relaxed) ^ event).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
@@ -88,7 +88,7 @@ impl Program {
         &self.states[task as usize]
     }
 
-    /// One step of a task: something for another one.
+    /// One step of a task: a call that acts on another task.
     fn step(&self, ctx: &TaskCtx<'_>) {
         if self.steps.fetch_add(1, Relaxed) + 1 == STEPS {
             ctx.stop();
@@ -134,7 +134,7 @@ impl Program {
         self.note(ctx.id(), u64::from(state), outcome);
     }
 
-    /// A step that needs no other task. Whether it took the short way, and its outcome.
+    /// A step that needs no other task. Returns whether it took the fast path, and its outcome.
     fn alone(&self, ctx: &TaskCtx<'_>, random: u64) -> (bool, u64) {
         let taken = match (random % 4, self.mailbox(ctx.id())) {
             (0, _) => code(ctx.wait_semaphore(self.semaphore(), Limit::NoWait)),
@@ -205,7 +205,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Runs a program: what happened, and how many of its steps took the short way.
+/// Runs a program. Returns its events, and how many of its steps took the fast path.
 fn run(seed: u64, measure_usage: bool) -> (u64, u64) {
     let config = ExecConfig { measure_usage, envelopes: 8, watchdog: Nanos::ZERO, ..ExecConfig::default() };
     let mut executive = Executive::new(Backend::fiber(), &config).expect("it can be made");

@@ -269,7 +269,7 @@ fn a_future_awaits_tasks_from_another_thread() {
     hush();
     in_real_time(|executive, name| {
         let units = executive.semaphore(0, 1).expect("few objects");
-        // A task that waits for an object of the executive: by it the future does.
+        // A task waits for an object of the executive, and the future waits for the task.
         let taken = executive.spawn("takes", priority(10), move |ctx| ctx.wait_semaphore(units, FOREVER).is_ok());
         let killed = executive.spawn("killed", priority(10), move |ctx| {
             let _ = ctx.wait(FOREVER);

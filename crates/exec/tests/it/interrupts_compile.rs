@@ -24,7 +24,7 @@ impl<T: ?Sized + Sync> StaysHere<CanBeShared> for T {}
 
 #[test]
 fn contexts_guards_and_executives_of_fibers_stay_on_their_thread() {
-    // That this compiles is the test.
+    // The test is that this compiles.
     const { assert!(<TaskCtx<'_> as StaysHere<_>>::YES && <TimerCtx<'_> as StaysHere<_>>::YES) };
     const { assert!(<IspCtx<'_> as StaysHere<_>>::YES && <Reserved<'_, '_> as StaysHere<_>>::YES) };
     const { assert!(<Executive as StaysHere<_>>::YES) };

@@ -204,7 +204,8 @@ fn a_task_that_kills_itself_in_a_destructor_goes_on_unwinding() {
 
 #[test]
 fn a_kill_reaches_a_task_while_another_is_in_the_middle_of_its_unwinding() {
-    // The dying one's destructor lets the heir run, who was killed too and must unwind, not go on with an error.
+    // The destructor of the dying task lets the heir run, which was killed too and must unwind, not go on with an
+    // error.
     check("dying heir_dropped died = Finished heir:Killed dying:Killed", |bench| {
         let heir = bench.start("heir", 10, |ctx, log| {
             let _dropped = log.on_drop("heir_dropped");

@@ -259,7 +259,7 @@ fn a_mail_task_that_is_triggered_does_nothing() {
 
 /// Symptom: without the feature `checks` a message of one type came out of a mailbox of another, in safe code. Cause:
 /// the core took the id in a handle at its word, and the slot of a deleted task had been given to its successor. The
-/// generation of an id must be checked in every build where a type hangs on it; the step `unchecked` of
+/// generation of an id must be checked in every build if a type depends on it; the step `unchecked` of
 /// `cargo xtask test` builds without.
 #[test]
 fn a_handle_of_a_deleted_task_sends_nothing_to_its_successor_of_another_type() {
@@ -270,7 +270,7 @@ fn a_handle_of_a_deleted_task_sends_nothing_to_its_successor_of_another_type() {
             ctx.delete_task(stale.id()).expect("it is idle");
             let note = log.clone();
             let second = ctx.mail_task::<(u8, char)>("letters", crate::backends::priority(5), ROOM, move |_, _, _| {
-                // Not looked at: what came may be no letter.
+                // Not looked at: the message may be a number.
                 note.note("a_number_came");
             });
             let second = second.expect("few objects").id();

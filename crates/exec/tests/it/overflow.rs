@@ -1,6 +1,5 @@
-//! A fiber that overflows its stack: the process dies as it would, and its message names the task. In child processes,
-//! which
-//! are this binary once more with one test chosen and a word in the environment.
+//! A fiber that overflows its stack: the process dies as it would, and its message names the task. Each child process
+//! is this binary once more, with one test chosen and a word in the environment.
 #![expect(unsafe_code, reason = "a test reads an address where nothing is")]
 
 use std::os::unix::process::ExitStatusExt;

@@ -1,4 +1,4 @@
-//! Where the carrier of fibers runs and how it is scheduled, beside what else is wished for its thread.
+//! CPU, policy and timer slack of the carrier of fibers, beside other wishes for its thread.
 
 use std::any::Any;
 use std::cell::RefCell;

@@ -99,8 +99,7 @@ fn a_task_that_is_killed_gives_its_buffers_back() {
 #[test]
 fn a_task_that_is_killed_while_it_takes_a_buffer_does_not_keep_it_for_good() {
     // Symptom: a pool lost a buffer for each task that was preempted inside `buffer()` and killed there. The core had
-    // given the buffer, but no value whose drop gives it back existed yet.
-    // On threads an interrupt comes when it comes.
+    // given the buffer, but no value whose drop gives it back existed yet. On threads the interrupt comes at any time.
     let expected = "free:true killer low:Ok(()) = Asked victim:Killed";
     check_on(sim_and_fiber(), &ExecConfig::default(), expected, |bench| {
         let pool = bench.executive.pool(vec![0_u32]).expect("few objects");

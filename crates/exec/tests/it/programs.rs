@@ -74,7 +74,7 @@ fn a_shutter_is_never_closed_early_and_an_exposure_that_hangs_is_aborted() {
         let is_whole = (0..ATTEMPTS).any(|_| {
             let ProgramRun { report, finish, .. } = exposed(backend);
             assert_eq!(finish.stopped, StopReason::Finished, "{backend}");
-            // One that was aborted, as the host's pauses can make it be, is closed whenever that happens.
+            // An exposure that was aborted, as a pause of the host can cause, is closed at any time.
             let is_right =
                 |exposure: &shutter::ShutterExposure| exposure.aborted || exposure.measured() >= report.wanted;
             assert!(report.exposures.iter().all(is_right), "{backend}: {report}");
@@ -100,7 +100,7 @@ fn an_inversion_lasts_as_long_as_the_middle_task_runs_and_protocols_end_it() {
             assert!(waited >= Some(setup.middle), "{backend}: {}", run.report);
         }
     }
-    // Where nothing disturbs, a protocol leaves the rest of the low one's work and nothing else.
+    // Without disturbance, a protocol leaves only the rest of the low task's work.
     let report = inverted("sim").report;
     let bound = report.expected.0 + Nanos::from_micros(100);
     assert!(report.waits[1..].iter().all(|&(_, waited)| waited < bound), "{report}");

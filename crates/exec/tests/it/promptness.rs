@@ -64,8 +64,8 @@ impl Count {
 /// No deadline.
 const NONE: u64 = u64::MAX;
 
-/// The most urgent task delays again and again beside one that computes between calls. How late a delay was over, at
-/// the return of the first call before which it was not, in nanoseconds: the longest; and the number of laps.
+/// The most urgent task delays again and again beside one that computes between calls. Returns the longest lateness in
+/// nanoseconds of a delay at the return of the first call that found it over, and the number of laps.
 fn delays_beside<B: Beside>(machine: &B, delay: Nanos, stretch: Nanos) -> (u64, u64) {
     let mut bench = Bench::new(machine.backend(), &ExecConfig::default());
     let (due, most_late, laps) = (Count::default(), Count::default(), Count::default());

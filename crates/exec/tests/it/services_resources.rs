@@ -29,7 +29,7 @@ fn a_resource_nests_and_is_handed_to_the_first_in_line_when_it_is_free_again() {
     });
 }
 
-/// The classic: low owns what high needs, and middle, who needs nothing, computes.
+/// The classic inversion: low owns the resource that high needs, and middle, which needs none, computes.
 fn inversion(protocol: ResourceProtocol, expected: &str) {
     check(expected, move |bench| {
         let resource = bench.executive.resource(protocol).expect("few objects");

@@ -19,7 +19,7 @@ fn memory() -> (StackMemory, Range<usize>) {
     (StackMemory::new(memory).expect("it is large enough"), low..low + BYTES)
 }
 
-/// Where the caller's frame is.
+/// The address of the caller's frame.
 #[inline(never)]
 fn here() -> usize {
     let local = 0_u8;
@@ -48,7 +48,7 @@ fn a_task_runs_in_the_memory_that_it_was_given_start_after_start() {
     });
 }
 
-/// A page that a program writes to all of, which ends the process if one is still a guard page.
+/// Writes to every page of the range, as a program would. Ends the process if one is still a guard page.
 #[expect(unsafe_code, reason = "the memory is the test's again")]
 fn overwrite(range: &Range<usize>) {
     for address in range.clone().step_by(512) {

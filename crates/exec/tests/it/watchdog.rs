@@ -1,5 +1,5 @@
-//! The watchdog over fibers: who computes too long without a call is named, and the carrier has its priority back
-//! after.
+//! The watchdog over fibers: it names the task that computes too long without a call, and the carrier has its priority
+//! back afterwards.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ fn config() -> ExecConfig {
     ExecConfig { watchdog: Nanos::from_millis(100), ..ExecConfig::default() }
 }
 
-/// Computes without a call for half a second of CPU time, and then until this is so; a machine that keeps even the
-/// watchdog from the CPU for a while does not change the outcome.
+/// Computes without a call for half a second of CPU time, and then until `so` is true. The result stays the same on a
+/// machine that keeps even the watchdog from the CPU for a while.
 fn compute_until(so: impl Fn() -> bool) {
     let begun = Instant::now();
     let before = Host.read(Clock::ThreadCpu);
@@ -25,7 +25,7 @@ fn compute_until(so: impl Fn() -> bool) {
 fn run_away(policy: Policy) -> Option<Vec<Policy>> {
     let mut bench = Bench::new(Backend::Fiber { cpu: None, policy }, &config());
     let (tell, told) = std::sync::mpsc::channel();
-    // Readied by the one that runs away, and the first to make calls after its block: not to be blamed.
+    // The task that runs away readies it, and it is the first to make calls after the block: not to be blamed.
     let innocent = bench.task("innocent", 30, |ctx, _| (0..100).for_each(|_| ctx.yield_now()));
     let policies = tell.clone();
     bench.start("runs_away", 20, move |ctx, _| {

@@ -74,7 +74,7 @@ impl Subject for Host {
 #[derive(Clone, Debug)]
 enum Step {
     Take(Wish),
-    /// Ends one of those that are held: by `release`, or by dropping it.
+    /// Ends one of the wishes that are held: by `release`, or by dropping it.
     End {
         which: prop::sample::Index,
         told: bool,
@@ -205,7 +205,7 @@ impl Expected {
     }
 }
 
-/// Runs a program on a fresh thread of a machine. Returns what was refused for want of a permission.
+/// Runs a program on a fresh thread of a machine. Returns the wishes that were refused for want of a permission.
 fn check<M: Subject>(machine: &M, program: &Program) -> Option<String> {
     let cpus = machine.affinity().0;
     let usual = machine.timer_slack();

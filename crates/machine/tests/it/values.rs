@@ -1,4 +1,4 @@
-//! Spans and instants as values: their arithmetic at its ends, equality, and what is written of them.
+//! Spans and instants as values: their arithmetic at its ends, equality, and their text.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};

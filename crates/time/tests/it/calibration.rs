@@ -138,7 +138,7 @@ fn a_time_base_goes_on_where_another_process_has_left_it() {
     assert_eq!(resumed.calibration(), before.calibration());
     let stamp = resumed.stamp();
     assert_eq!(resumed.instant(stamp), before.instant(stamp));
-    // It knows what happened since, and its baseline is the whole time.
+    // It knows the changes since then, and its baseline is the whole time.
     sim.sleep_until(sim.monotonic() + Nanos::from_secs(2));
     let refined = resumed.refine();
     assert_eq!(refined.continuity, Continuity::Continued);

@@ -9,7 +9,7 @@ use super::{ODD_COSTS, calibrated, disturb_in, micros, picos};
 const STEP: Nanos = Nanos::new(100);
 const REQUEST: Nanos = Nanos::from_micros(20);
 
-/// Runs one delay of 20 µs to which this happens, at these times after its beginning.
+/// Runs one delay of 20 µs with a disturbance at these times after its beginning.
 #[track_caller]
 fn delay_with(script: &Script, events: &[(Nanos, Disturbance)]) -> Report {
     let (sim, timebase) = calibrated(Script { costs: ODD_COSTS, ..script.clone() });

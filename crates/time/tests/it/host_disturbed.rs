@@ -13,7 +13,7 @@ use super::{micros, millis};
 /// How long a competitor keeps the CPU busy.
 const SPAN: Duration = Duration::from_millis(300);
 
-/// Runs `act` on a CPU that another thread keeps busy; returns its result and what the kernel counted meanwhile.
+/// Runs `act` on a CPU that another thread keeps busy; returns its result and the kernel's counts.
 fn beside_a_competitor<R: Send>(cpu: Cpu, act: impl FnOnce() -> R + Send) -> (R, ThreadUsage, ThreadUsage) {
     let pin = move || Host.set_affinity(&CpuSet(vec![cpu])).expect("our own CPU");
     std::thread::scope(|scope| {
@@ -40,8 +40,8 @@ fn has_sentinel() -> bool {
     there
 }
 
-/// Compares what a watch has counted with what the kernel has. The kernel counts a little more: from the first reading
-/// of its counters to the last.
+/// Compares the counts of a watch with the kernel's. The kernel counts a little more: from the first reading of its
+/// counters to the last.
 #[track_caller]
 fn check(test: &str, preempted: Gaps, before: ThreadUsage, after: ThreadUsage) {
     let (Some(from), Some(to)) = (before.involuntary_switches, after.involuntary_switches) else {

@@ -1,4 +1,4 @@
-//! Long delays to which something happens: in each sleep, in each poll, between them, and at the very end.
+//! Long delays with disturbances: in each sleep, in each poll, between them, and at the very end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ use super::{ODD_COSTS, calibrated, delay_with_in_poll, disturb_in, micros, milli
 
 const REQUEST: Nanos = Nanos::from_millis(2);
 
-/// Runs one delay of 2 ms to which this happens at these times after its beginning.
+/// Runs one delay of 2 ms with a disturbance at these times after its beginning.
 #[track_caller]
 fn delay_with(events: &[(Nanos, Disturbance)]) -> Report {
     let script = Script { cpu_offsets: vec![0, 2_600, -2_600], costs: ODD_COSTS, ..Script::default() };

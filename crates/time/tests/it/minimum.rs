@@ -32,7 +32,7 @@ fn check_sweep(rate_hz: u64, drift: i64) {
     let (sim, timebase) = calibrated(script);
     let mut phases = [false; 16];
     for (round, request) in (0..).zip(requests()) {
-        // A delay ends right after a tick; the next is to begin anywhere.
+        // A delay ends right after a tick; the next must begin at any phase.
         sim.work(Nanos::new(round * 7_919 % 997));
         let before = sim.true_picos();
         phases[(u128::from(before) * u128::from(rate_hz) % 1_000_000_000_000 / 62_500_000_000) as usize] = true;

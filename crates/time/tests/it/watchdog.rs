@@ -8,7 +8,7 @@ use super::{calibrated, delay_with_in_poll, disturb_in, micros, millis};
 /// A day of the script's counter.
 const DAY_TICKS: i64 = 86_400 * 2_600_000_000;
 
-/// Runs a delay to which this happens after 10 µs; checks it by the kernel's clock, from below and from far above.
+/// Runs a delay with a disturbance after 10 µs; checks it by the kernel's clock, from below and from far above.
 #[track_caller]
 fn check(
     script: &Script,

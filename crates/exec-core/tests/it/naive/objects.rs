@@ -6,7 +6,7 @@ use super::heaps::Heap;
 use super::{Boxes, Come, DONE, Naive, Thing};
 
 impl Naive {
-    /// Makes what a call asks for, under the name that the core chose.
+    /// Makes the object that a call asks for, under the name that the core chose.
     pub(super) fn create(&mut self, call: Call, chosen: u32) {
         match call {
             Call::CreateSemaphore { count, limit } => self.semaphores.put(chosen, (count, limit)),
@@ -19,7 +19,7 @@ impl Naive {
         }
     }
 
-    /// Deletes what a call names.
+    /// Deletes the object that a call names.
     pub(super) fn delete(&mut self, call: Call) -> Come<Reply> {
         match call {
             Call::DeleteSemaphore { semaphore } => {

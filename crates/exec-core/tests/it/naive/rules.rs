@@ -1,4 +1,5 @@
-//! The rules of the naive executive: who may run, who stands where, what ends a wait, and the formula of priorities.
+//! The rules of the naive executive: which tasks may run, the order of the lists, the ends of waits, and the formula of
+//! priorities.
 
 use hairspring_exec_core::{
     Bits, By, CallStatus, Ending, MOST_STARTS, Moment, NO_ENVELOPE, Priority, Reply, ResourceProtocol, TaskId,
@@ -343,8 +344,8 @@ impl Naive {
         }
     }
 
-    /// The formula: the most urgent of the own, the threshold, the ceilings owned, and those that wait for what is
-    /// owned and inherited.
+    /// The formula: the most urgent of its own priority, its threshold, the ceilings of its resources, and the
+    /// priorities of the tasks that wait for its resources with inheritance.
     pub(super) fn formula(&self, man: usize) -> Priority {
         let mut priority = self.men[man].base.min(self.men[man].threshold);
         for (slot, _, thing) in self.things.iter().filter(|(_, _, thing)| thing.owner == Some(man)) {

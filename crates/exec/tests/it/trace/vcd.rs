@@ -88,7 +88,7 @@ impl Dump {
     }
 }
 
-/// That no two of these times overlap.
+/// Asserts that no two of these times overlap.
 #[track_caller]
 fn check_apart(mut times: Vec<(u64, u64)>, what: &str) {
     times.sort_unstable();
