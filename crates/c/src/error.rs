@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_a_code_without_a_word_and_the_next_call_works() {
-        // In a process of its own, for the hook is the process's.
+        // In a process of its own, because the panic hook belongs to the process.
         const CHILD: &str = "HAIRSPRING_TEST_PANICS";
         if std::env::var_os(CHILD).is_some() {
             keep_panics_to_ourselves();

@@ -29,7 +29,8 @@ use crate::error::{Failure, HS_E_BUSY, HS_E_CALLER, HS_E_REFUSED, HS_OK, say};
 use crate::handle::Alone;
 use crate::host::{Uncancelled, in_each_child, set_word, stack_pointer, word};
 
-/// Refused calls of one killed run after which the process is ended: a task that goes round and round would never let the run end.
+/// Refused calls of one killed run after which the process is ended: a task in an endless loop would never let the run
+/// end.
 const MOST_REFUSED: u32 = 100_000;
 
 /// Code of the program may begin a little above the place at which its context was made: the frames between them.
@@ -302,7 +303,7 @@ pub(super) fn in_task_with(
     context.conclude(call(unsafe { &*task }, number))
 }
 
-/// Creates something in an executive: from a task of its, or from its own thread while it does not run.
+/// Creates something in an executive: from one of its tasks, or from its own thread while it does not run.
 pub(super) fn create(
     exec: *const hs_exec,
     make: impl FnOnce(Site<'_>, Home) -> Result<(), Failure>,

@@ -21,7 +21,7 @@ const NONE: u32 = u32::MAX;
 
 /// A word for each task of an executive, found by the task's index without a lock. Its memory is allocated when a task is created.
 pub(super) struct Results {
-    /// Frees what the program holds of this executive.
+    /// Frees the program's handles of this executive's objects.
     parts: Mutex<Vec<Part>>,
     pieces: [OnceLock<Box<[Left; PIECE]>>; PIECE],
 }
@@ -41,13 +41,13 @@ impl Results {
         Box::new(Self { parts: Mutex::default(), pieces: [const { OnceLock::new() }; PIECE] })
     }
 
-    /// Keeps what is to be done when the executive goes. Allocates.
+    /// Keeps a function to call when the executive is freed. Allocates.
     pub(super) fn keep(&self, part: Part) {
         // Code that holds it does not panic.
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(part);
     }
 
-    /// Does what is kept.
+    /// Calls the kept functions.
     pub(super) fn free_parts(&mut self) {
         let parts = self.parts.get_mut().unwrap_or_else(PoisonError::into_inner);
         parts.drain(..).for_each(|free| free());

@@ -28,8 +28,9 @@ std::arch::global_asm!(
 #[inline(always)]
 fn found() -> &'static Cell<*const ()> {
     let word: *const Cell<*const ()>;
-    // SAFETY: the ABI's sequence for TLS descriptors; linkers know it and shorten it. It changes RAX, the flags, and in older C libraries the
-    // vector registers. The compiler aligns the stack, for `nostack` is not given. It may keep the place, because a fiber stays on its thread.
+    // SAFETY: the ABI's sequence for TLS descriptors; linkers know it and shorten it. It changes RAX, the flags, and in
+    // older C libraries the vector registers. The compiler aligns the stack, because `nostack` is not given. It may
+    // keep the place, because a fiber stays on its thread.
     unsafe {
         std::arch::asm!(
             "lea rax, [rip + hairspring_word@tlsdesc]",
