@@ -1,4 +1,5 @@
-//! Makes a recording, opens it and proves every byte. The reader trusts journals and checksums, never the size of a file.
+//! Makes a recording, opens it and proves every byte. The reader trusts journals and checksums, never the size of a
+//! file.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::sync::atomic::AtomicBool;

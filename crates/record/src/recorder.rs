@@ -1,8 +1,8 @@
 //! [`Recorder`]: moves a stream from its ring into files, and accounts for every byte that is lost.
 //!
-//! **What it is.** A state machine without threads and without a clock: its caller passes the time and the source's counts to
-//! [`Recorder::step`], which does what can be done now and returns when it must be called again. A thread drives it on the host
-//! ([`session`](crate::session)); tests drive it through virtual time on a scripted disk.
+//! **What it is.** A state machine without threads and without a clock: its caller passes the time and the source's
+//! counts to [`Recorder::step`], which does what can be done now and returns when it must be called again. A thread
+//! drives it on the host ([`session`](crate::session)); tests drive it through virtual time on a scripted disk.
 //!
 //! ```text
 //!            ring                 in flight                    files
@@ -12,24 +12,26 @@
 //!                          └──────────────────────┘   └──────────────────┘
 //! ```
 //!
-//! 1. A full block is taken and written from where it lies, without a copy; its CRC-32C is computed while the disk writes it. Where data may be
-//!    overwritten or left out (policy `overwrite`, a trigger) the recorder first copies them into blocks of its own. Gaps are
-//!    entered into the journals as soon as they are seen, ahead of the block in which they lie.
-//! 2. Writes complete in any order; each is entered into the journal when it is complete, and counts as stored when the journal's
-//!    file has it. The ring gets its room back in order.
-//! 3. From time to time the recorder syncs the data. Blocks that were complete when the sync was *submitted* are durable when it
-//!    succeeds.
+//! 1. A full block is written directly from the ring, without a copy; its CRC-32C is computed while the disk writes it.
+//!    Where data may be overwritten or left out (policy `overwrite`, a trigger) the recorder first copies them into
+//!    blocks of its own. Gaps are entered into the journals as soon as they are seen, ahead of the block in which they
+//!    lie.
+//! 2. Writes complete in any order; each is entered into the journal when it is complete, and counts as stored when the
+//!    journal's file has it. The ring gets its room back in order.
+//! 3. From time to time the recorder syncs the data. Blocks that were complete when the sync was *submitted* are
+//!    durable when it succeeds.
 //! 4. Then the journal records that and is itself synced. Only then do the blocks count as durable.
 //!
-//! The state of each block stands in one place, `recorder/block_states.rs`. Ledger, verdict and metadata follow from it.
+//! The state of each block stands in one place, `recorder/block_states.rs`. Ledger, verdict and metadata follow from
+//! it.
 //!
-//! **Failures.** The recorder gives up a target that fails, and its unfinished blocks go to the others. If the target's journal
-//! fails, blocks that are written but not yet in the journal become a gap. When the last target fails, the recording ends in
-//! order and stays readable: what could not be written is a gap whose cause is the error. After a failed sync no data count as
-//! durable any more, because a later sync cannot make up for it.
+//! **Failures.** The recorder gives up a target that fails, and its unfinished blocks go to the others. If the target's
+//! journal fails, blocks that are written but not yet in the journal become a gap. When the last target fails, the
+//! recording ends in order and stays readable: what could not be written is a gap whose cause is the error. After a
+//! failed sync no data count as durable any more, because a later sync cannot make up for it.
 //!
-//! **The end.** All blocks are made durable; the files are cut to their lengths and synced; the verdict is settled; the journals
-//! get their ends; the metadata are written.
+//! **The end.** All blocks are made durable; the files are cut to their lengths and synced; the verdict is settled; the
+//! journals get their ends; the metadata are written.
 //!
 //! **Real-time behaviour.** No call sleeps or locks. It allocates only where lists of blocks and gaps grow.
 
@@ -95,19 +97,20 @@ pub struct Setup {
     pub write: WriteSettings,
     /// Records only what a trigger asks for.
     pub gate: Option<Gate>,
-    /// Whether the segment before hands its gate on. A setup with a gate need not say so.
+    /// Whether the previous segment hands on its gate. A setup with a gate may leave this `false`.
     pub gated: bool,
-    /// Looks for what must be kept, in a segment. The segment before hands it on.
+    /// Finds the frames that a trigger pins. In a series each segment hands the watch on to the next.
     pub keep_on: Option<KeepWatch>,
     /// When the recorder was made. The caller reports the time of the first frame by [`Recorder::begins`].
     pub opened: Beginning,
-    /// What the channels measure: all of them, or none.
+    /// Quantities and units of the channels: of all, or an empty list.
     pub channels: Vec<ChannelDescription>,
-    /// What is known of time before the start.
+    /// Facts about the clocks from before the start.
     pub clock: ClockRecord,
     /// Its place in a series, if it is a segment. A segment that is made in advance has no first frame yet.
     pub series: Option<SegmentOf>,
-    /// Where a series that is resumed had ended. Nothing is taken from the ring before [`Recorder::begins`] says when the source began again.
+    /// Where the earlier run of a resumed series ended. No data are taken from the ring before the caller has called
+    /// [`Recorder::begins`].
     pub resumed: Option<ResumeFrom>,
     /// Reads a clock, to measure the time that the checksums take.
     pub stopwatch: fn() -> Instant,
@@ -120,7 +123,7 @@ const LOOK_BEFORE: Nanos = Nanos::from_millis(1);
 /// The least alignment of blocks in files and memory; a disk may require more.
 const ALIGNMENT: u64 = 4096;
 
-/// What the caller must do after a step.
+/// The next action of the caller after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Call again when an operation completes, the ring's notifier is set, or this time has come.
@@ -136,15 +139,15 @@ pub enum Step {
 pub struct Status {
     /// Where every byte is.
     pub ledger: Ledger,
-    /// Bytes in the ring now, the most so far, and its size.
+    /// Bytes in the ring now, the most up to now, and the ring's size.
     pub fill: hairspring_ring::Fill,
     /// The longest that one write took from submission to completion.
     pub worst_stall: Nanos,
-    /// Gaps so far.
+    /// Number of gaps up to now.
     pub gaps: u64,
-    /// Shots so far, where there is a trigger.
+    /// Number of shots up to now, with a trigger.
     pub shots: u64,
-    /// Free space in all targets' file systems together with what is reserved; `None` if one does not say.
+    /// Free space in all targets' file systems plus the space reserved; `None` if a file system does not report it.
     pub free: Option<Bytes>,
 }
 
@@ -159,9 +162,9 @@ pub struct Outcome {
     pub end: End,
     /// Where every byte is.
     pub ledger: Ledger,
-    /// What is missing, in order.
+    /// The missing frames, in order.
     pub gaps: Vec<Gap>,
-    /// What was left out, in order.
+    /// The frames left out by a trigger, in order.
     pub skips: Vec<Skip>,
     /// Shots and the frames that triggered them.
     pub triggers: Vec<(u64, Frames)>,
@@ -218,8 +221,8 @@ pub struct Recorder {
     staging: Option<Staging>,
     /// Writes under way, by slot.
     writes: Vec<Option<Write>>,
-    /// The blocks that were taken from the ring and not released, oldest first: where each ends in the ring, and whether it is
-    /// written.
+    /// The blocks that were taken from the ring and not released, oldest first: where each ends in the ring, and
+    /// whether it is written.
     taken: VecDeque<(u64, bool)>,
     /// Where the stream begins, and what earlier segments have accounted for.
     place: Place,
@@ -229,7 +232,7 @@ pub struct Recorder {
     cut_after: Option<u64>,
     /// The gap with which a resumed series begins again, once it is known.
     resumed: Option<GapBounds>,
-    /// What the sender counts, before it is known where a resumed series begins.
+    /// The sender's counter, held until the start of a resumed series is known.
     first_count: Option<SenderCount>,
     /// The source's counts at the cut. Later counts belong to later segments.
     sealed: Option<SourceCounters>,
@@ -245,10 +248,10 @@ pub struct Recorder {
     /// The lengths of those that are known as intervals only.
     bounds: Vec<GapBounds>,
     skips: Vec<Skip>,
-    /// Frames left out just now; entered when something else comes.
+    /// Frames left out most recently; entered before the next kept frames or gap.
     pending_skip: Option<Skip>,
     triggers: Vec<(u64, Frames)>,
-    /// What must be kept, until it is taken.
+    /// Frames to pin, held until the caller takes them.
     kept: Vec<KeptFrames>,
     /// Bytes lost on this side of the ring: evicted, or not writable.
     lost_bytes: u64,
@@ -260,15 +263,15 @@ pub struct Recorder {
     uncut: Vec<String>,
     /// Paths that lead to something else than what was written there: which, and how they differ.
     astray: Vec<String>,
-    /// Nobody else changes the files.
+    /// Keeps other processes from changing the files.
     ownership: Ownership,
     /// Gaps that began elsewhere than at the end of the frames before them: the source's account and ours differ.
     misplaced: u64,
     /// A sync failed: no more promises.
     sync_failed: bool,
-    /// What went wrong, for people, in order.
+    /// Errors for the report, in order, in words.
     troubles: Vec<String>,
-    /// What stopped the source, if it was not the user, for people.
+    /// Why the source was stopped, if not by the user; a fragment for the report.
     stopped_by: Option<String>,
     worst_stall: Nanos,
     checksum_time: Nanos,
@@ -291,8 +294,8 @@ impl Recorder {
         Self::made(store, RingLoan::of(&consumer), Some(consumer), description, setup)
     }
 
-    /// Makes the files of the next segment of a series and reserves space, before the segment begins. [`Recorder::cut`] of the present
-    /// segment's recorder gives it the ring. Blocks.
+    /// Makes the files of the next segment of a series and reserves space, before the segment begins. [`Recorder::cut`]
+    /// of the present segment's recorder gives it the ring. Blocks.
     ///
     /// # Errors
     /// As [`Recorder::open`].
@@ -419,8 +422,8 @@ impl Recorder {
         ends::remove_files(&mut *self.store, &self.members);
     }
 
-    /// Tells the recorder when the first frame was taken, for the journals and the metadata; the last call counts. External triggers go by the
-    /// first call, because shots may have been taken by it.
+    /// Sets the time at which the first frame was taken, for the journals and the metadata; the last call counts.
+    /// External triggers go by the first call, because shots may have been taken by it.
     pub fn begins(&mut self, beginning: Beginning) {
         let is_first = self.beginning.replace(beginning).is_none();
         self.settle_place(beginning);
@@ -431,7 +434,7 @@ impl Recorder {
         }
     }
 
-    /// When the first frame was taken, as [`begins`](Self::begins) was told last.
+    /// The time of the first frame, as passed to the last call of [`begins`](Self::begins).
     pub fn beginning(&self) -> Option<Beginning> {
         self.beginning
     }
@@ -459,7 +462,7 @@ impl Recorder {
         } else if self.wants_the_end() {
             Step::StopSource
         } else if owes {
-            // Nobody wakes this recorder when the one before it has written a block.
+            // No event wakes this recorder when the previous one has written a block.
             Step::Wait(now + LOOK_BEFORE)
         } else {
             Step::Wait(self.next_due(now))

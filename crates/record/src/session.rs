@@ -1,11 +1,12 @@
 //! [`record`]: records cards on threads: runs their sources, rings and recorders.
 //!
-//! Each card has two threads: one serves the source, the other drives the recorder. They share only the ring and a few counters.
-//! A series has a third, which makes and closes segments. One more thread asks the file systems for their free space, because that
-//! may block, and another one reads the external clock, if there is one. The caller's thread waits, reports progress and passes a stop on. All threads have ended when `record` returns.
+//! Each card has two threads: one serves the source, the other drives the recorder. They share only the ring and a few
+//! counters. A series has a third, which makes and closes segments. One more thread asks the file systems for their
+//! free space, because that may block, and another one reads the external clock, if there is one. The caller's thread
+//! waits, reports progress and passes a stop on. All threads have ended when `record` returns.
 //!
-//! A panic in any of them, or in the progress callback, ends the recording of all cards, in order where that is possible, and is
-//! returned as [`RecordError::Panicked`].
+//! A panic in any of them, or in the progress callback, ends the recording of all cards, in order where that is
+//! possible, and is returned as [`RecordError::Panicked`].
 //!
 //! A stop drains: all data that the source has produced by then are recorded.
 
@@ -63,34 +64,35 @@ use running::{Flags, Session, results};
 use serving::serve;
 use time_notes::hand_over;
 
-/// How much later than asked a source is stopped that ends by its own count of frames: see [`RecordConfig::by_frames`].
+/// Least delay after which this computer's clock stops a source that ends by its own count of frames: see
+/// [`RecordConfig::by_frames`].
 const LEAST_PATIENCE: Nanos = Nanos::from_millis(100);
 const MOST_PATIENCE: Nanos = Nanos::from_secs(5);
 /// How often the caller gets the progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-/// Stands for a file system that does not state its free space.
+/// Represents a file system that does not report its free space.
 const NOT_SAID: u64 = u64::MAX;
 /// Notes about time that wait for the recorder. It takes them at each step; a dozen come with the first data.
 const MOST_NOTES: usize = 256;
-/// How often a source that waits for room looks even if nothing has woken it.
+/// Longest interval at which a source that waits for room checks, even without a wake-up.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
-/// A shorter time is not slept for, because the sleep would take longer.
+/// Sleeps shorter than this are skipped, because the sleep would take longer.
 const TOO_SHORT_TO_SLEEP: Nanos = Nanos::from_micros(5);
 
 /// A card to be recorded.
 pub struct Input {
-    /// What produces the stream.
+    /// The producer of the stream.
     pub source: Box<dyn Source>,
     /// The recording's name in each target directory, without an ending.
     pub targets: Vec<PathBuf>,
-    /// What its channels measure: all of them, or none if nothing is known.
+    /// Quantities and units of its channels: of all, or an empty list if unknown.
     pub channels: Vec<ChannelDescription>,
 }
 
 /// The progress of one card's recording.
 #[derive(Clone, Debug)]
 pub struct RecordProgress {
-    /// What the stream is.
+    /// Layout, rate and name of the stream.
     pub description: SourceDescription,
     /// The present state of the recording.
     pub status: Status,
@@ -104,7 +106,7 @@ pub struct RecordProgress {
     pub waits: Option<Nanos>,
     /// The rate of its clock; `None` if it has none.
     pub wanted: Option<ByteRate>,
-    /// A tap that shows the newest data without slowing anybody.
+    /// A tap that shows the newest data without delaying the source or the recorder.
     pub tap: Option<Arc<Tap>>,
     /// Fires the external trigger, if the recording has one.
     pub external: Option<ExternalTrigger>,
@@ -113,11 +115,11 @@ pub struct RecordProgress {
 /// One card's result.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// What the stream was.
+    /// Layout, rate and name of the stream.
     pub description: SourceDescription,
-    /// The result of the recorder; of a series, the sums over its segments.
+    /// The result of the recorder; for a series, the sums over its segments.
     pub outcome: Outcome,
-    /// What became of the segments, if it is a series.
+    /// The summary of its segments, if it is a series.
     pub series: Option<SeriesSummary>,
     /// The granted buffer, and what was refused.
     pub granted: Granted,
@@ -131,7 +133,8 @@ pub struct Recorded {
     pub recorder_cpu: Nanos,
     /// CPU time of the thread that served the source.
     pub source_cpu: Nanos,
-    /// How often the source waited for several datagrams together: see [`SourceCounters::pauses`](hairspring_source::SourceCounters::pauses).
+    /// How often the source waited for several datagrams together: see
+    /// [`SourceCounters::pauses`](hairspring_source::SourceCounters::pauses).
     pub pauses: u64,
     /// Datagrams that came later than ones with higher numbers, and were put in their places.
     pub reordered: u64,
@@ -140,18 +143,19 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The bytes stored per second, from the first frame to the end of the source. Those that were deleted since count, too.
+    /// The bytes stored per second, from the first frame to the end of the source, including bytes deleted since.
     pub fn rate_reached(&self) -> Option<ByteRate> {
         let ledger = &self.outcome.ledger;
         ByteRate::of(Bytes(ledger.stored_bytes + ledger.dropped_bytes), self.elapsed)
     }
 }
 
-/// Records cards until they end, `stop` is set or the length is reached. Blocks; spawns two threads for each card, which end
-/// within it. `progress` is called about ten times a second, with all cards in order.
+/// Records cards until they end, `stop` is set or the length is reached. Blocks; spawns two threads for each card,
+/// which end within it. `progress` is called about ten times a second, with all cards in order.
 ///
 /// # Errors
-/// The recording could not begin, and nothing was recorded. Later failures are in the outcome, except panics: [`RecordError::Panicked`].
+/// The recording could not begin, and nothing was recorded. Later failures are in the outcome, except panics:
+/// [`RecordError::Panicked`].
 pub fn record(
     inputs: Vec<Input>,
     config: &RecordConfig,
@@ -174,13 +178,13 @@ pub fn record(
     let flags = Flags::default();
     let spaces: Vec<_> = cards.iter().map(|card| (Arc::clone(&card.board), card.folders.clone())).collect();
     std::thread::scope(|scope| {
-        // If this thread is refused, the free space stays unknown.
+        // If the system refuses this thread, the free space stays unknown.
         let space = std::thread::Builder::new().name("space".to_owned());
         let space = space.spawn_scoped(scope, || watch_space(&spaces, &flags.over)).ok();
         let _watch = SpaceWatch { over: &flags.over, thread: space.map(|thread| thread.thread().clone()) };
         let reference = reference.map(|reading| {
             let (builder, shared) = (std::thread::Builder::new().name("reference".to_owned()), &shared);
-            // If this thread is refused, there is the first reading only, and `ask_last` waits for nobody.
+            // If the system refuses this thread, only the first reading exists, and `ask_last` waits for no thread.
             if builder.spawn_scoped(scope, move || reading.run(shared)).is_err() {
                 shared.end();
             }

@@ -1,4 +1,5 @@
-//! [`BlockStates`]: the state of every block, in one place. Ledger, verdict, metadata and lengths of files follow from it.
+//! [`BlockStates`]: the state of every block, in one place. Ledger, verdict, metadata and lengths of files follow from
+//! it.
 //!
 //! ```text
 //!                1               2                 3
@@ -11,9 +12,9 @@
 //! 2. The record is in the journal's file, so a reader finds the block. Only now does the block count as stored.
 //! 3. A sync of the data and then one of the journal, both submitted after that, have succeeded.
 //! 4. No target took the block, or its journal can no longer be written. A gap declares the loss.
-//! 5. A record withdraws the block, because it follows the first block that no target took. A gap declares the loss. The
-//!    withdrawal becomes durable by a sync, like the block's own record. Until then a power cut may leave a journal that promises
-//!    the block, so its bytes stay in the file.
+//! 5. A record withdraws the block, because it follows the first block that no target took. A gap declares the loss.
+//!    The withdrawal becomes durable by a sync, like the block's own record. Until then a power cut may leave a journal
+//!    that promises the block, so its bytes stay in the file.
 //!
 //! No other edges exist, and each edge moves the block's bytes from one sum to another.
 
@@ -221,8 +222,8 @@ impl BlockStates {
         (0..).zip(&self.blocks).filter(move |(_, block)| block.member == member && block.is_stored())
     }
 
-    /// The length that the data file of a member must have: up to the last block that is stored, or whose withdrawal a power cut
-    /// may undo. The second kind exists only after a failed sync.
+    /// The length that the data file of a member must have: up to the last block that is stored, or whose withdrawal a
+    /// power cut may undo. The second kind exists only after a failed sync.
     pub(super) fn needed_length(&self, member: usize) -> u64 {
         let stored = self.stored_of(member).map(|(_, block)| block.end());
         let withdrawn = self.waiting[member].journaled.iter().filter_map(|(_, index)| self.block(*index));
@@ -299,8 +300,8 @@ mod tests {
         sums(&states, 0, 20, 0);
     }
 
-    /// A recorder that cut the data of a durable block away when its withdrawal was not durable left, after a power cut, a journal
-    /// that promised bytes which were not there.
+    /// A recorder that cut the data of a durable block away when its withdrawal was not durable left, after a power
+    /// cut, a journal that promised bytes which were not there.
     #[test]
     fn a_withdrawal_waits_for_a_sync_though_its_block_was_durable() {
         let mut states = three();

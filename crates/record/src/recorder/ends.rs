@@ -1,4 +1,5 @@
-//! The beginning and the end of a recording: makes and reserves the files, settles failures, and puts the metadata in place.
+//! The beginning and the end of a recording: makes and reserves the files, settles failures, and puts the metadata in
+//! place.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +29,8 @@ impl Recorder {
         let count = self.members.len();
         // With a gate the volume that is kept is unknown.
         let volume = self.setup.write.volume.filter(|_| self.setup.gate.is_none());
-        // A member may get more than its share of blocks, because they go to the least loaded one. So an eighth more is reserved.
+        // A member may get more than its share of blocks, because they go to the least loaded one. So an eighth more is
+        // reserved.
         let share = volume.map(|volume| (volume.0 / count as u64) * if count > 1 { 9 } else { 8 } / 8);
         // Before anything is reserved, because the system takes all free space before it reports that it is not enough.
         let free: Vec<_> = self.members.iter().map(|member| self.store.free_bytes(member.folder())).collect();
@@ -121,8 +123,8 @@ impl Recorder {
         }
     }
 
-    /// Ends the account at the first block that could not be written. This block and all later ones are withdrawn and count as
-    /// lost, except blocks in a journal that can no longer be written.
+    /// Ends the account at the first block that could not be written. This block and all later ones are withdrawn and
+    /// count as lost, except blocks in a journal that can no longer be written.
     pub(super) fn settle_failure(&mut self, now: Instant) {
         let Some(first) = self.failed else { return };
         // The frames left out last come before the frames lost now.
@@ -175,7 +177,7 @@ impl Recorder {
         self.lose_stored(Some((position, position + length)), now);
     }
 
-    /// Enters a piece of the stored stream as lost. What follows it keeps its place.
+    /// Enters a piece of the stored stream as lost. The data after it keep their position.
     fn lose_stored(&mut self, piece: Option<(u64, u64)>, now: Instant) {
         let Some((begin, end)) = piece else { return };
         self.lost_bytes += end - begin;
@@ -266,7 +268,7 @@ impl Recorder {
         let in_order = is_intact && self.astray.is_empty();
         reasons.extend(self.uncut.iter().cloned());
         if !self.astray.is_empty() {
-            // Nothing mends that: the files are elsewhere, or gone.
+            // No recovery mends that: the files are elsewhere, or gone.
             reasons.splice(0..0, self.astray.iter().cloned());
         } else if !is_intact {
             reasons.push("`hairspring recover` puts the files in order".to_owned());
@@ -314,9 +316,10 @@ impl Recorder {
 
     /// Puts the metadata in place. Blocks.
     ///
-    /// Call it once after [`Step::Done`](super::Step::Done). By then the files have their lengths, and data and journals are
-    /// durable, or the verdict says that they are not. The metadata state the verdict that is returned. If the metadata of one
-    /// member cannot be put in place, the verdict is lowered and the metadata of all members are written again.
+    /// Call it once after [`Step::Done`](super::Step::Done). By then the files have their lengths, and data and
+    /// journals are durable unless the verdict states otherwise. The metadata contain the returned verdict. If the
+    /// metadata of one member cannot be put in place, the verdict is lowered and the metadata of all members are
+    /// written again.
     pub fn finish(self, now: Instant, counters: SourceCounters) -> Outcome {
         let mut this = self;
         let counters = this.sealed.unwrap_or(counters);
@@ -354,7 +357,8 @@ impl Recorder {
         }
     }
 
-    /// Writes the metadata of all members, even if some fail, and looks whether they are there. Returns the first failure, in words.
+    /// Writes the metadata of all members, even if some fail, and looks whether they are there. Returns the first
+    /// failure, in words.
     fn describe_all(
         &mut self,
         verdict: RecordingVerdict,

@@ -13,7 +13,7 @@ use hairspring_store::owner::OwnError;
 pub enum RecorderError {
     /// A file could not be made.
     Store(StoreError),
-    /// Somebody else owns a file of this name.
+    /// Another process owns a file of this name.
     Owned(OwnError),
     /// The expected volume does not fit: the folder, the bytes needed, the bytes free.
     NoSpace(PathBuf, Bytes, Option<Bytes>),

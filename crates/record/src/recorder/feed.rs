@@ -20,7 +20,8 @@ pub(super) struct Staging {
     /// The buffer that is being filled, and the bytes in it.
     current: Option<usize>,
     filled: usize,
-    /// Frames that the gate has decided on but that are not yet copied or left out: how many, and the shot if they are kept.
+    /// Frames that the gate has decided on but that are not yet copied or left out: how many, and the shot if they are
+    /// kept.
     decided: Option<(Frames, Option<u64>)>,
 }
 
@@ -54,12 +55,12 @@ impl Staging {
         matches!(self.decided, Some((_, Some(_))))
     }
 
-    /// SegmentWorker on what was decided and not yet done, which is to leave frames out.
+    /// Hands on to the next recorder the decided frames that are still to be left out.
     pub(super) fn hand_on(&mut self, next: &mut Self) {
         next.decided = self.decided.take();
     }
 
-    /// Forgets what was copied and is in no block.
+    /// Discards copied bytes that are in no block.
     pub(super) fn discard(&mut self) {
         self.decided = None;
         self.filled = 0;
@@ -101,9 +102,9 @@ impl Recorder {
             // Read the end before the head. In the other order the last bytes could be missed.
             let closed = self.inlet.closed();
             let available = self.inlet.available();
-            // The ring's list of gaps is bounded, and while it is full no data come in. So gaps are entered as soon as they are
-            // seen, ahead of their block, which might otherwise never become whole.
-            // Those after a cut are left to the next segment.
+            // The ring's list of gaps is bounded, and while it is full no data come in. So gaps are entered as soon as
+            // they are seen, ahead of their block, which might otherwise never become whole. Gaps after a cut are left
+            // to the next segment.
             let seen = available.min(self.bytes_before_cut());
             if let Some((at, gap)) = self.inlet.gap_before(self.inlet.next() + seen) {
                 self.pass_to(at);
@@ -131,8 +132,8 @@ impl Recorder {
         }
     }
 
-    /// Counts the frames up to a ring position; all of them become part of the stored stream. Frames before a gap that was
-    /// entered ahead were counted with it.
+    /// Counts the frames up to a ring position; all of them become part of the stored stream. Frames before a gap that
+    /// was entered ahead were counted with it.
     fn pass_to(&mut self, to: u64) {
         let bytes = to.saturating_sub(self.position);
         if let Some(watch) = self.setup.keep_on.as_mut().filter(|_| bytes > 0) {
@@ -144,8 +145,8 @@ impl Recorder {
         self.frame.0 += self.timeline.layout().frames_in(Bytes(bytes)).0;
     }
 
-    /// Bytes that have a place in the stored stream but are in no block yet: copies, or bytes in the ring before a gap that was
-    /// entered ahead.
+    /// Bytes that have a place in the stored stream but are in no block yet: copies, or bytes in the ring before a gap
+    /// that was entered ahead.
     pub(super) fn ahead_bytes(&self) -> u64 {
         match &self.staging {
             Some(staging) => staging.waiting_bytes(),

@@ -1,4 +1,4 @@
-//! What is missing: gaps are entered where they are found, before the block in which they lie.
+//! Missing data: gaps are entered where they are found, before the block in which they lie.
 
 use hairspring_machine::Instant;
 use hairspring_ring::gap::{Gap, GapCause};
@@ -8,7 +8,7 @@ use super::Recorder;
 use hairspring_recording::journal::Record;
 
 impl Recorder {
-    /// Enters as lost what lies between the present ring position and `to`, and the source's gaps between them.
+    /// Enters the frames between the present ring position and `to` as lost, and the source's gaps among them.
     pub(super) fn lose(&mut self, to: u64, cause: GapCause, now: Instant) {
         while self.position < to || self.inlet.next_gap_at().is_some_and(|at| at <= to) {
             let until = self.inlet.next_gap_at().map_or(to, |at| at.min(to));

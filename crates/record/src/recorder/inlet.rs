@@ -4,9 +4,9 @@
 //!   Waiting ── join ──▸ Live ── cut ──▸ Cut
 //! ```
 //!
-//! A recorder that was cut still writes blocks out of the ring, and cannot release them there: the ring's consumer has moved on. So it
-//! publishes the position up to which its blocks are written, and the next recorder releases the ring that far, and its own blocks only
-//! after those. The two may run on different threads.
+//! A recorder that was cut still writes blocks out of the ring but cannot release them, because the ring's consumer has
+//! moved on. So it publishes the position up to which its blocks are written. The next recorder releases the ring up to
+//! there, and its own blocks only afterwards. The two may run on different threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use hairspring_ring::memory::Memory;
 use hairspring_ring::notifier::Notifier;
 use hairspring_ring::{Consumer, End, Fill, OnOverrun};
 
-/// The memory of a ring and its policy: what a recorder must know of a ring that it will join later.
+/// The memory of a ring and its policy: all that a recorder needs of a ring that it will join later.
 #[derive(Clone, Debug)]
 pub struct RingLoan {
     pub(super) memory: Arc<Memory>,
@@ -24,13 +24,13 @@ pub struct RingLoan {
 }
 
 impl RingLoan {
-    /// Those of the ring of this consumer.
+    /// The memory and policy of this consumer's ring.
     pub fn of(consumer: &Consumer) -> Self {
         Self { memory: Arc::clone(consumer.memory()), on_overrun: consumer.on_overrun() }
     }
 }
 
-/// What the recorder of a segment hands on to that of the next.
+/// The end of the ring, on its way from the recorder of a segment to the next recorder.
 pub(super) struct HandedOn {
     consumer: Consumer,
     /// Up to where the earlier segment has written its blocks, and up to where it will.
@@ -41,21 +41,21 @@ pub(super) struct HandedOn {
 enum Stage {
     Waiting,
     Live(Consumer),
-    /// Where the ring was handed on, and how full it was then.
+    /// The ring position of the cut, and the fill of the ring then.
     Cut(u64, Fill),
 }
 
-/// The recorder's end of a ring, or what stands for it before and after.
+/// The recorder's end of a ring, or a placeholder before `join` and after `cut`.
 pub(super) struct Inlet {
     stage: Stage,
     ring: RingLoan,
-    /// Waited for while there is no ring; nobody sets it.
+    /// Waited for while there is no ring; never set.
     idle: Notifier,
     /// Up to where the blocks of this recorder are written, for the next one.
     written: Arc<AtomicU64>,
-    /// The same of the recorder before this one, and up to where it will write.
+    /// The same for the previous recorder, and the position up to which it will write.
     before: Option<(Arc<AtomicU64>, u64)>,
-    /// How far this recorder could release if the one before it were done.
+    /// Ring position up to which this recorder could release if the previous one had written all its blocks.
     held_back: u64,
 }
 
@@ -79,7 +79,7 @@ impl Inlet {
         self.stage = Stage::Live(handed.consumer);
     }
 
-    /// SegmentWorker the ring on; `None` if there is none, or blocks of the segment before this one are not written yet.
+    /// Hands on the ring; `None` if there is none, or if blocks of the previous segment are not written yet.
     pub(super) fn hand_on(&mut self) -> Option<HandedOn> {
         if self.before.is_some() {
             return None;
@@ -97,7 +97,8 @@ impl Inlet {
         }
     }
 
-    /// Releases what the recorder before this one has written meanwhile. Returns whether it still has blocks in the ring.
+    /// Releases the blocks that the previous recorder has written since. Returns whether it still has blocks in the
+    /// ring.
     pub(super) fn owes(&mut self) -> bool {
         let (Some((written, until)), Stage::Live(consumer)) = (&self.before, &mut self.stage) else { return false };
         // Acquire: pairs with the Release in `release`; the writes of the other recorder are complete.
@@ -112,7 +113,7 @@ impl Inlet {
         !done
     }
 
-    /// Says that all blocks of this recorder are written, if it was cut before it took any.
+    /// Publishes that all blocks of this recorder are written, if it was cut before it took any.
     pub(super) fn nothing_taken(&self) {
         if let Stage::Cut(until, _) = self.stage {
             self.publish(until);
@@ -132,7 +133,7 @@ impl Inlet {
         if let Stage::Live(consumer) = &mut self.stage { Some(consumer) } else { None }
     }
 
-    /// Where a recorder without a ring is.
+    /// The ring position of a recorder without a ring.
     fn place(&self) -> u64 {
         if let Stage::Cut(at, _) = self.stage { at } else { 0 }
     }

@@ -1,15 +1,16 @@
-//! At the end, a look: whether the paths of a recording lead to what was written there.
+//! Checks at the end whether the paths of a recording still lead to the files that were written.
 //!
-//! **Problem.** `rm`, `mv` or another program can take a file away, replace or shorten it while it is recorded. Writes to the open file succeed all the
-//! same, so a recorder that believes them calls a recording complete that nobody finds.
+//! **Problem.** `rm`, `mv` or another program can remove, replace or shorten a file while it is recorded. Writes to the
+//! open file still succeed, so a recorder that trusts them reports a complete recording that cannot be found.
 //!
-//! **Solution.** Device, inode and length of what each path leads to are compared with those of the open file and with what was written: once before
-//! the journal gets its end, once before the metadata are written, and of the metadata themselves afterwards. If any differ, the recording is
-//! not complete, and the reason says which file differs and how. A file that was cut and has grown since is shorter than what was reserved for it,
-//! which is looked at before more is reserved and at the end.
+//! **Solution.** The recorder compares device, inode and length of the file at each path with those of the open file
+//! and with its own counts: once before the journal gets its end, once before the metadata are written, and for the
+//! metadata themselves afterwards. If any differ, the recording is not complete, and the reason names the file and the
+//! difference. A file that was cut and has grown since is shorter than the space reserved for it; this is checked
+//! before more is reserved and at the end.
 //!
-//! **Not promised.** Bytes that another program has overwritten in place are found by `verify`. Further names of a file (hard links) are no
-//! difference.
+//! **Not promised.** Bytes that another program has overwritten in place are found by `verify`. Further names of a file
+//! (hard links) are no difference.
 
 use std::path::Path;
 
@@ -51,7 +52,7 @@ impl Recorder {
         self.astray = astray;
     }
 
-    /// Whether another file has the place of the metadata that this recorder has written: it is not replaced. Blocks.
+    /// Whether another file is in the place of the metadata that this recorder has written; it is not replaced. Blocks.
     pub(super) fn strange_metadata(&self, path: &Path) -> Option<String> {
         let written = self.ownership.facts(path)?;
         match differs(&*self.store, path, &written) {
@@ -61,11 +62,11 @@ impl Recorder {
         }
     }
 
-    /// Compares metadata of so many bytes, which were put in place, with what is there. Blocks.
+    /// Compares the metadata file at `path` with the one of `size` bytes that was put in place. Blocks.
     pub(super) fn look_at_metadata(&self, path: &Path, size: u64) -> Option<String> {
         let found = match self.ownership.facts(path) {
             Some(written) => differs(&*self.store, path, &written),
-            // There are no locks, so nothing but the length is known.
+            // Without locks only the length is known.
             None => self.store.look(path).map(|now| Ok(now.size)),
         };
         match found {

@@ -14,21 +14,23 @@ use hairspring_store::{Errno, FileId, MemoryId, Op, Open, Piece, Store, StoreErr
 /// Records that one half of the journal's buffer holds. A block brings one, or a few with gaps.
 const RECORDS: usize = 1024;
 const HALF_BYTES: usize = RECORDS * RECORD_BYTES;
-/// Records that must have room before a block is taken: one for each block under way, and some for gaps. Further gaps wait in a
-/// list.
+/// Records that must have room before a block is taken: one for each block under way, and some for gaps. Further gaps
+/// wait in a list.
 const RESERVE: usize = super::MOST_DEPTH + 64;
-/// A write of the journal fails after it was interrupted, or found no resources, this many times in a row.
+/// Failures in a row by interruption or lack of resources after which a write of the journal counts as failed.
 pub(super) const MOST_REPEATS: u32 = 1000;
-/// Bytes reserved ahead of the data if the volume is not known. As many stay free, or half of what is free: the system takes all free space before
-/// it reports that it is not enough, and then there would be none for the metadata, other files and the next segment.
+/// Bytes reserved ahead of the data if the volume is not known. As many stay free, or half of the free space: the
+/// system takes all free space before it reports a shortage, and none would be left for the metadata, other files and
+/// the next segment.
 const AHEAD_BYTES: u64 = 1 << 30;
-/// Bytes reserved for the journal beyond the need of the expected blocks. They are cut off at the end, which makes room for the
-/// last metadata on a full disk.
+/// Bytes reserved for the journal beyond the need of the expected blocks. They are cut off at the end, which makes room
+/// for the last metadata on a full disk.
 const JOURNAL_SPARE_BYTES: u64 = 4 << 20;
 
 /// The most bytes of the journal that are reserved at the beginning: a million records.
 const JOURNAL_FIRST_BYTES: u64 = 64 << 20;
-/// Bytes that are reserved at once later, before the spare bytes are used, and the least where there is no room for more.
+/// Bytes that are reserved at once later, before the spare bytes are used, and the least where there is no room for
+/// more.
 const JOURNAL_AHEAD_BYTES: u64 = 2 * JOURNAL_SPARE_BYTES;
 const LEAST_JOURNAL_BYTES: u64 = 256 << 10;
 /// Records after which a reservation that was refused is tried again.
@@ -114,15 +116,15 @@ pub(super) struct Member {
     journal_reserving: Option<u64>,
     /// Why no more can be reserved, and from which record on that is tried again.
     journal_refused: Option<(Errno, u64)>,
-    /// Whether blocks may be given to it.
+    /// Whether the member takes blocks.
     pub(super) is_alive: bool,
     scratch: Scratch,
     memory: MemoryId,
     /// Which half is being filled, and how many records are in it.
     half: usize,
     filled: usize,
-    /// Records for which that half has no room. No block is taken while there are any, so there are at most as many as one pass
-    /// over the ring enters: a ringful of gaps, and a record for each block that is withdrawn or lost.
+    /// Records for which that half has no room. No block is taken while there are any, so there are at most as many as
+    /// one pass over the ring enters: a ringful of gaps, and a record for each block that is withdrawn or lost.
     waiting: VecDeque<(u64, Record)>,
     /// Bytes of the other half that are being written, and how many of them are.
     flying: Option<(usize, usize)>,
@@ -226,7 +228,8 @@ impl Member {
         self.allocated.saturating_sub(self.data_end)
     }
 
-    /// The bytes to reserve at the beginning, for the data and for the journal. `free` bytes are free in its folder, if the system says so.
+    /// The bytes to reserve at the beginning, for the data and for the journal. `free`: the free bytes in its folder;
+    /// `None` if unknown.
     pub(super) fn first_allocation(
         &mut self,
         number: usize,
@@ -249,12 +252,13 @@ impl Member {
         ]
     }
 
-    /// Reserves more when half of the bytes reserved ahead are used. Does nothing if the volume is known, or if too little would stay free.
+    /// Reserves more when half of the bytes reserved ahead are used. Does nothing if the volume is known, or if too
+    /// little would stay free.
     pub(super) fn allocate_ahead(&mut self, number: usize, store: &mut dyn Store) {
         let low = self.data_end + AHEAD_BYTES / 2 > self.allocated;
         let fits = self.allocated + AHEAD_BYTES <= self.most_allocated;
         if low && fits && !self.allocating && !self.allocation_refused {
-            // The reservation makes the file longer again.
+            // The reservation makes the file longer again, which would hide a cut by another program.
             self.look_for_cuts(store);
             self.allocating = true;
             store.submit(Purpose::AllocateData(number).token(), Op::Allocate(self.data, self.allocated, AHEAD_BYTES));
@@ -280,7 +284,7 @@ impl Member {
         if is_low && self.journal_refused.is_none_or(|(_, again)| self.sequence >= again) {
             let piece = if self.journal_refused.is_some() { LEAST_JOURNAL_BYTES } else { JOURNAL_AHEAD_BYTES };
             self.journal_reserving = Some(piece);
-            // Reserved again, a file that another program has cut would look whole.
+            // The reservation would hide that another program has cut the file.
             self.look_for_cuts(store);
             store.submit(Purpose::AllocateJournal(number).token(), Op::Allocate(self.journal, reserved, piece));
         }
@@ -298,7 +302,7 @@ impl Member {
                 self.journal_reserved = Some(reserved.unwrap_or(0) + piece);
                 self.journal_refused = None;
             }
-            // Nothing is reserved from the beginning: as for the data, the disk takes what it can.
+            // Nothing was reserved at the beginning: the journal, like the data, grows as far as the disk allows.
             (Err(_), None) => {}
             (Err(errno), Some(_)) => {
                 // A smaller piece at once, and then later again.
@@ -321,8 +325,8 @@ impl Member {
         self.journal_reserved.is_none_or(|reserved| needed * RECORD_BYTES as u64 <= reserved)
     }
 
-    /// Looks whether another program has cut the files: they have the length of what is reserved for them, which no write makes up for. Where
-    /// nothing could be reserved, nobody knows.
+    /// Checks whether another program has cut the files: a file shorter than its reservation was cut. Without a
+    /// reservation this cannot be detected.
     fn look_for_cuts(&mut self, store: &mut dyn Store) {
         let reserved = [(self.data, self.allocated), (self.journal, self.journal_reserved.unwrap_or(0))];
         for ((file, bytes), shortened) in reserved.into_iter().zip(&mut self.shortened) {
@@ -341,8 +345,8 @@ impl Member {
         is_written && (self.fits_journal() || !self.is_alive) || self.journal_is_dead
     }
 
-    /// Enters a record, and returns its sequence number. The record is in the file when [`Member::written`] is larger. No record
-    /// is dropped while the journal is alive.
+    /// Enters a record, and returns its sequence number. The record is in the file when [`Member::written`] is larger.
+    /// No record is dropped while the journal is alive.
     pub(super) fn append(&mut self, record: &Record) -> u64 {
         let sequence = self.sequence;
         if !self.journal_is_dead {
@@ -473,11 +477,11 @@ impl Member {
         }
     }
 
-    /// The sync failed, so no later one is trusted.
+    /// The sync failed, so later ones are not trusted.
     pub(super) fn sync_has_failed(&mut self) {
         self.sync_failed = true;
         self.sync = Sync::Idle;
-        // The end is in the file, and no sync can make it durable any more, so there is nothing left to wait for.
+        // The end is in the file, and no sync can make it durable any more, so nothing is left to wait for.
         self.closed |= self.closing;
     }
 
@@ -496,8 +500,8 @@ impl Member {
         store.submit(Purpose::SyncJournal(number).token(), Op::Sync(self.journal));
     }
 
-    /// The journal is durable, and with it the record that the data are. Returns the number of the first record that is not
-    /// covered.
+    /// The journal is durable, and with it the record that the data are. Returns the number of the first record that is
+    /// not covered.
     pub(super) fn journal_synced(&mut self) -> Option<u64> {
         match self.sync {
             Sync::Journal { before } => {
@@ -513,8 +517,8 @@ impl Member {
         }
     }
 
-    /// Cuts both files to their lengths and begins to sync them. `data` is the length of the data; the journal keeps room for its
-    /// end. Blocks.
+    /// Cuts both files to their lengths and begins to sync them. `data` is the length of the data; the journal keeps
+    /// room for its end. Blocks.
     pub(super) fn cut(&mut self, number: usize, data: u64, store: &mut dyn Store) -> Result<(), StoreError> {
         let journal = match self.journal_is_dead {
             true => self.journal_offset,

@@ -1,4 +1,4 @@
-//! What the recorder learns of time while it runs.
+//! Findings about time that the recorder gets while it runs.
 
 use super::Recorder;
 use hairspring_recording::clock::{ClockNote, Mark};
@@ -39,14 +39,16 @@ impl Recorder {
         }
     }
 
-    /// States what stops the source, if it is not the user, as a fragment: "its time was over". Counts if the source had not ended by then.
+    /// Sets the reason why the source is stopped, if it is not the user, as a fragment: "its time was over". Ignored if
+    /// the source had ended before.
     pub fn stopped_by(&mut self, what: String) {
         self.stopped_by = Some(what);
     }
 
-    /// Enters the lengths of gaps that are known as intervals only: all that the source knows so far, in order, of which the last may have grown.
+    /// Enters the lengths of gaps that are known as intervals only: all from the source up to now, in order. The last
+    /// may have grown.
     pub fn bound_gaps(&mut self, bounds: &[GapBounds]) {
-        // The source counts from where its epoch began, and tells those of earlier segments, too.
+        // The source counts from the beginning of its epoch, and its list includes earlier segments.
         let shifted = |one: &GapBounds| GapBounds { first: Frames(one.first.0 + self.place.origin.0), ..*one };
         let bounds: Vec<_> = bounds.iter().map(shifted).filter(|one| one.first >= self.place.first).collect();
         let known = self.bounds.iter().zip(&bounds).take_while(|(known, new)| known == new).count();

@@ -7,11 +7,12 @@
 //!     │ pinned   │ pinned   │          │
 //! ```
 //!
-//! The recorder enters what was found into the journal before the block in which it was found. So a kill before the segment is pinned loses
-//! nothing: `recover` pins it.
+//! The recorder enters what was found into the journal before the block in which it was found. So a kill before the
+//! segment is pinned loses nothing: `recover` pins it.
 //!
-//! Frames are looked at in the pieces in which they are taken, a block at most. Of a piece only the first and the last trigger matter, because a cut
-//! lies between two blocks. After [`MOST_HITS`] triggers the piece counts as one that triggers up to its end.
+//! Frames are examined in the pieces in which they are taken, a block at most. Only the first and the last trigger of a
+//! piece matter, because a cut lies between two blocks. After [`MOST_HITS`] triggers the piece counts as one that
+//! triggers up to its end.
 
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::Frames;
@@ -20,17 +21,18 @@ use hairspring_source::trigger::{ExternalTrigger, Gate, Shots, Trigger, TriggerE
 use super::Recorder;
 use hairspring_recording::journal::{KeptFrames, Record};
 
-/// The watch tells at most so many triggers of one piece apart. So a trigger that fires at each frame costs one comparison a frame.
+/// The most triggers that are found separately in one piece. So a trigger that fires at each frame costs one comparison
+/// a frame.
 const MOST_HITS: u32 = 16;
 
 /// Which segments a trigger pins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeepOn {
-    /// What to look for. An external trigger means the newest frames when the recorder sees the call.
+    /// The condition. An external trigger means the newest frames when the recorder sees the call.
     pub trigger: Trigger,
-    /// Frames before it that must be kept, too.
+    /// Frames before the trigger to keep.
     pub pre: Frames,
-    /// Frames from it on.
+    /// Frames to keep from the trigger on.
     pub post: Frames,
 }
 
@@ -41,7 +43,7 @@ pub struct KeepWatch {
     layout: Layout,
     pre: Frames,
     post: Frames,
-    /// The first frame that was not looked at.
+    /// The first frame not examined yet.
     next: Frames,
 }
 
@@ -60,8 +62,8 @@ impl KeepWatch {
         self.gate.external()
     }
 
-    /// Looks at frames from this one on. Frames between this call and the one before are missing. Returns what must be kept because of
-    /// them.
+    /// Examines frames from this one on. Frames between this call and the previous one are missing. Returns the frames
+    /// to keep because of triggers in them.
     pub(super) fn look(&mut self, first: Frames, bytes: &[u8]) -> Option<KeptFrames> {
         if first != self.next {
             self.gate.jump(first);
@@ -92,7 +94,7 @@ impl KeepWatch {
 }
 
 impl Recorder {
-    /// Enters what must be kept.
+    /// Enters frames to keep into the journals.
     pub(super) fn keep(&mut self, found: Option<KeptFrames>) {
         if let Some(kept) = found {
             self.record_all(&Record::Keep(kept));
@@ -100,7 +102,7 @@ impl Recorder {
         }
     }
 
-    /// Takes what must be kept and was found since the last call.
+    /// Takes the frames to keep that were found since the last call.
     pub fn take_kept(&mut self) -> Vec<KeptFrames> {
         std::mem::take(&mut self.kept)
     }
@@ -112,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Looks at 8-bit samples in pieces of four; 100 and more triggers.
+    /// Examines 8-bit samples in pieces of four; 100 and more triggers.
     #[track_caller]
     fn looks(text: &str, pre: u64, post: u64, samples: &[u8], expected: &[(u64, u64)]) {
         let keep = KeepOn { trigger: text.parse().expect("a trigger"), pre: Frames(pre), post: Frames(post) };

@@ -1,9 +1,10 @@
-//! What a recorder says of itself while it runs: its account and its state.
+//! The account and the state of a running recorder.
 
 use super::*;
 
 impl Recorder {
-    /// The account of every byte. It adds up at any moment if the source's counters are of the same moment as this call.
+    /// The account of every byte. It adds up at any moment if the source's counters are of the same moment as this
+    /// call.
     pub fn ledger(&self, counters: SourceCounters) -> Ledger {
         let counters = self.sealed.unwrap_or(counters);
         let bytes_of = |frames: Frames| self.timeline.layout().bytes_of(frames).0;
@@ -21,8 +22,8 @@ impl Recorder {
         }
     }
 
-    /// The present state. `free` is the free space in all targets' file systems, if it is known. The caller asks for it, because
-    /// that may block.
+    /// The present state. `free` is the free space in all targets' file systems, if it is known. The caller asks for
+    /// it, because that may block.
     pub fn status(&self, counters: SourceCounters, free: Option<Bytes>) -> Status {
         let reserved: u64 = self.members.iter().map(Member::reserved_bytes).sum();
         Status {

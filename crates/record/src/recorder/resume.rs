@@ -1,17 +1,20 @@
-//! [`ResumeFrom`]: how many frames are missing between the end of a recording and the start of the next run of its source.
+//! [`ResumeFrom`]: how many frames are missing between the end of a recording and the start of the next run of its
+//! source.
 //!
 //! ```text
 //!   last frame taken in      [ a ── b ]
 //!   first frame of the run              ...      [ c ── d ]       c − b ≤ time between ≤ d − a
 //! ```
 //!
-//! The source counted from 0 again, so nobody counted the frames between. The two clocks bound them: on one boot of the computer the
-//! monotonic clock and the time for which the computer was suspended, otherwise the time of day, each reading as far off as the kernel says. The rate of the source is taken as the nominal
-//! one, give or take [`RATE_PPM`]. The gap is the fewest frames that can be missing; the interval says how far that may be off.
+//! The source counts from 0 again, so the frames between the runs were not counted. The two clocks bound them: on one
+//! boot of the computer the monotonic clock plus the time for which the computer was suspended, otherwise the time of
+//! day; the kernel states the error of each reading. The rate of the source is taken as the nominal one ± [`RATE_PPM`].
+//! The gap is the least number of frames that can be missing; the interval bounds the excess.
 //!
-//! If the sender of the stream numbers its frames and went on counting, the gap is exact. A sender that began anew can show a number that looks as
-//! if it had gone on. So its numbers count only if the clocks agree: the frames since the last mark are half to twice as many as the rate says, give
-//! or take [`NEAR`] numbers, and no other turn of the numbers fits as well. The rate is the nominal one, or the average of the last run.
+//! If the sender of the stream numbers its frames and did not restart, the gap is exact. A restarted sender can show a
+//! number that looks like a continuation. So its numbers count only if the clocks agree: the frames since the last mark
+//! are half to twice the number that the rate predicts, ± [`NEAR`] numbers, and no other wrap-around of the numbers
+//! fits as well. The rate is the nominal one, or the average of the last run.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::layout::Layout;
@@ -25,31 +28,31 @@ use hairspring_recording::sigmf::About;
 
 /// How far the rate of a source may be from its nominal rate, in parts per million: more than any quartz.
 const RATE_PPM: f64 = 200.0;
-/// How far a time of day may be off that nobody keeps synchronized.
+/// Assumed error of a time of day that is not synchronized.
 const UNSURE: Nanos = Nanos::from_secs(1);
-/// How many numbers a sender may be off its rate in any case.
+/// Deviation of a sender's numbers from its rate that is always accepted.
 const NEAR: i128 = 64;
 
-/// The end of the recording that goes on.
+/// The end of the recording to resume.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResumeFrom {
-    /// The first frame that it has not.
+    /// The first frame after the recording.
     pub end: Frames,
-    /// When that frame would have been taken: not before, and not after. `None` if nobody knows.
+    /// When that frame would have been taken: the earliest and the latest time. `None` if unknown.
     pub taken: Option<(Instant, Instant)>,
-    /// What was known of time then.
+    /// Facts about the clocks at the end of the recording.
     pub clock: ClockRecord,
     /// Frames per second; `None` if the source states no rate.
     pub rate: Option<SampleRate>,
-    /// Frames per second on the average of its last run, up to the last mark; `None` if there is none after the first frame.
+    /// Average frames per second of its last run, up to the last mark; `None` without a mark after the first frame.
     pub average_hz: Option<f64>,
-    /// The layout, whose grains losses are whole numbers of.
+    /// The layout; a loss is a whole number of its grains.
     pub layout: Layout,
 }
 
 impl ResumeFrom {
-    /// The end of a recording, which has all frames before this one. The time of that frame is on the line through its marks; where they bound
-    /// none, the nominal rate counts on from the last mark.
+    /// The end of a recording that has all frames before `end`. The time of that frame is on the line through the
+    /// marks; without such a line the nominal rate is counted on from the last mark.
     pub fn of(about: &About, end: Frames) -> Self {
         let by_axis = about.time_axis().time_of(end).map(|time| (time.earliest, time.latest));
         let taken = by_axis.or_else(|| {
@@ -66,7 +69,8 @@ impl ResumeFrom {
         Self { end, taken, clock: about.clock.clone(), rate: about.rate, average_hz, layout: about.layout }
     }
 
-    /// The frames that are missing when the source begins again. `clock` is what is known of time now, `count` what the sender counts.
+    /// The frames that are missing when the source begins again. `clock`: facts about the clocks now; `count`: the
+    /// sender's counter.
     pub fn bounds(&self, beginning: Beginning, clock: &ClockRecord, count: Option<SenderCount>) -> GapBounds {
         if let Some(frames) = count.and_then(|count| self.by_count(beginning, clock, count)) {
             return GapBounds { first: self.end, least: frames, most: frames };
@@ -81,7 +85,7 @@ impl ResumeFrom {
         GapBounds { first: self.end, least: Frames(least), most: Frames(most.max(least)) }
     }
 
-    /// The frames that are missing by the numbers of the sender; `None` if it may have begun anew.
+    /// The frames that are missing by the numbers of the sender; `None` if it may have restarted.
     fn by_count(&self, beginning: Beginning, clock: &ClockRecord, now: SenderCount) -> Option<Frames> {
         let before =
             self.clock.count.filter(|before| (before.bits, before.frames_each) == (now.bits, now.frames_each))?;
@@ -94,7 +98,7 @@ impl ResumeFrom {
         let expected = since.map(|since| (since.max(Nanos::ZERO).as_secs_f64() * rate_hz) as i128);
         let each = i128::from(now.frames_each);
         let turn = each << now.bits;
-        // The frame of the series that the source counts as 0 now, but for whole turns of the numbers.
+        // The frame of the series that the source counts as 0 now, up to whole wrap-arounds of the numbers.
         let numbers = (i128::from(now.number) - i128::from(before.number)).rem_euclid(1 << now.bits);
         let origin = i128::from(before.frame.0) + numbers * each - i128::from(now.frame.0);
         let (from, end) = (i128::from(mark.frame.0), i128::from(self.end.0));
@@ -119,8 +123,9 @@ impl ResumeFrom {
         Some((beginning.realtime - beginning.within - until - unsure, beginning.realtime - before + unsure))
     }
 
-    /// How long the computer was suspended between a moment of the recording and the beginning, at least and at most; `None` on another boot. A
-    /// recording that was cut off may have been suspended after its last pair, before or after that moment.
+    /// How long the computer was suspended between a moment of the recording and the beginning, at least and at most;
+    /// `None` on another boot. A recording that was cut off may have been suspended after its last pair, before or
+    /// after that moment.
     fn suspended(
         &self,
         (earliest, latest): (Instant, Instant),
@@ -136,7 +141,7 @@ impl ResumeFrom {
     }
 }
 
-/// How far a time of day may be off.
+/// The error of a time of day.
 fn unsure(clock: &ClockRecord) -> Nanos {
     let stated = clock.reference.filter(|reference| reference.synchronized).map(|reference| reference.most_error);
     stated.unwrap_or(UNSURE)
@@ -189,7 +194,8 @@ mod tests {
         assert_eq!(bounds, GapBounds { first: Frames(5000), least: Frames(9995), most: Frames(10_003) });
     }
 
-    /// A computer that was suspended for an hour between two runs: the gap of the monotonic clock was an hour too short.
+    /// A computer that was suspended for an hour between two runs: the gap of the monotonic clock was an hour too
+    /// short.
     #[test]
     fn a_suspend_between_two_runs_is_in_the_gap_and_one_at_an_unknown_time_widens_it() {
         let pair = |seconds: i64, suspended: i64| ClockPair {
@@ -225,7 +231,8 @@ mod tests {
         let bounds = from().bounds(beginning, &clock(2, Nanos::from_secs(111)), None);
         // From second 101 to second 111, each a second off at most.
         assert!((7990..=7999).contains(&bounds.least.0) && (12_000..=12_010).contains(&bounds.most.0), "{bounds:?}");
-        // The first frame may have been taken earlier than stated, and the old pair may be off as far as its bracket was wide.
+        // The first frame may have been taken earlier than stated, and the old pair may be off as far as its bracket
+        // was wide.
         let mut wide = from();
         let none = Nanos::ZERO;
         let pair = |within| ClockPair {
@@ -266,8 +273,8 @@ mod tests {
         assert_eq!(ResumeFrom { taken: None, ..from() }.bounds(beginning, &clock(1, SECOND), None), unknown);
     }
 
-    /// A recording of numbers with 10 frames each, 1000 frames per second, which ended in the middle of number 499. It is resumed `seconds`
-    /// after its last mark, with this number.
+    /// A recording of numbers with 10 frames each, 1000 frames per second, which ended in the middle of number 499. It
+    /// is resumed `seconds` after its last mark, with this number.
     #[track_caller]
     fn resumed_with(bits: u8, seconds: i64, number: u64, expected: Option<u64>) {
         for average_hz in [None, Some(1000.0)] {
@@ -303,7 +310,8 @@ mod tests {
         resumed_with(9, 2, 690 - 512, Some(6900 - 4995));
     }
 
-    /// The sender's numbers do not begin with 0, nor does the frame from which it is told; and the computer was started anew between.
+    /// The sender's numbers do not begin with 0, and the first number came with a later frame; the computer was
+    /// rebooted between the runs.
     #[test]
     fn numbers_count_from_where_each_was_told_also_on_another_boot() {
         let count = |frame, number| SenderCount { frame: Frames(frame), number, frames_each: 10, bits: 32 };
@@ -331,10 +339,11 @@ mod tests {
         resumed_with(32, 10, least / 10 - 1, None);
         resumed_with(32, 10, most / 10, Some(most - 4995));
         resumed_with(32, 10, most / 10 + 1, None);
-        // 2048 numbers turn once in 20,480 frames: what is believed is 16,290 wide, so two turns never fit. Of 1024 they may.
+        // 2048 numbers wrap around once in 20,480 frames. The accepted range has 16,290, so it never holds two
+        // candidates. With 1024 it may.
         resumed_with(11, 10, least / 10, Some(least - 4995));
         resumed_with(10, 10, (least / 10) % 1024, None);
-        // The second turn is the last number that is believed, and the one behind it.
+        // The second candidate is the last accepted number, and the one after it.
         resumed_with(10, 10, 506, None);
         resumed_with(10, 10, 507, Some(15_310 - 4995));
     }
@@ -344,7 +353,7 @@ mod tests {
         resumed_with(32, 10, 0, None);
         resumed_with(32, 10, 700, None);
         resumed_with(32, 10, 40_000, None);
-        // Several turns of the numbers fit.
+        // Several wrap-arounds fit.
         resumed_with(8, 10, 210, None);
         // Other datagrams.
         let mut before = from();

@@ -1,15 +1,17 @@
-//! The recorder of a segment: where in the series its stream begins, and the cut with which the next segment takes over.
+//! The recorder of a segment: where in the series its stream begins, and the cut with which the next segment takes
+//! over.
 //!
 //! ```text
 //!   frames of the series   0 ······ first ─── stored ─── cut = first of the next
 //!   this segment           left out  [  block  ][  block  ]
 //! ```
 //!
-//! Positions, blocks and files begin anew in each segment; frames are counted through. So the stored stream of a segment begins after a skip of
-//! all frames before it, and everything else is as in a recording alone.
+//! Positions, blocks and files begin anew in each segment; frames are counted through. So the stored stream of a
+//! segment begins after a skip of all frames before it, and everything else is as in a recording alone.
 //!
-//! A cut lies between two blocks, and blocks are whole grains: nothing is lost or divided there. Where a trigger chooses the data, a cut lies
-//! between two shots; the last block of the segment is as long as what was kept, and the gate goes on in the next segment.
+//! A cut lies between two blocks, and blocks are whole grains: nothing is lost or divided there. Where a trigger
+//! chooses the data, a cut lies between two shots; the last block of the segment is as long as what was kept, and the
+//! gate goes on in the next segment.
 
 use hairspring_machine::Instant;
 use hairspring_ring::gap::{Gap, GapCause, Skip};
@@ -37,7 +39,8 @@ pub(super) struct Place {
 }
 
 impl Recorder {
-    /// Enters what the journal says before the first block: the place in the series, what came before it, and what is known of time.
+    /// Enters the journal's first records: the place in the series, the account of earlier segments, and facts about
+    /// the clocks.
     pub(super) fn enter_place(&mut self) {
         if let Some(of) = self.setup.series.clone() {
             let first = of.first.unwrap_or_default();
@@ -72,7 +75,7 @@ impl Recorder {
         }
     }
 
-    /// Enters where a resumed series begins again, once it is known when.
+    /// Enters the start of a resumed series, once its time is known.
     pub(super) fn settle_place(&mut self, beginning: Beginning) {
         let Some(from) = self.setup.resumed.take() else { return };
         let count = self.first_count.take();
@@ -85,7 +88,7 @@ impl Recorder {
         count.into_iter().for_each(|count| self.note(ClockNote::Count(count)));
     }
 
-    /// Whether it is known where the stream begins. A source that ended before it began lost nothing.
+    /// Whether the start of the stream is known. A source that ended before it began lost nothing.
     pub(super) fn has_place(&mut self) -> bool {
         if self.setup.resumed.is_some() && self.inlet.closed().is_some() {
             self.settle_place(self.setup.opened);
@@ -120,7 +123,7 @@ impl Recorder {
         between && !self.staging.as_ref().is_some_and(Staging::owes_copies)
     }
 
-    /// How many blocks were taken so far.
+    /// Number of blocks taken up to now.
     pub fn blocks_taken(&self) -> u64 {
         self.block_states.len()
     }
@@ -135,9 +138,9 @@ impl Recorder {
         self.frame
     }
 
-    /// Stops taking data after so many blocks, or as soon as that is possible.
+    /// Stops taking data after `blocks` blocks, or as soon as possible afterwards.
     pub fn cut_after(&mut self, blocks: u64) {
-        // Gaps were entered as far as this already, so that the frames up to there are counted.
+        // Gaps were entered up to here already, so the frames before it are counted.
         let ahead = self.ahead_bytes().div_ceil(self.block);
         self.cut_after = Some(blocks.max(self.block_states.len() + ahead).max(1));
     }
@@ -147,20 +150,20 @@ impl Recorder {
         self.cut_after = None;
     }
 
-    /// Whether [`cut`](Self::cut) would divide the stream now: all blocks before it are taken, and something follows.
+    /// Whether [`cut`](Self::cut) would divide the stream now: all blocks before it are taken, and data or gaps follow.
     pub fn is_at_cut(&mut self) -> bool {
         self.something_follows() && self.may_cut()
     }
 
-    /// Whether something is in the ring behind what was taken.
+    /// Whether the ring holds data or gaps that were not taken.
     fn something_follows(&self) -> bool {
         self.inlet.available() > 0 || self.inlet.next_gap_at().is_some()
     }
 
-    /// Whether [`cut`](Self::cut) is possible now: as [`is_at_cut`](Self::is_at_cut), but maybe nothing follows yet. The next segment stays
-    /// empty if nothing ever does.
+    /// Whether [`cut`](Self::cut) is possible now: like [`is_at_cut`](Self::is_at_cut), but perhaps nothing follows
+    /// yet. The next segment stays empty if nothing ever does.
     pub fn may_cut(&mut self) -> bool {
-        // What a shot has left in an unfinished block becomes the segment's last one.
+        // The rest of a shot in an unfinished block becomes the segment's last block.
         let is_whole = self.ahead_bytes() == 0 || self.setup.gated && self.journals_have_room();
         self.phase == Phase::Streaming && self.failed.is_none() && self.is_full() && is_whole && !self.inlet.owes()
     }
@@ -170,9 +173,9 @@ impl Recorder {
         self.is_full() && self.inlet.closed().is_some() && !self.something_follows()
     }
 
-    /// Ends this segment and gives the ring to the recorder of the next, which was made by [`Recorder::prepare`]. Returns whether that was
-    /// possible: [`may_cut`](Self::may_cut). This recorder is called further until it is done; it may move to another thread, and needs
-    /// no counts of the source any more.
+    /// Ends this segment and gives the ring to the recorder of the next, which was made by [`Recorder::prepare`].
+    /// Returns whether that was possible: [`may_cut`](Self::may_cut). The caller keeps calling this recorder until it
+    /// is done; it may move to another thread, and needs no more counts of the source.
     pub fn cut(&mut self, next: &mut Self, now: Instant, counters: SourceCounters) -> bool {
         if !self.may_cut() || self.ahead_bytes() > 0 && !self.send_copies(now) {
             return false;

@@ -8,8 +8,9 @@ use super::BlockPlacement;
 /// How data are written.
 #[derive(Clone, Debug)]
 pub struct WriteSettings {
-    /// Size of a write, and the bytes that gather before the recorder is woken. It is rounded to whole frames and to the disks'
-    /// alignment, and is at most [`MOST_BLOCK`](hairspring_recording::MOST_BLOCK), because readers refuse larger blocks.
+    /// Size of a write, and the bytes that gather before the recorder is woken. It is rounded to whole frames and to
+    /// the disks' alignment, and is at most [`MOST_BLOCK`](hairspring_recording::MOST_BLOCK), because readers refuse
+    /// larger blocks.
     pub block: Bytes,
     /// Writes under way at once, 1–256, for each recorder.
     pub depth: usize,

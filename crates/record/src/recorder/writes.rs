@@ -9,8 +9,8 @@ use hairspring_store::{Completion, Errno, Op, Piece};
 use super::Recorder;
 use super::member::{MOST_REPEATS, Purpose};
 
-/// A write fails after it moved less than a sector this many times in a row. A file system with smaller blocks that is full would
-/// otherwise go on like this for ever.
+/// Writes in a row that moved less than a sector, after which a write counts as failed. On a full file system with
+/// smaller blocks such writes would otherwise repeat forever.
 const MOST_STALLS: u8 = 3;
 
 /// How the recorder chooses the target of a block.
@@ -40,7 +40,7 @@ pub(super) struct Write {
     member: usize,
     file_offset: u64,
     piece: Piece,
-    /// Bytes of the block; the piece is longer where the disk wants whole sectors.
+    /// Bytes of the block; the written piece is longer where the disk requires whole sectors.
     length: u64,
     written: u64,
     /// Computed while the disk writes; see [`Recorder::write_block`].
@@ -57,16 +57,16 @@ pub(super) struct Write {
 }
 
 impl Recorder {
-    /// A slot for a block of this length, if it may be written now. Only the last block can be shorter, and may end within a
-    /// sector. No block of a failed target could follow it, so it waits until no other write is under way.
+    /// A free slot if a block of this length may be written now. Only the last block can be shorter, and may end within
+    /// a sector. A block of a failed target could not follow it, so it waits until no other write is under way.
     pub(super) fn slot_for(&self, length: u64) -> Option<usize> {
         let may_be_followed = length == self.block || self.members.len() == 1;
         let may_go = may_be_followed || self.writes.iter().all(Option::is_none);
         self.writes.iter().position(Option::is_none).filter(|_| may_go)
     }
 
-    /// Lets the disk write the next block of the stored stream, the bytes of the piece. The caller then computes its checksum and hands
-    /// it to [`Recorder::checksummed`], so that no disk waits for a checksum.
+    /// Submits the write of the next block of the stored stream, with the bytes of the piece. The caller then computes
+    /// the checksum and passes it to [`Recorder::checksummed`], so that no disk waits for a checksum.
     pub(super) fn write_block(
         &mut self,
         slot: usize,
@@ -78,7 +78,7 @@ impl Recorder {
         let index = self.block_states.len();
         let length = piece.length as u64;
         let Some(member) = self.choose_member(index) else {
-            // Cannot be: blocks are taken only while a member is alive.
+            // Cannot happen: blocks are taken only while a member is alive.
             return;
         };
         let alignment = self.store.facts(self.members[member].data).alignment.max(1);
@@ -103,7 +103,8 @@ impl Recorder {
         self.store.flush();
     }
 
-    /// Takes the checksum of the block in a slot, which was computed from this time on. No completion was looked at since the block was submitted.
+    /// Takes the checksum of the block in a slot, whose computation began at `since`. No completion was taken since the
+    /// block was submitted.
     pub(super) fn checksummed(&mut self, slot: usize, crc: u32, since: Instant) {
         self.checksum_time += (self.setup.stopwatch)() - since;
         if let Some(write) = &mut self.writes[slot] {
@@ -198,7 +199,7 @@ impl Recorder {
         }
         let write = *write;
         if self.members[write.member].journal_is_dead {
-            // Nobody would know of it there.
+            // That journal can no longer record the block.
             self.write_elsewhere(slot);
             return;
         }
@@ -280,8 +281,8 @@ impl Recorder {
         }
     }
 
-    /// A target's journal has failed. Blocks that it does not name are lost, and a gap declares them; blocks that it names stay.
-    /// The recording goes on with the other targets, if there are any.
+    /// A target's journal has failed. Blocks that it does not name are lost, and a gap declares them; blocks that it
+    /// names stay. The recording goes on with the other targets, if there are any.
     fn journal_failed(&mut self, number: usize, errno: Errno, now: Instant) {
         self.members[number].journal_failed();
         self.trouble(number, FailedOperation::Journal, errno, u64::MAX, now);
@@ -302,7 +303,8 @@ impl Recorder {
         }
     }
 
-    /// A target has no room for more of its journal. What it has stays, and further blocks go to the others, if there are any.
+    /// The journal of a target is full. Its stored blocks stay, and further blocks go to the other targets, if there
+    /// are any.
     fn journal_is_full(&mut self, number: usize, errno: Errno, now: Instant) {
         self.members[number].is_alive = false;
         self.trouble(number, FailedOperation::Allocate, errno, u64::MAX, now);
@@ -322,7 +324,7 @@ impl Recorder {
         self.failed = Some(self.failed.map_or(index, |earlier| earlier.min(index)));
     }
 
-    /// Notes an error, in the journals and for the report.
+    /// Records an error in the journals and for the report.
     fn trouble(&mut self, number: usize, operation: FailedOperation, errno: Errno, block: u64, at: Instant) {
         let record = Record::Error { operation, errno: errno.0, block, at };
         // No record may follow the end. Each would need a sync of its own, which on a dead disk is the next error.

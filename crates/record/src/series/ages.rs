@@ -1,15 +1,18 @@
-//! [`Ages`]: how long ago each closed segment ended, for sure.
+//! [`Ages`]: the age of each closed segment, as a lower bound.
 //!
-//! **Problem.** The time of day steps: a board without a battery begins in 1970 and is set right later, a user sets the clock. By such a clock a
-//! segment of three seconds ago is decades old, or one is never old. `CLOCK_BOOTTIME` never steps, but counts anew in each boot.
+//! **Problem.** The time of day steps: a board without a battery begins in 1970 and is set right later, a user sets the
+//! clock. By such a clock a segment of three seconds ago is decades old, or never ages. `CLOCK_BOOTTIME` never steps,
+//! but restarts at each boot.
 //!
-//! **Solution.** The ends of the segments, and the present, are summed up: between two ends in one boot lies the difference of
-//! `CLOCK_BOOTTIME`, and between ends in two boots at least what that clock shows at the later one. So a segment is never older than this sum
-//! says, and the sum grows as long as the computer runs. Time for which the computer was off is missing in it.
+//! **Solution.** `Ages` adds up the intervals between the ends of the segments and the present: between two ends in one
+//! boot the difference of `CLOCK_BOOTTIME`, between ends in two boots the reading of that clock at the later one. So a
+//! segment is never younger than this sum, and the sum grows as long as the computer runs. Time for which the computer
+//! was off is not in it.
 //!
-//! **Where the time of day counts.** It adds the time for which the computer was off, if it agrees: the kernel called it synchronized at the
-//! end of the segment and calls it so now, and between all ends from there to the present it has moved as far as `CLOCK_BOOTTIME` (within a
-//! boot) or at least as far (across boots), give or take [`SLACK`]. A program that sets the clock makes the kernel call it unsynchronized.
+//! **Use of the time of day.** It adds the time for which the computer was off, under two conditions: the kernel called
+//! it synchronized at the end of the segment and does so now; and between all ends from there to the present it has
+//! advanced as far as `CLOCK_BOOTTIME` (within a boot) or at least as far (across boots), ± [`SLACK`]. A program that
+//! sets the clock makes the kernel call it unsynchronized.
 
 use hairspring_machine::{Host, Machine, Nanos};
 
@@ -17,7 +20,8 @@ use hairspring_recording::Recording;
 use hairspring_recording::clock::BootId;
 use hairspring_recording::moment::ClockMoment;
 
-/// How far the time of day may be from `CLOCK_BOOTTIME` where both agree: a leap second, and a step that a daemon makes at its start.
+/// Allowed difference of the time of day from `CLOCK_BOOTTIME`: a leap second, and a step that a daemon makes at its
+/// start.
 const SLACK: Nanos = Nanos::from_secs(2);
 
 /// Sums up the time between ends.
@@ -26,7 +30,7 @@ pub(super) struct Ages {
     last: Option<ClockMoment>,
     /// The sum up to the last end.
     sum: Nanos,
-    /// How often the time of day has disagreed.
+    /// Number of times that the time of day has disagreed.
     steps: u32,
 }
 
@@ -34,7 +38,7 @@ pub(super) struct Ages {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     at: ClockMoment,
-    /// The sum there, and how often the time of day had disagreed.
+    /// The sum at this end, and the number of disagreements of the time of day.
     sum: Nanos,
     steps: u32,
 }
@@ -50,7 +54,7 @@ impl Ages {
         End { at, sum: self.sum, steps: self.steps }
     }
 
-    /// How long ago a segment ended, at least.
+    /// The time since a segment ended, as a lower bound.
     pub(super) fn age(&self, end: End, now: &ClockMoment) -> Nanos {
         let Some(last) = self.last else { return Nanos::ZERO };
         let sure = self.sum - end.sum + now.surely_since(&last);
@@ -60,8 +64,8 @@ impl Ages {
     }
 }
 
-/// When a segment ended that the index does not call closed: when its last block was written. In this boot not before that, in another boot not
-/// after it, so that its age is never too large.
+/// The end of a segment that the index does not list as closed: the time of its last block. In this boot not before
+/// that time, in another boot not after it, so that the age is never too large.
 pub(super) fn end_of(recording: &Recording) -> Option<ClockMoment> {
     let clock = &recording.about().clock;
     let at = recording.blocks().iter().map(|block| block.at).max()?;
@@ -71,7 +75,7 @@ pub(super) fn end_of(recording: &Recording) -> Option<ClockMoment> {
     Some(ClockMoment { realtime, boottime: at.as_monotonic() + suspended, boot: clock.boot_id, synchronized: false })
 }
 
-/// Whether the time of day has moved between two moments as the time since the start says.
+/// Whether the time of day has advanced between two moments as far as the time since boot.
 fn agree(earlier: &ClockMoment, later: &ClockMoment) -> bool {
     let Some(moved) = later.realtime.checked_sub(earlier.realtime) else { return false };
     let sure = later.surely_since(earlier);
@@ -89,18 +93,18 @@ mod tests {
     use super::*;
     use crate::series::retention::{Due, HeldSegments, Retention};
 
-    /// What happens to a computer that records a series, in seconds.
+    /// Events in the life of a computer that records a series; times in seconds.
     #[derive(Clone, Copy, Debug)]
     enum Event {
-        /// A segment is recorded for so long, and ends.
+        /// A segment of this duration is recorded, and ends.
         Segment(i64),
-        /// It is suspended for so long.
+        /// The computer is suspended for this time.
         Suspend(i64),
-        /// Somebody sets the time of day forward by so much.
+        /// A user sets the time of day forward by this amount.
         Step(i64),
         /// A daemon sets the time of day right, and keeps it so.
         Synchronize,
-        /// It is off for so long. With a battery its clock goes on, otherwise it begins in 1970.
+        /// The computer is off for this time. With a battery its clock goes on, otherwise it begins in 1970.
         Reboot { off: i64, battery: bool },
     }
 
@@ -136,7 +140,7 @@ mod tests {
             }
         }
 
-        /// Does what an event says; returns whether a segment has ended.
+        /// Applies an event; returns whether a segment has ended.
         fn happens(&mut self, event: Event) -> bool {
             match event {
                 Event::Segment(seconds) | Event::Suspend(seconds) => self.true_time += seconds,
@@ -155,7 +159,7 @@ mod tests {
 
     const BEGAN: i64 = 1_700_000_000;
 
-    /// Keeps segments for so long, and so many, while the clocks do what they like.
+    /// Records segments under a retention of this time and number, through all events, and checks each deletion.
     fn live(events: Vec<Event>, keep: Nanos, most: u32) -> Result<(), TestCaseError> {
         let mut computer =
             Computer { true_time: BEGAN, booted: BEGAN - 60, boot: 1, ahead: -BEGAN, synchronized: false };
@@ -170,7 +174,7 @@ mod tests {
                 let (age, truth) = (ages.age(*end, &now), Nanos::from_secs(computer.true_time - ended));
                 prop_assert!(age <= truth, "{age:?} for {truth:?} after {event:?}");
                 prop_assert!(*boot != computer.boot || age == truth, "{age:?} for {truth:?} within a boot");
-                // So what is deleted by time is deleted some day.
+                // So segments that retention deletes by time are deleted eventually.
                 let since_boot = Nanos::from_secs(computer.true_time - computer.booted);
                 prop_assert!(*boot == computer.boot || age >= since_boot, "{age:?} since {since_boot:?}");
             }
@@ -202,7 +206,8 @@ mod tests {
         println!("figure: lives of computers whose clocks do anything: {}", config.cases);
     }
 
-    /// Where the clock is synchronized before and after, the time for which the computer was off counts, and no longer once it was set.
+    /// Where the clock is synchronized before and after, the time for which the computer was off counts, and no longer
+    /// once it was set.
     #[test]
     fn the_time_for_which_a_computer_was_off_counts_if_its_clock_agrees() {
         let at = |realtime: i64, boottime: i64, boot: u8, synchronized: bool| ClockMoment {

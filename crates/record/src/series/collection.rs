@@ -1,8 +1,9 @@
-//! The SigMF collection of a series: names its closed segments in one directory, so that every SigMF tool can open them in order.
+//! The SigMF collection of a series: names its closed segments in one directory, so that every SigMF tool can open them
+//! in order.
 //!
-//! A collection states SHA-512 of the metadata of each recording in it, so it names closed segments only, and is replaced whole. To stay
-//! bounded it names at most [`MOST_STREAMS`], the newest; the index names all. `core:streams` holds objects, as the text of the standard and
-//! its reader demand; its JSON schema asks for lists there.
+//! A collection states SHA-512 of the metadata of each recording in it, so it names closed segments only, and is
+//! replaced whole. To stay bounded it names at most [`MOST_STREAMS`], the newest; the index names all. `core:streams`
+//! holds objects, as the text of the standard and its reader demand; its JSON schema asks for lists there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub const MOST_STREAMS: usize = 10_000;
 /// Largest collection that is read.
 pub(super) const MOST_COLLECTION: Bytes = Bytes::mib(64);
 
-/// How long to wait for somebody else who writes the collection: so often so long, two seconds in all.
+/// Attempts to own the collection while another process writes it, [`PAUSE`] apart: two seconds in all.
 const MOST_TRIES: u32 = 200;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -94,18 +95,18 @@ fn streams(collection: &mut Value) -> impl Iterator<Item = &mut Value> {
     collection.pointer_mut("/collection/core:streams").and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// The sums that a collection states, by the name of the segment. None of one that cannot be read.
+/// The sums that a collection states, by the name of the segment; empty if it cannot be read.
 pub(super) fn stated_sums(disk: &mut BlockingStore<'_>, series: &Path) -> BTreeMap<String, String> {
     let mut collection = read(disk, series).ok().flatten().unwrap_or_default();
     let one = |stream: &mut Value| Some((stream["name"].as_str()?.to_owned(), stream["hash"].as_str()?.to_owned()));
     streams(&mut collection).filter_map(one).collect()
 }
 
-/// Becomes the owner of the collection of a series in one directory, to read and replace it. Waits while somebody else does, who needs some
-/// milliseconds. On a file system without locks there is none.
+/// Becomes the owner of the collection of a series in one directory, to read and replace it. Waits while another
+/// process owns it, usually some milliseconds. `None` on a file system without locks.
 ///
 /// # Errors
-/// Somebody else holds it for long.
+/// Another process holds it for too long.
 pub(super) fn own(store: &mut dyn Store, series: &Path) -> Result<Option<Ownership>, RecordingError> {
     let mut tries = 0;
     loop {
@@ -114,14 +115,15 @@ pub(super) fn own(store: &mut dyn Store, series: &Path) -> Result<Option<Ownersh
             Ok(ownership) => return Ok(Some(ownership)),
             Err(OwnError::Owned(_)) if tries < MOST_TRIES => std::thread::sleep(PAUSE),
             Err(OwnError::Owned(owned)) => return Err(OwnError::Owned(owned).into()),
-            // Whoever may not open it may replace it all the same.
+            // A process that may not open the file may still replace it.
             Err(_) => return Ok(None),
         }
     }
 }
 
-/// Renews the sums in the collection of a series in one directory, after metadata of its segments were changed. Returns whether it stated
-/// another one. Without a collection there is nothing to do. Blocks, and waits while a recorder writes the collection.
+/// Renews the sums in the collection of a series in one directory, after metadata of its segments were changed. Returns
+/// whether any sum differed. Without a collection there is nothing to do. Blocks, and waits while a recorder writes the
+/// collection.
 ///
 /// # Errors
 /// A file cannot be read or written.

@@ -1,17 +1,17 @@
 //! Deletes the files of a segment, in steps that can be repeated after a crash.
 //!
 //! ```text
-//! 1  the index says that the segment is dropped, durably       (keeper)
-//! 2  the collection names it no more                           (keeper)
-//! 3  the metadata are removed, so that nobody opens the segment any more, and the data, compressed or not
+//! 1  the index records that the segment is dropped, durably    (keeper)
+//! 2  the collection no longer names it                         (keeper)
+//! 3  the metadata are removed, so that no reader opens the segment, and the data, compressed or not
 //! 4  the journal is removed
 //! ```
 //!
-//! Names are removed, never contents: another name of the same file, the target of a symbolic link, and a process that has a file open or
-//! mapped keep all of it ([`Store::discard`]).
+//! Names are removed, never contents: another name of the same file, the target of a symbolic link, and a process that
+//! has a file open or mapped keep all of it ([`Store::discard`]).
 //!
-//! **Only own files.** The first record of the journal must have the id that the index states, which is why the journal goes last; where it is
-//! not there, the metadata must. Everything else is left as it is, and reported.
+//! **Only own files.** The first record of the journal must have the id that the index states, which is why the journal
+//! goes last; without a journal the metadata must have it. All other files are left as they are, and reported.
 
 use std::path::{Path, PathBuf};
 
@@ -23,18 +23,18 @@ use hairspring_recording::sync_io::{BlockingStore, MOST_META};
 use hairspring_recording::{Files, RecordingError};
 use hairspring_store::{Open, Store, StoreError, remove_if_there};
 
-/// Whose files lie at a base path.
+/// The owner of the files at a base path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Those of the recording that was looked for.
+    /// The recording in question.
     Ours,
-    /// No metadata and no journal: nothing, or another's data.
+    /// No metadata and no journal: no files, or unknown data.
     Nobody,
     /// Another recording.
     Another,
 }
 
-/// Finds out whether the files at a base path are those of this recording.
+/// Finds out whether the files at a base path belong to this recording.
 pub(super) fn owner(disk: &mut BlockingStore<'_>, base: &Path, id: RecordingId) -> Result<Owner, RecordingError> {
     let files = Files::of(base);
     match disk.store.open(&files.journal, Open::Mend) {
@@ -59,8 +59,8 @@ pub(super) fn owner(disk: &mut BlockingStore<'_>, base: &Path, id: RecordingId) 
     }
 }
 
-/// Whether the files at a base path are those of a segment that was being made: an empty data file, or zeros beside a journal without a block, and
-/// no metadata.
+/// Whether the files at a base path are those of a segment that was being made: an empty data file, or zeros beside a
+/// journal without a block, and no metadata.
 pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, RecordingError> {
     let files = Files::of(base);
     let mut size_of = |path: &Path| match store.open(path, Open::Mend) {
@@ -91,7 +91,7 @@ pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, Reco
     }
 }
 
-/// Deletes the files of a segment in one directory. Returns whether they were this recording's; others are not touched.
+/// Deletes the files of a segment in one directory. Returns their owner; only this recording's files are deleted.
 ///
 /// # Errors
 /// The system's refusal. The deletion can be repeated.
@@ -99,8 +99,8 @@ pub(super) fn delete(store: &mut dyn Store, base: &Path, id: RecordingId) -> Res
     delete_all(store, &[base.to_owned()], id).pop().unwrap_or(Ok(Owner::Nobody))
 }
 
-/// The same in several directories. Nothing is synced before the data are removed in all of them, so that a segment is either whole or gone for
-/// others.
+/// The same in several directories. Nothing is synced before the data are removed in all of them, so that for readers a
+/// segment is either whole or gone.
 pub(super) fn delete_all(
     store: &mut dyn Store,
     bases: &[PathBuf],

@@ -1,14 +1,15 @@
 //! [`Keeper`]: keeps the index and the collection of a series while it is recorded, and applies its retention.
 //!
-//! The keeper opens each file anew for each change and closes it again, so the number of open files does not grow with the segments. It holds a
-//! short entry for each segment that is there. It works on a thread of its own, never on the recorder's.
+//! The keeper opens each file anew for each change and closes it again, so the number of open files does not grow with
+//! the segments. It holds a short entry for each segment that is there. It works on a thread of its own, never on the
+//! recorder's.
 //!
-//! A change that fails is a trouble for the report, never the end of the recording: the segments are complete without index and collection,
-//! and `recover` writes both anew. After a record that could not be appended, the index is replaced by a whole new one as soon as that is
-//! possible; until then nothing is deleted.
+//! A change that fails is a trouble for the report, never the end of the recording: the segments are complete without
+//! index and collection, and `recover` writes both anew. After a record that could not be appended, the index is
+//! replaced by a whole new one as soon as that is possible; until then nothing is deleted.
 //!
-//! **What a deletion costs** does not depend on how many segments there are. Looking for all pins, and writing the collection, do depend on it.
-//! So each is done once in so many changes as a 256th of the segments; the pin of a segment that is to be deleted is always looked at.
+//! **The cost of a deletion** does not depend on the number of segments `n`. Checking all pins and writing the
+//! collection do, so each is done once per `n`/256 changes; the pin of a segment about to be deleted is always checked.
 
 mod collections;
 mod index_file;
@@ -45,7 +46,7 @@ pub type StoreMaker = Box<dyn FnMut() -> Box<dyn Store> + Send>;
 const MOST_TROUBLES: usize = 16;
 /// The index is shortened when it has this many more records than it needs, or a quarter more.
 const MOST_SPARE: u64 = 1024;
-/// What depends on the number of segments is done after as many changes as this part of them.
+/// Work whose cost grows with the number of segments is done once per `segments / PART` changes.
 const PART: usize = 256;
 
 /// A closed segment.
@@ -54,9 +55,9 @@ struct Kept {
     number: u32,
     id: RecordingId,
     stored_bytes: u64,
-    /// When it ended; `None` if nobody knows.
+    /// The time of its end; `None` if unknown.
     ended: Option<End>,
-    /// Whether it is pinned, as far as was seen.
+    /// Whether it is pinned, as of the last check.
     pinned: bool,
     /// Whether this run of the recorder stored it.
     ours: bool,
@@ -71,7 +72,7 @@ pub struct SegmentEnd {
     pub id: RecordingId,
     /// Its first frame.
     pub first: Frames,
-    /// The first frame that is not of it.
+    /// The first frame after it.
     pub end: Frames,
     /// Bytes in its files.
     pub stored_bytes: u64,
@@ -83,7 +84,7 @@ pub struct SegmentEnd {
     pub at: ClockMoment,
 }
 
-/// Frames that a trigger asks to keep, and the segment that was recorded then.
+/// Frames that a trigger asks to keep, and the segment recorded at that time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepWish {
     /// The frames.
@@ -94,7 +95,7 @@ pub struct KeepWish {
     pub first: Frames,
 }
 
-/// What retention deleted.
+/// The amount that retention deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
     /// Segments of this run,
@@ -115,7 +116,7 @@ pub struct Keeper {
     kept: VecDeque<Kept>,
     /// How many of them are not pinned, and their bytes.
     held: HeldSegments,
-    /// The time between their ends; of those whose end the index does not state only from the first sweep on.
+    /// The time between their ends. Ends that the index does not state are included from the first sweep on.
     ages: Ages,
     ends_known: bool,
     /// Deletions since all pins were looked for.
@@ -124,18 +125,18 @@ pub struct Keeper {
     streams: Vec<VecDeque<CollectionEntry>>,
     /// Changes that the collections do not have yet.
     unwritten: usize,
-    /// How many they were when it was last looked whether all is quiet.
+    /// `unwritten` at the last check whether the changes have stopped.
     unwritten_before: usize,
     /// Whether the index on some disk lacks a record.
     lacks_records: bool,
-    /// Segments that somebody else owned when they were to be deleted in this sweep.
+    /// Segments that another process owned when this sweep tried to delete them.
     busy: BTreeMap<u32, String>,
     /// Whether segments are being deleted to make room.
     making_room: bool,
     dropped: Dropped,
-    /// What a trigger asks to keep and may reach into segments to come.
+    /// Frames that a trigger asks to keep and that may reach into later segments.
     wanted: Vec<KeptFrames>,
-    /// The newest segment and its first frame, though the index may not have it yet.
+    /// The newest segment and its first frame, even if the index does not have it yet.
     present: Option<(u32, Frames)>,
     /// Segments that this run has pinned, and those for which that failed.
     pinned: BTreeSet<u32>,
@@ -172,7 +173,7 @@ impl Keeper {
             let mut made = 0;
             let begun = begin_index(&mut *stores(), path, &record, &mut made);
             if begun.is_err() {
-                // Of those that were made here nothing is left behind.
+                // Leave behind nothing that was made here.
                 indexes[..place + made].iter().for_each(|path| drop(stores().remove(path)));
             }
             begun?;
@@ -182,7 +183,7 @@ impl Keeper {
         Ok(Self::with(bases, index, retention, stores))
     }
 
-    /// Goes on with the index of a series that is resumed; its segments are in order. The caller owns it, and `stores` know that. Blocks.
+    /// Continues the index of a resumed series in order. The caller owns it, and `stores` use this ownership. Blocks.
     ///
     /// # Errors
     /// The index cannot be written.
@@ -248,7 +249,7 @@ impl Keeper {
         self.pin_wanted();
     }
 
-    /// Pins the segments that have any of these frames, those to come as soon as they begin. Blocks.
+    /// Pins the segments that have any of these frames, later ones as soon as they begin. Blocks.
     pub fn keep(&mut self, wish: KeepWish) {
         let KeepWish { kept, number, first } = wish;
         self.present = self.present.max(Some((number, first)));
@@ -259,7 +260,8 @@ impl Keeper {
         self.pin_wanted();
     }
 
-    /// Pins what is there of what a trigger asked to keep, and forgets what no later segment can have.
+    /// Pins the existing segments with frames that a trigger asked to keep, and forgets requests that no later segment
+    /// can have.
     fn pin_wanted(&mut self) {
         let Some((present, present_first)) = self.present.filter(|_| !self.wanted.is_empty()) else { return };
         let oldest = self.wanted.iter().map(|kept| kept.first).min().unwrap_or_default();
@@ -291,7 +293,7 @@ impl Keeper {
         }
     }
 
-    /// How many segments this run has pinned because of a trigger.
+    /// Number of segments that this run has pinned because of a trigger.
     pub fn pinned(&self) -> usize {
         self.pinned.len()
     }
@@ -301,7 +303,7 @@ impl Keeper {
         self.enter(&[record]);
     }
 
-    /// A segment is closed, its files are in order and durable. Blocks.
+    /// A segment is closed; its files are in order and durable. Blocks.
     pub fn closed(&mut self, segment: &SegmentEnd) {
         let SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at } = *segment;
         self.know_ends(at);
@@ -315,7 +317,7 @@ impl Keeper {
         self.describe_when_due();
     }
 
-    /// Holds a closed segment, which is newer than all others.
+    /// Adds a closed segment, which is newer than all others.
     fn hold(&mut self, kept: Kept) {
         if !kept.pinned {
             self.held.segments += 1;
@@ -336,7 +338,7 @@ impl Keeper {
         }
     }
 
-    /// Looks for the pins of all segments.
+    /// Checks the pins of all segments.
     fn look_for_pins(&mut self) {
         let found = pins::all(&mut *(self.stores)(), &self.bases);
         let found = match found {
@@ -356,8 +358,8 @@ impl Keeper {
         self.since_pins = 0;
     }
 
-    /// Takes over when the segments ended that earlier runs recorded. One of which the index does not say it counts as of the next one, or as of
-    /// now, which the index says from now on.
+    /// Takes over the ends of the segments of earlier runs. A segment without an end in the index counts as ended with
+    /// the next one, or now; this time is then entered into the index.
     fn know_ends(&mut self, now: ClockMoment) {
         if std::mem::replace(&mut self.ends_known, true) {
             return;
@@ -377,7 +379,7 @@ impl Keeper {
         }
     }
 
-    /// Deletes what need not be kept any more. Returns how much room there is. Blocks, for long where much is deleted.
+    /// Deletes the segments that need not be kept. Returns the room. Blocks, for long when many are deleted.
     pub fn sweep(&mut self, now: &ClockMoment) -> RoomLeft {
         if !self.retention.is_set() {
             return RoomLeft::Enough;
@@ -411,7 +413,7 @@ impl Keeper {
         }
     }
 
-    /// What is due, without these segments.
+    /// The action that is due, ignoring the segments in `skipped`.
     fn due(&self, now: &ClockMoment, free: Option<Bytes>, skipped: &BTreeSet<u32>) -> Due {
         let mut oldest = self.kept.iter().filter(|kept| !kept.pinned && !skipped.contains(&kept.number));
         let oldest = oldest.next();
@@ -428,7 +430,7 @@ impl Keeper {
         free.collect::<Option<Vec<u64>>>()?.into_iter().min().map(Bytes)
     }
 
-    /// Whether somebody has pinned a segment, which is noted.
+    /// Checks and notes whether a segment is pinned.
     fn is_pinned(&mut self, number: u32) -> bool {
         let is_pinned = self.unpinned.contains(&number) || pins::is_pinned(&mut *(self.stores)(), &self.bases, number);
         if is_pinned {
@@ -437,10 +439,12 @@ impl Keeper {
         is_pinned
     }
 
-    /// Deletes a segment, step by step. Returns whether that was done or at least begun; otherwise the segment is as it was.
+    /// Deletes a segment, step by step. Returns whether the deletion was at least begun; otherwise the segment is
+    /// unchanged.
     ///
-    /// A pin that is made before the index calls the segment dropped is seen here, because it is looked for afterwards. One who pins a segment
-    /// looks at the index after that, and so knows whether the pin holds ([`pins::keep`]).
+    /// A pin made before the index lists the segment as dropped is seen here, because this function checks pins
+    /// afterwards. A process that pins a segment reads the index afterwards, and so knows whether the pin holds
+    /// ([`pins::keep`]).
     fn drop_segment(&mut self, number: u32, now: &ClockMoment) -> bool {
         let Ok(place) = self.kept.binary_search_by_key(&number, |kept| kept.number) else { return false };
         if self.is_pinned(number) {
@@ -448,7 +452,7 @@ impl Keeper {
         }
         let segments: Vec<PathBuf> = self.bases.iter().map(|base| segment_base(base, number)).collect();
         let mut store = (self.stores)();
-        // Whoever changes the segment meanwhile is let finish; the next sweep asks again.
+        // Another process that changes the segment may finish; the next sweep tries again.
         let owned =
             store.own(&segments.iter().flat_map(|base| deletion::files(base)).collect::<Vec<_>>(), Work::Deletes);
         let _owned = match owned {
@@ -457,7 +461,7 @@ impl Keeper {
                 self.busy.insert(number, format!("{} {holder}", file.display()));
                 return false;
             }
-            // Without locks nobody else changes a recording.
+            // Without locks no other process changes a recording.
             Err(OwnError::NoLocks(..)) => None,
             Err(OwnError::Store(error)) => {
                 self.trouble(format!("failed to delete segment {number}: {error}"));
@@ -469,7 +473,7 @@ impl Keeper {
         let is_entered = self.enter(&[IndexRecord::Dropped { number, stored_bytes, at: now.realtime }]);
         let streams = self.take_streams(number);
         self.describe_when_due();
-        // The last look before the first name is removed.
+        // The last check before the first name is removed.
         if !is_entered || self.is_pinned(number) {
             self.index.restore(number, listed);
             self.lacks_records = true;
@@ -556,19 +560,19 @@ impl Keeper {
         }
     }
 
-    /// Says which segments were not deleted at the last sweep, because somebody else owned them.
+    /// Reports the segments that the last sweep did not delete because another process owned them.
     pub fn tell_busy(&mut self) {
         for (number, why) in std::mem::take(&mut self.busy) {
             self.trouble(format!("segment {number} was not deleted: {why}; the next run deletes it"));
         }
     }
 
-    /// What went wrong, in words, since this was asked last.
+    /// The errors since the last call, in words.
     pub fn troubles(&mut self) -> Vec<String> {
         std::mem::take(&mut self.troubles)
     }
 
-    /// What retention deleted of this run.
+    /// The amount that retention deleted of this run.
     pub fn dropped(&self) -> Dropped {
         self.dropped
     }

@@ -1,7 +1,9 @@
-//! Pins: files beside a segment that keep retention from deleting it. Any program may make one; here a trigger or `hairspring keep` does.
+//! Pins: files beside a segment that keep retention from deleting it. Any program may make one; here a trigger or
+//! `hairspring keep` does.
 //!
-//! **A pin that was accepted holds.** Retention enters into the index that it deletes a segment, and looks for pins after that; if there is
-//! one, it withdraws the entry. [`keep`] makes the pin, and looks at the index after that. So one of the two sees what the other did.
+//! **An accepted pin holds.** Retention enters the deletion of a segment into the index, and checks for pins
+//! afterwards; if it finds one, it withdraws the entry. [`keep`] makes the pin, and reads the index afterwards. So at
+//! least one of the two sees the other's action.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -26,18 +28,19 @@ pub(super) fn all(store: &mut dyn Store, bases: &[PathBuf]) -> Result<BTreeSet<u
     Ok(found)
 }
 
-/// What became of a pin.
+/// The result of [`keep`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
     /// The segment is kept.
     Kept,
     /// Retention is deleting the segment or has deleted it; there is no pin.
     Gone,
-    /// Retention was deleting it when this stopped waiting. The pin is there, and the segment is whole so far.
+    /// Retention was still deleting the segment when the wait ended. The pin exists, and the segment is still whole.
     Undecided,
 }
 
-/// Pins a segment durably, and finds out whether that was in time. `pause` waits a moment, and returns `false` to wait no longer. Blocks.
+/// Pins a segment durably, and finds out whether the pin was in time. `pause` waits a moment, and returns `false` to
+/// stop waiting. Blocks.
 ///
 /// # Errors
 /// The pin cannot be made, or the index cannot be read.
@@ -55,7 +58,7 @@ pub fn keep(store: &mut dyn Store, segment: &Path, pause: &mut dyn FnMut() -> bo
     store.sync_folder(hairspring_file::folder_of(segment))?;
     let series = segment_of(segment);
     loop {
-        // The index first: one that has forgotten the deletion was written after the files were gone.
+        // Read the index first: an index that no longer lists the deletion was written after the files were gone.
         let is_dropped = match &series {
             Some((series, number)) => {
                 let index = hairspring_recording::series::open::read_index(
@@ -66,7 +69,7 @@ pub fn keep(store: &mut dyn Store, segment: &Path, pause: &mut dyn FnMut() -> bo
             }
             None => false,
         };
-        // Of the files of a segment the metadata are removed first.
+        // The metadata are the first file of a segment to be removed.
         let is_there = match store.open(&Files::of(segment).meta, Open::ReadData) {
             Ok(meta) => {
                 store.close(meta);
@@ -89,7 +92,7 @@ pub fn keep(store: &mut dyn Store, segment: &Path, pause: &mut dyn FnMut() -> bo
     }
 }
 
-/// Whether somebody has pinned a segment, in any directory. A file that exists but cannot be opened pins, too.
+/// Whether a segment is pinned in any directory. A file that exists but cannot be opened counts as a pin.
 pub(super) fn is_pinned(store: &mut dyn Store, bases: &[PathBuf], number: u32) -> bool {
     bases.iter().any(|base| match store.open(&pin_of(&segment_base(base, number)), Open::Mend) {
         Ok(pin) => {
@@ -100,7 +103,7 @@ pub(super) fn is_pinned(store: &mut dyn Store, bases: &[PathBuf], number: u32) -
     })
 }
 
-/// Pins a segment durably, in the first directory that takes the file. The file says why.
+/// Pins a segment durably, in the first directory that takes the file. The file states the reason.
 pub(super) fn pin(store: &mut dyn Store, bases: &[PathBuf], number: u32, why: KeptFrames) -> Result<(), StoreError> {
     if is_pinned(store, bases, number) {
         return Ok(());

@@ -5,15 +5,16 @@
 //!   next    ──────▸ ready ──────▸ present ... ──────▸ closing ──────▸ closed
 //! ```
 //!
-//! 1. As soon as a segment begins and the one before is closed, the files of the next one are made, by a [`SegmentWorker`].
-//! 2. When the present segment has its length, and the next is ready, the ring changes hands between two blocks. What is under way of the
-//!    old segment is still written from the ring.
+//! 1. As soon as a segment begins and the one before is closed, the files of the next one are made, by a
+//!    [`SegmentWorker`].
+//! 2. When the present segment has its length, and the next is ready, the ring changes hands between two blocks. Blocks
+//!    of the old segment under way are still written from the ring.
 //! 3. The old segment goes to the worker, which drives it to its end and describes it.
 //!
 //! A recording that is not divided is a series without cuts: [`SeriesRecorder::undivided`].
 //!
-//! At most three segments have files open: one that is closed, the present one, and the next. A state machine like [`Recorder`], with the
-//! same calls.
+//! At most three segments have files open: one that is closed, the present one, and the next. A state machine like
+//! [`Recorder`], with the same calls.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::layout::Layout;
@@ -30,27 +31,29 @@ use hairspring_recording::journal::GapBounds;
 use hairspring_recording::ledger::{Ledger, RecordingVerdict};
 use hairspring_store::Direct;
 
-/// How often the worker is asked while it has something to do.
+/// Interval at which the worker is polled while it has work.
 const ASK_EVERY: Nanos = Nanos::from_millis(5);
-/// How long a source is silent at a cut before the segment is closed all the same. Shorter, and a source that ends there leaves an empty segment.
+/// Silence of the source at a cut after which the segment is closed anyway. If shorter, a source that ends there leaves
+/// an empty segment.
 const SILENT: Nanos = Nanos::from_secs(1);
-/// How often the free space is asked for.
+/// Interval between two queries of the free space.
 const SPACE_EVERY: Nanos = Nanos::from_secs(1);
-/// The most gaps in the result of a series; the segments have all.
+/// The most gaps in the result of a series; the segments list all.
 const MOST_GAPS: usize = 10_000;
-/// The most triggers in the result; the segments have all.
+/// The most triggers in the result; the segments list all.
 const MOST_TRIGGERS: usize = 100_000;
 /// The most troubles in the result.
 const MOST_TROUBLES: usize = 16;
 
-/// How long a segment is.
+/// The length of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentLength {
-    /// No cuts: one segment has all.
+    /// No cuts: one segment.
     Undivided,
-    /// So many blocks.
+    /// This number of blocks.
     Blocks(u64),
-    /// At least so long, by this computer's clock, suspends included; for a source without a rate, and where a trigger chooses the data.
+    /// At least this time by this computer's clock, suspends included; for a source without a rate, and with a trigger
+    /// that chooses the data.
     Time(Nanos),
 }
 
@@ -61,12 +64,12 @@ impl SegmentLength {
     }
 }
 
-/// What a series did.
+/// The summary of a series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SeriesSummary {
-    /// Segments of this run, the last included.
+    /// Segments of this run, including the last.
     pub segments: u32,
-    /// Closed segments that are there now, earlier runs included.
+    /// Closed segments that exist now, including those of earlier runs.
     pub kept: usize,
     /// Segments and bytes of this run that retention deleted.
     pub dropped_segments: u32,
@@ -74,13 +77,13 @@ pub struct SeriesSummary {
     pub dropped_bytes: u64,
     /// Segments that were pinned because of a trigger.
     pub pinned: usize,
-    /// Cuts that came later than asked, because the next segment was not ready or the one before was not closed.
+    /// Cuts that came late, because the next segment was not ready or the previous one was not closed.
     pub overdue_cuts: u32,
     /// The most bytes in the ring from a cut until the old segment was written.
     pub cut_high_water: Bytes,
-    /// The number of the first segment of this run, and of the last.
+    /// The number of the first segment of this run.
     pub first_number: u32,
-    /// The last.
+    /// The number of the last segment of this run.
     pub last_number: u32,
     /// Why the recording ended before its time, if it did.
     pub stopped: Option<String>,
@@ -88,7 +91,7 @@ pub struct SeriesSummary {
     pub is_out_of_space: bool,
     /// The least free space that was seen, if it was less than twice the limit at any time.
     pub least_free: Option<Bytes>,
-    /// What went wrong beside the recording: with the index, the collection, a deletion.
+    /// Errors apart from the recording itself: of the index, the collection, a deletion.
     pub troubles: Vec<String>,
 }
 
@@ -110,12 +113,12 @@ struct Totals {
     is_direct: Option<Direct>,
 }
 
-/// What the segments of a run add up to.
+/// The sums over the segments of a run.
 struct Sums {
     layout: Layout,
     /// The first frame of this run.
     first: Frames,
-    /// Of the segment that is being closed, which counts as under way until it is: stored, lost, left out.
+    /// Bytes stored, lost and left out of the segment that is being closed; they count as under way until it is closed.
     closing_bytes: Option<[u64; 3]>,
     totals: Totals,
     summary: SeriesSummary,
@@ -210,15 +213,15 @@ pub struct SeriesRecorder {
     worker: Box<dyn SegmentWorker>,
     length: SegmentLength,
     number: u32,
-    /// Whether the next segment is being made.
+    /// Whether the worker is making the next segment.
     asked: bool,
-    /// Why it could not be made, whether space was missing, and when it is tried again.
+    /// Why the next segment could not be made, whether space was missing, and when to try again.
     refused: Option<(String, bool, Instant)>,
-    /// When the present segment began, with the time for which the computer had been suspended by then.
+    /// When the present segment began, plus the time for which the computer had been suspended by then.
     since: Option<Instant>,
-    /// For how long the computer has been suspended since it was started.
+    /// The time for which the computer has been suspended since boot.
     suspended: fn() -> Nanos,
-    /// Since when a cut is possible and nothing follows.
+    /// Since when a cut is possible with no data after it.
     silent_since: Option<Instant>,
     /// Whether the present cut is overdue.
     overdue: bool,
@@ -261,7 +264,7 @@ impl SeriesRecorder {
         Self::new(recorder, 0, Box::new(Undivided::default()), SegmentLength::Undivided, layout)
     }
 
-    /// Counts suspends of the computer into the length of segments that are as long as a time.
+    /// Counts suspends of the computer into the length of segments that is given as a time.
     #[must_use]
     pub fn with_suspends(self, suspended: fn() -> Nanos) -> Self {
         Self { suspended, ..self }
@@ -342,11 +345,11 @@ impl SeriesRecorder {
         step
     }
 
-    /// Takes what the worker has done meanwhile.
+    /// Takes the worker's results.
     fn ask(&mut self, now: Instant) {
         match self.worker.prepared() {
             Some(Ok(next)) => (self.next, self.asked, self.refused) = (Some(next), false, None),
-            // The present segment goes on to its end; there may be room by then.
+            // The present segment goes on to its end; there may be space by then.
             Some(Err(error)) => {
                 let is_for_space = match &error {
                     RecorderError::NoSpace(..) => true,
@@ -368,7 +371,7 @@ impl SeriesRecorder {
         }
     }
 
-    /// Says to the present recorder where it ends, if the next one can take over.
+    /// Sets the cut of the present recorder, if the next one can take over.
     fn arm(&mut self, open_for: Nanos) {
         let due = match self.length {
             SegmentLength::Blocks(blocks) => Some(blocks),
@@ -417,7 +420,7 @@ impl SeriesRecorder {
         true
     }
 
-    /// Whether the source has been silent for long where a cut is due.
+    /// Whether the source has been silent long enough where a cut is due.
     fn is_silent(&mut self, now: Instant) -> bool {
         if !self.current.may_cut() || self.current.is_ending() {
             self.silent_since = None;
@@ -496,7 +499,7 @@ impl SeriesRecorder {
 fn judged(last: &Outcome, sums: &Sums, ledger: &Ledger) -> (RecordingVerdict, String) {
     let worst = sums.totals.verdict.as_ref().filter(|worst| worst.0 > last.verdict);
     let (mut verdict, mut reason) = worst.cloned().unwrap_or_else(|| (last.verdict, last.reason.clone()));
-    // A segment that was cut is complete; what the user ended is the run.
+    // A segment that was cut is complete; the user ended the run, not the segment.
     if verdict <= RecordingVerdict::Stopped {
         (verdict, reason) = (last.verdict, last.reason.clone());
     }

@@ -1,7 +1,8 @@
-//! Puts a series in order after a crash: its segments, what was made in advance, deletions that were begun, the index and the collection.
+//! Puts a series in order after a crash: its segments, segments made in advance, unfinished deletions, the index and
+//! the collection.
 //!
 //! ```text
-//! 1  deletions that the index says were begun are finished
+//! 1  deletions that the index lists as begun are finished
 //! 2  a segment that was made in advance and never used is removed
 //! 3  segments that a trigger asked to keep are pinned, by the journals of those that the index does not call closed
 //! 4  segments that were cut off are recovered, bounded by the first frame of the next one
@@ -33,13 +34,14 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_store::Store;
 use hairspring_store::owner::{Ownership, Work};
 
-/// Numbers behind the last segment at which a crash can leave files: the segment that was being made, and one before it that was removed above.
+/// Numbers after the last segment at which a crash can leave files: the segment that was being made, and a previous one
+/// that was removed above.
 const MOST_UNMADE: u32 = 2;
 
 /// The result of [`recover_series`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesRecovered {
-    /// The segments that were looked at, by number: those that were not in order and the last one, or all.
+    /// The segments that were checked, by number: those not in order and the last one, or all.
     pub segments: Vec<(u32, Recovered)>,
     /// The worst verdict of all segments.
     pub verdict: RecordingVerdict,
@@ -49,7 +51,7 @@ pub struct SeriesRecovered {
     pub changed: Vec<String>,
 }
 
-/// A series that is in order, for those who go on with it.
+/// A series that is in order, for a caller that continues it.
 pub(crate) struct InOrder {
     pub(crate) recovered: SeriesRecovered,
     /// The base path of the series in each directory.
@@ -61,8 +63,8 @@ pub(crate) struct InOrder {
     pub(crate) ownership: Ownership,
 }
 
-/// Recovers the series with this name; `None` if there is no series of that name. With `all` every segment is looked at and every block is
-/// read.
+/// Recovers the series with this name; `None` if there is no series of that name. With `all` every segment is checked
+/// and every block is read.
 ///
 /// # Errors
 /// As [`recover`](crate::recover::recover). It can be run again.
@@ -88,16 +90,17 @@ pub fn recover_series_in(
     Ok(put_in_order(stores, paths, options, Look::Everywhere, progress)?.map(|found| found.recovered))
 }
 
-/// Which segments are opened.
+/// Selects the segments to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
     /// All.
     Everywhere,
-    /// Those that the index does not call closed, with their neighbours, and the last: all that a crash of the recorder can leave behind.
+    /// The segments that the index does not list as closed, their neighbours, and the last: all that a crash of the
+    /// recorder can leave behind.
     AtTheEnd,
 }
 
-/// The same, for those who go on with the series.
+/// The same, for a caller that continues the series.
 pub(crate) fn put_in_order(
     mut stores: StoreMaker,
     paths: &[PathBuf],
@@ -106,7 +109,7 @@ pub(crate) fn put_in_order(
     progress: &mut dyn FnMut(ReadProgress),
 ) -> Result<Option<InOrder>, RecordingError> {
     let [path, further @ ..] = paths else { return Err(RecordingError::Nothing) };
-    // Before anything is read: a recorder that ends meanwhile has written all.
+    // Own it before anything is read: a recorder that ends meanwhile has written everything by then.
     let named: Vec<PathBuf> = paths.iter().map(|path| index_of(&base_of(path))).collect();
     let ownership = if options.dry_run {
         refuse_owned(&*stores(), &named)?;
@@ -126,11 +129,11 @@ pub(crate) fn put_in_order(
     }
     let opened = opened_numbers(&found, look);
     let mut all = found.open_each(&mut *stores(), &mut |number| opened.contains(&number))?;
-    // Nothing is changed before it is clear that all may be changed.
+    // Change nothing before it is clear that everything may be changed.
     for (_, segment) in &all {
         segment.require_named()?;
         let doubt = segment.doubts().iter().find(|doubt| !matches!(doubt, MemberDoubt::Short(_)));
-        // One that was made in advance, whose removal was cut off, has nothing to prove.
+        // A segment made in advance, whose removal was interrupted, has nothing to prove.
         if let Some(doubt) = doubt
             && (first_of(segment).is_some() || has_content(&mut *stores(), segment)?)
         {
@@ -222,7 +225,7 @@ impl Mending {
         numbers.into_iter().flat_map(paths).collect()
     }
 
-    /// Finishes what retention began to delete.
+    /// Finishes the deletions that retention began.
     fn finish_deletions(&mut self) -> Result<(), RecordingError> {
         let stays = |number: &u32| self.found.segments.iter().any(|segment| segment.number == *number);
         for number in self.found.index.dropped.keys().copied().filter(stays).collect::<Vec<_>>() {
@@ -264,8 +267,8 @@ impl Mending {
         Ok(())
     }
 
-    /// Removes what is there, without content, of segments behind the last one that were being made: they have no metadata yet, and no block. Otherwise a series
-    /// could never be resumed, because files are not overwritten.
+    /// Removes the files without content of unfinished segments after the last one: they have no metadata yet, and no
+    /// block. Otherwise a series could never be resumed, because files are not overwritten.
     fn remove_unmade(&mut self, all: &[(u32, Recording)]) -> Result<(), RecordingError> {
         let next = all.last().map_or(0, |(number, _)| number + 1).max(self.found.index.next);
         let numbers: BTreeSet<u32> =
@@ -286,7 +289,7 @@ impl Mending {
 
     /// Pins the segments that a trigger asked to keep before a crash.
     fn pin_what_was_asked_for(&mut self, all: &[(u32, Recording)]) -> Result<(), RecordingError> {
-        // Those that were closed were pinned before; somebody may have released them since.
+        // Closed segments were pinned before; a user may have released them since.
         let listed = &self.found.index.segments;
         let is_open = |number: &u32| listed.get(number).is_none_or(|listed| listed.end.is_none());
         let asked: Vec<KeptFrames> =
@@ -356,19 +359,20 @@ fn opened_numbers(found: &FoundSeries, look: Look) -> BTreeSet<u32> {
     open.flat_map(|place| &all[place.saturating_sub(1)..all.len().min(place + 2)]).copied().collect()
 }
 
-/// What the index says of the segments that are there and are not opened.
+/// The index entries of the segments that exist and are not opened.
 fn found_closed<'a>(found: &'a FoundSeries, opened: &'a BTreeSet<u32>) -> impl Iterator<Item = (u32, Listed)> + 'a {
     let others = found.segments.iter().map(|segment| segment.number).filter(|number| !opened.contains(number));
     others.filter_map(|number| Some((number, *found.index.segments.get(&number)?)))
 }
 
-/// The base paths of the series in all directories: those of the members that were opened, never those that metadata list only.
+/// The base paths of the series in all directories: those of the members that were opened, not those that only metadata
+/// list.
 fn bases_of(all: &[(u32, Recording)]) -> Option<Vec<PathBuf>> {
     let members = all.iter().map(|(_, recording)| recording.members()).max_by_key(|members| members.len());
     members.map(|members| members.iter().filter_map(|member| Some(segment_of(&member.base)?.0)).collect())
 }
 
-/// What the index says of a segment that is in order. `next` is the first frame of the next one.
+/// The index entry of a segment that is in order. `next` is the first frame of the next one.
 fn listed(recording: &Recording, next: Option<Frames>, before: Option<&Listed>) -> Listed {
     let about = recording.about();
     let layout = about.layout;

@@ -1,57 +1,58 @@
-//! [`Retention`]: how much of a series is kept. It deletes whole closed segments, the oldest first.
+//! [`Retention`]: how much of a series to keep. It deletes whole closed segments, the oldest first.
 //!
-//! A pinned segment is passed over, and counts in no bound. A segment is as old as it is for sure (`ages.rs`). Free space is another matter: below the limit the recording stops in order,
-//! and only a user who says so lets it delete its own past instead.
+//! A pinned segment is skipped, and counts towards no limit. The age of a segment is a lower bound (`ages.rs`). Free
+//! space differs: below the limit the recording stops in order. It deletes its own old segments instead only if the
+//! user asked for that.
 
 use hairspring_machine::Nanos;
 use hairspring_ring::units::Bytes;
 
-/// What is kept; without any bound everything.
+/// The limits of a series; without any limit everything is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
     /// The most closed segments.
     pub segments: Option<u32>,
-    /// How long a closed segment is kept after its end.
+    /// The time for which a closed segment is kept after its end.
     pub time: Option<Nanos>,
     /// The most bytes in closed segments.
     pub bytes: Option<Bytes>,
     /// The least free space in the file system of each target.
     pub free: Option<Bytes>,
-    /// Whether segments are deleted where the free space is less. Otherwise the recording stops.
+    /// Whether segments are deleted when less space is free. Otherwise the recording stops.
     pub makes_room: bool,
 }
 
 /// The closed segments that may be deleted: those that are not pinned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeldSegments {
-    /// How many they are.
+    /// Their number.
     pub segments: usize,
     /// Bytes in their files.
     pub bytes: u64,
-    /// The number of the oldest, and how long ago it ended for sure.
+    /// The number of the oldest, and the lower bound of its age.
     pub oldest: Option<(u32, Nanos)>,
 }
 
-/// What must be done now.
+/// The action that is due now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
     /// Nothing.
     Nothing,
     /// Delete the segment with this number, and ask again.
     Delete(u32),
-    /// End the recording: so many bytes are free.
+    /// End the recording: only this much space is free.
     Stop(Bytes),
 }
 
 /// How much room there is, by the limit of free space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RoomLeft {
-    /// Enough, or nobody asked.
+    /// Enough, or no limit is set.
     #[default]
     Enough,
-    /// So many bytes are free, less than twice the limit: the recording will end soon.
+    /// This much space is free, less than twice the limit: the recording will end soon.
     Low(Bytes),
-    /// So many bytes are free, less than the limit: the recording must end.
+    /// This much space is free, less than the limit: the recording must end.
     Short(Bytes),
 }
 
@@ -59,7 +60,8 @@ impl Retention {
     /// How much more than the limit is made free at once, as a part of the limit.
     const MORE: u64 = 10;
 
-    /// Decides. `making_room` says that segments are being deleted for space already, which goes on until there is a tenth more than the limit.
+    /// Decides. `making_room`: segments are being deleted for space already, which continues until a tenth more than
+    /// the limit is free.
     pub fn due(&self, held: HeldSegments, free: Option<Bytes>, making_room: bool) -> Due {
         let delete = held.oldest.map(|(oldest, _)| Due::Delete(oldest));
         let too_many = self.segments.is_some_and(|most| held.segments as u64 > u64::from(most));
@@ -80,12 +82,13 @@ impl Retention {
         }
     }
 
-    /// Whether users must be warned of so much free space: it is less than twice the limit, and nothing will be deleted for more.
+    /// Whether users must be warned: the free space is less than twice the limit, and nothing will be deleted to gain
+    /// more.
     pub fn is_low(&self, free: Bytes) -> bool {
         !self.makes_room && self.free.is_some_and(|least| free.0 < least.0.saturating_mul(2))
     }
 
-    /// Whether anything is bounded.
+    /// Whether there is any limit.
     pub fn is_set(&self) -> bool {
         *self != Self::default()
     }
@@ -95,7 +98,7 @@ impl Retention {
 mod tests {
     use super::*;
 
-    /// What is held of segments of 10 bytes each that ended at these seconds, at second 1000.
+    /// The held segments, of 10 bytes each, that ended at these seconds; now is second 1000.
     fn held(ends: &[i64]) -> HeldSegments {
         let oldest = ends.first().map(|end| (0, Nanos::from_secs(1000 - end)));
         HeldSegments { segments: ends.len(), bytes: 10 * ends.len() as u64, oldest }

@@ -1,4 +1,5 @@
-//! [`SegmentWorker`]: the thread that makes the next segment and closes the last one, so that the recorder's thread need not wait for either.
+//! [`SegmentWorker`]: the thread that makes the next segment and closes the last one, so that the recorder's thread
+//! need not wait for either.
 //!
 //! [`Inline`] does it where it is called, for tests in virtual time; [`session`](crate::session) does it on a thread.
 
@@ -20,22 +21,22 @@ use hairspring_recording::sigmf::SegmentOf;
 use hairspring_ring::units::Frames;
 use hairspring_source::{SourceCounters, SourceDescription};
 
-/// What becomes of a segment that was handed over.
+/// The result of closing a segment.
 #[derive(Clone, Debug)]
 pub struct ClosedSegment {
     /// Its number.
     pub number: u32,
     /// Its result.
     pub outcome: Outcome,
-    /// What retention deleted so far, of this run.
+    /// The amount that retention deleted up to now, of this run.
     pub dropped: Dropped,
-    /// How many closed segments are there now.
+    /// Number of closed segments that exist now.
     pub kept: usize,
-    /// How many segments were pinned so far because of a trigger, of this run.
+    /// Number of segments pinned up to now because of a trigger, of this run.
     pub pinned: usize,
     /// How much room there is now.
     pub room: RoomLeft,
-    /// What went wrong with the index, the collection or a deletion.
+    /// Errors of the index, the collection or a deletion.
     pub troubles: Vec<String>,
 }
 
@@ -55,13 +56,15 @@ pub trait SegmentWorker: Send {
     /// Begins to make the segment with this number.
     fn prepare(&mut self, number: u32);
 
-    /// Whether the segment that was asked for is ready.
+    /// The requested segment, once it is ready.
     fn prepared(&mut self) -> Option<Result<Box<Recorder>, RecorderError>>;
 
-    /// Pins segments because of a trigger. What is wished for before a segment is closed is done before that is in the index.
+    /// Pins segments because of a trigger. Wishes made before a segment is closed are fulfilled before the index lists
+    /// it as closed.
     fn keep(&mut self, wish: KeepWish);
 
-    /// Closes a segment: drives its recorder to its end, describes it, and applies the retention. `next` is the segment that goes on.
+    /// Closes a segment: drives its recorder to its end, describes it, and applies the retention. `next` is the segment
+    /// that goes on.
     fn close(&mut self, number: u32, old: Box<Recorder>, next: Option<NextSegment>, counters: SourceCounters);
 
     /// A segment that was closed meanwhile.
@@ -70,11 +73,11 @@ pub trait SegmentWorker: Send {
     /// Waits until the segment under way is closed; `None` if there is none. Blocks.
     fn finish(&mut self, now: Instant) -> Option<ClosedSegment>;
 
-    /// How much room there was when it was looked at last.
+    /// How much room there was at the last check.
     fn room(&mut self) -> RoomLeft;
 }
 
-/// What all segments of a series have in common.
+/// The settings that all segments of a series share.
 pub struct Template {
     /// The stream.
     pub description: SourceDescription,
@@ -84,9 +87,9 @@ pub struct Template {
     pub of: SegmentOf,
     /// How data are written; the volume is that of a segment.
     pub write: WriteSettings,
-    /// Whether a trigger chooses the data. The gate goes from each segment to the next.
+    /// Whether a trigger chooses the data. Each segment passes the gate to the next.
     pub gated: bool,
-    /// What the channels measure.
+    /// Quantities and units of the channels.
     pub channels: Vec<ChannelDescription>,
     /// Reads a clock.
     pub stopwatch: fn() -> Instant,
@@ -118,17 +121,17 @@ impl Template {
     }
 }
 
-/// Makes and closes segments, one thing after the other.
+/// Makes and closes segments, one job after the other.
 pub struct Workshop {
     template: Template,
     keeper: Keeper,
     /// Makes the stores of segments.
     stores: StoreMaker,
-    /// What a trigger asks to keep.
+    /// Frames that a trigger asks to keep.
     wishes: Wishes,
 }
 
-/// A list that the thread of the recorder fills and that of the workshop takes.
+/// A list that the recorder's thread fills and the workshop's thread empties.
 pub(crate) type Wishes = Arc<Mutex<Vec<KeepWish>>>;
 
 impl Workshop {
@@ -137,7 +140,7 @@ impl Workshop {
         Self { template, keeper, stores, wishes: Wishes::default() }
     }
 
-    /// Where wishes are put.
+    /// The list of wishes.
     pub(crate) fn wishes(&self) -> Wishes {
         Arc::clone(&self.wishes)
     }
@@ -158,7 +161,8 @@ impl Workshop {
         Recorder::prepare((self.stores)(), ring, description, setup).map(Box::new)
     }
 
-    /// Writes the metadata of a segment whose recorder is done, enters it into the index and applies the retention. Blocks.
+    /// Writes the metadata of a segment whose recorder is done, enters it into the index and applies the retention.
+    /// Blocks.
     pub fn close(
         &mut self,
         number: u32,
@@ -167,7 +171,7 @@ impl Workshop {
         now: Instant,
         counters: SourceCounters,
     ) -> ClosedSegment {
-        // Before the index calls it closed, because after a crash only others are looked at.
+        // Before the index lists it as closed, because after a crash only the other segments are checked.
         self.pin();
         let (id, first, end) = (done.id(), done.first_frame(), done.end_frame());
         let resumed = done.resumed();
@@ -183,7 +187,7 @@ impl Workshop {
         let (stored_bytes, lost_bytes) = (outcome.ledger.stored_bytes, outcome.ledger.lost_bytes);
         let verdict = outcome.verdict;
         self.keeper.closed(&SegmentEnd { number, id, first, end, stored_bytes, lost_bytes, verdict, at });
-        // As of then: however slow the disk is, the newest segment is there when the recording ends.
+        // Sweep as of the closing time: even with a slow disk the newest segment still exists when the recording ends.
         let room = self.sweep_as_of(&at);
         if next.is_none() {
             self.keeper.describe_now();
@@ -219,7 +223,7 @@ struct Closing {
     counters: SourceCounters,
 }
 
-/// Makes and closes segments where it is called.
+/// Makes and closes segments on the calling thread.
 pub struct Inline {
     workshop: Workshop,
     ready: Option<Result<Box<Recorder>, RecorderError>>,
@@ -227,7 +231,7 @@ pub struct Inline {
 }
 
 impl Inline {
-    /// With this workshop.
+    /// A worker with this workshop.
     pub fn new(workshop: Workshop) -> Self {
         Self { workshop, ready: None, closing: None }
     }

@@ -1,4 +1,4 @@
-//! [`Board`]: what the threads of a card and the caller of a session share besides the ring.
+//! [`Board`]: state shared by the threads of a card and the caller of a session, besides the ring.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -10,7 +10,7 @@ use super::time_notes::{SharedBounds, SharedCount};
 use crate::recorder::Status;
 use hairspring_recording::beginning::Beginning;
 
-/// What the threads of a card and the caller share besides the ring.
+/// State shared by the threads of a card and the caller, besides the ring.
 #[derive(Default)]
 pub(super) struct Board {
     pub(super) produced_bytes: AtomicU64,

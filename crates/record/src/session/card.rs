@@ -8,7 +8,7 @@ pub(super) struct Ready {
     pub(super) description: SourceDescription,
     pub(super) producer: Producer,
     pub(super) recorder: SeriesRecorder,
-    /// The files beside the segments of a series, and whether they are new.
+    /// The index and collection of a series, and whether they are new.
     pub(super) beside: Vec<PathBuf>,
     pub(super) is_new: bool,
     pub(super) granted: Granted,
@@ -23,7 +23,7 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// Starts the source. Returns what watches its clock.
+    /// Starts the source. Returns the watch on its clock.
     pub(super) fn start(&mut self, machine: &Host) -> ClockWatch {
         let pair = ClockPair::take(machine);
         self.clock_page.iter_mut().for_each(|page| tap_state::note(page, &ClockNote::Pair(pair)));
@@ -146,7 +146,7 @@ fn ready(input: Input, config: &RecordConfig, machine: &Host) -> Result<Ready, R
     })
 }
 
-/// What is known of time before the recording begins.
+/// Facts about the clocks before the recording begins.
 pub(super) fn clock_record(config: &RecordConfig) -> ClockRecord {
     let external = config.external.as_ref().and_then(|clock| Some(clock.lock().ok()?.facts()));
     let mut record = ClockRecord::begin(&Host, BootId::read());

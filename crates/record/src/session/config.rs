@@ -11,24 +11,26 @@ pub struct RecordConfig {
     pub pages: Pages,
     /// How data are written. The block must divide the buffer; the volume is that of each card.
     pub write: WriteSettings,
-    /// The policy for data that do not fit.
+    /// The policy for a full buffer.
     pub on_overrun: OnOverrun,
     /// The ways to the disk that may be used.
     pub ways: Ways,
-    /// How long to record, from when all cards have delivered data; `None` to record until the sources end or `stop` is set.
+    /// How long to record, from when all cards have delivered data; `None` to record until the sources end or `stop` is
+    /// set.
     pub length: Option<Nanos>,
-    /// Whether the sources end by their own count of frames after that time. This computer's clock then ends those that fall silent or are
-    /// slow: later by a hundredth of the length, but by 0.1 s at least and by 5 s at most.
+    /// Whether the sources end by their own count of frames after that time. This computer's clock then ends sources
+    /// that fall silent or are slow: later by a hundredth of the length, but by 0.1 s at least and by 5 s at most.
     pub by_frames: bool,
     /// How long to wait for the first data of every card; `None` to wait until `stop` is set.
     pub wait: Option<Nanos>,
-    /// Records only what this trigger asks for: the trigger, frames before and after it, and the number of shots.
+    /// Records only the data around this trigger: the trigger, frames before and after it, and the number of shots.
     pub trigger: Option<(Trigger, Frames, Frames, Shots)>,
     /// Divides the recording of each card into segments.
     pub series: Option<SeriesConfig>,
     /// Priority, CPUs, node and locked memory of the threads.
     pub threads: RecordingThreads,
-    /// An external clock with which to compare `CLOCK_MONOTONIC`. One that goes away is noted, and ends nothing.
+    /// An external clock with which to compare `CLOCK_MONOTONIC`. If it disappears, that is noted and the recording
+    /// goes on.
     pub external: Option<Arc<Mutex<dyn ExternalClock>>>,
 }
 

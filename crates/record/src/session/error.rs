@@ -31,7 +31,8 @@ pub enum RecordError {
     Calibration(CalibrationError),
     /// A thread was refused.
     Thread(std::io::Error),
-    /// A part panicked: its name and the panic's message. The recording was ended; the data until then are in the files.
+    /// A part panicked: its name and the panic's message. The recording was ended; the data until then are in the
+    /// files.
     Panicked(&'static str, String),
 }
 

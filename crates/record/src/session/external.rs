@@ -1,6 +1,7 @@
 //! Reads the external clock of a session on a thread of its own, because its driver may block.
 //!
-//! Whatever the clock does, the recording goes on: one that panics is read no more, and nobody waits long for one that hangs.
+//! The recording goes on whatever the clock does: a clock that panics is not read again, and the wait for one that
+//! hangs is limited.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::SyncSender;
@@ -17,7 +18,7 @@ use hairspring_recording::clock::external::watch::ExternalWatch;
 /// How long the end of a source waits for a last reading. A slow clock takes some milliseconds.
 const LAST_WAIT: Duration = Duration::from_millis(250);
 
-/// What the threads of a session tell each other about its external clock.
+/// The state shared by the threads of a session and the reader of its external clock.
 #[derive(Default)]
 pub(super) struct External {
     wishes: Mutex<Wishes>,
@@ -42,7 +43,7 @@ impl External {
         drop(self.changed.wait_timeout_while(wishes, LAST_WAIT, |wishes| wishes.done < ours && !wishes.over));
     }
 
-    /// Nobody reads it any more.
+    /// Marks that no thread reads the clock any more.
     pub(super) fn end(&self) {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner).over = true;
         self.changed.notify_all();
@@ -62,12 +63,12 @@ impl Drop for ExternalEnd<'_> {
 pub(super) struct ExternalThread {
     clock: Arc<Mutex<dyn ExternalClock>>,
     watch: ExternalWatch,
-    /// Those who record the cards.
+    /// The queues of the cards' recorders.
     recorders: Vec<SyncSender<ClockNote>>,
 }
 
 impl ExternalThread {
-    /// Takes the first reading, unless it is one that must be waited for.
+    /// Takes the first reading, unless the clock must be waited for.
     pub(super) fn begin(clock: &Arc<Mutex<dyn ExternalClock>>, recorders: Vec<SyncSender<ClockNote>>) -> Option<Self> {
         let begun = catch_unwind(AssertUnwindSafe(|| {
             let mut opened = clock.lock().ok()?;
@@ -85,7 +86,7 @@ impl ExternalThread {
     /// Reads the clock until the session is over.
     pub(super) fn run(self, external: &External) {
         let _ends = ExternalEnd(external);
-        // A clock that panics has said so on the standard error.
+        // The panic hook has already printed the clock's panic on the standard error.
         drop(catch_unwind(AssertUnwindSafe(|| self.read(external))));
     }
 

@@ -11,7 +11,7 @@ use super::{Board, NOT_SAID};
 /// How often the file systems are asked for their free space.
 const SPACE_EVERY: Duration = Duration::from_millis(500);
 
-/// Makes sure that nobody waits for a thread that has ended: it marks the recorder as done, and after a panic ends all cards.
+/// Prevents waits for a thread that has ended: marks the recorder as done, and after a panic ends all cards.
 pub(super) struct Leaves<'s> {
     pub(super) board: Option<&'s Board>,
     pub(super) ending: &'s AtomicBool,

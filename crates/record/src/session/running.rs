@@ -4,10 +4,10 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use super::*;
 
-/// What all threads of a session look at.
+/// Flags shared by all threads of a session.
 #[derive(Default)]
 pub(super) struct Flags {
-    /// The sources are to stop.
+    /// The sources must stop.
     ending: AtomicBool,
     /// The time was over before anything else ended the recording.
     time_over: AtomicBool,
@@ -16,7 +16,7 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Tells all threads to end.
+    /// Signals all threads to end.
     fn end(&self) {
         // Relaxed: a plain flag, nothing is handed over with it.
         self.ending.store(true, Ordering::Relaxed);
@@ -28,7 +28,7 @@ impl Flags {
     }
 }
 
-/// What all cards of a session have in common.
+/// References that all cards of a session share.
 pub(super) struct Session<'s> {
     pub(super) config: &'s RecordConfig,
     pub(super) flags: &'s Flags,
@@ -53,13 +53,13 @@ struct Shown {
     board: Arc<Board>,
 }
 
-/// What the thread that serves a source leaves.
+/// The result of the thread that serves a source.
 struct Served {
     cpu: Nanos,
     grants: Vec<ThreadGrant>,
 }
 
-/// What the thread that drives a recorder leaves.
+/// The result of the thread that drives a recorder.
 struct Written {
     outcome: Outcome,
     series: Option<SeriesSummary>,
@@ -104,7 +104,7 @@ impl<'s> Session<'s> {
         Ok(Running { shown, granted, placed, serving, recording })
     }
 
-    /// The thread that drives a recorder, which it takes. `beside`: the files beside the segments, if it is a series.
+    /// Runs the thread that drives a recorder, which it takes. `beside`: index and collection, if it is a series.
     fn recording<'scope>(
         &self,
         scope: &'scope Scope<'scope, 's>,
@@ -166,7 +166,8 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Waits until all recorders are done, reports progress, and ends them when it is time. Returns the panic of `progress`, if it had one.
+    /// Waits until all recorders are done, reports progress, and ends them when it is time. Returns the panic of
+    /// `progress`, if it had one.
     pub(super) fn wait(
         &self,
         running: &[Running<'_>],
@@ -183,7 +184,7 @@ impl<'s> Session<'s> {
             let over = limit.is_some_and(|(_, limit)| moment >= limit);
             // Relaxed: plain flags, nothing is handed over with them.
             if over || stop.load(Ordering::Relaxed) {
-                // Whichever came first has ended it.
+                // The first of the two has ended the recording.
                 if over && limit.is_some_and(|(has_begun, _)| has_begun) && !self.flags.is_ending() {
                     // Relaxed: likewise.
                     self.flags.time_over.store(true, Ordering::Relaxed);
@@ -218,7 +219,7 @@ impl<'s> Session<'s> {
     }
 }
 
-/// What was recorded, or the first panic. Waits for the threads.
+/// The results of all cards, or the first panic. Waits for the threads.
 pub(super) fn results(
     running: Vec<Running<'_>>,
     mut panicked: Option<RecordError>,
@@ -260,14 +261,14 @@ pub(super) fn results(
 }
 
 impl RecordConfig {
-    /// How much later than the length this computer's clock ends the recording.
+    /// The delay after the length at which this computer's clock ends the recording.
     fn patience(&self, length: Nanos) -> Nanos {
         let share = Nanos::new(length.count() / 100).max(LEAST_PATIENCE).min(MOST_PATIENCE);
         if self.by_frames { share } else { Nanos::ZERO }
     }
 }
 
-/// What ended a recording by its time, as a fragment. `wanted`: the layout and the rate of the source, if it has one.
+/// Why a recording ended by its time, as a fragment. `wanted`: the layout and the rate of the source, if it has one.
 fn time_was_over(length: Nanos, wanted: Option<(Layout, SampleRate)>, produced_bytes: u64) -> String {
     let Some((layout, rate)) = wanted else { return "its time was over".to_owned() };
     let (produced, all) = (layout.frames_in(Bytes(produced_bytes)), rate.frames_after(length));

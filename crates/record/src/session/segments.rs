@@ -41,32 +41,32 @@ const READ_DEPTH: usize = 8;
 /// Operations under way of a store for one small file.
 const SMALL_DEPTH: usize = 2;
 
-/// How a recording is divided, and how much of it is kept.
+/// How to divide a recording, and how much of it to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesConfig {
-    /// How long a segment is; rounded to whole blocks.
+    /// The length of a segment; rounded to whole blocks.
     pub length: AskedLength,
-    /// What is kept.
+    /// The limits of the series.
     pub retention: Retention,
     /// Pins the segments around a trigger, so that the retention does not delete them.
     pub keep_on: Option<KeepOn>,
-    /// Goes on with the series of this name, after its last segment was recovered. If there is none, a new one begins.
+    /// Continues the series of this name, after its last segment was recovered. If there is none, a new one begins.
     pub resume: bool,
 }
 
-/// The length of a segment as a user asks for it.
+/// The length of a segment as the user gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskedLength {
-    /// So long: by the source's own rate, or by this computer's clock if it has none.
+    /// A time: by the source's own rate, or by this computer's clock if it has none.
     Time(Nanos),
-    /// So many bytes of samples.
+    /// Bytes of samples.
     Bytes(Bytes),
 }
 
 impl AskedLength {
-    /// In blocks, where that is possible. `gated`: a trigger chooses the data.
+    /// The length in blocks, if it can be converted. `gated`: a trigger chooses the data.
     pub fn in_blocks(self, description: &SourceDescription, block: Bytes, gated: bool) -> SegmentLength {
-        // Of a stream of which a trigger chooses, a time is not so many bytes.
+        // In a triggered stream a time does not correspond to a byte count.
         match (self, description.rate.filter(|_| !gated)) {
             (Self::Bytes(bytes), _) => SegmentLength::of_bytes(bytes, block),
             (Self::Time(time), Some(rate)) => {
@@ -77,8 +77,8 @@ impl AskedLength {
     }
 }
 
-/// Makes the recorder of the first segment, and the thread that makes the others. Returns the files beside the segments, too, and
-/// whether they are new.
+/// Makes the recorder of the first segment, and the thread that makes the others. Also returns the index and
+/// collection, and whether they are new.
 pub(super) fn begin(
     bases: &[PathBuf],
     channels: &[ChannelDescription],
@@ -176,18 +176,18 @@ pub(super) fn begin(
     Ok((recorder, files, is_new))
 }
 
-/// A series that goes on.
+/// A series to resume.
 struct Before {
     index: SeriesIndex,
     /// The place of the next segment.
     of: SegmentOf,
     from: Option<ResumeFrom>,
     block: Option<Bytes>,
-    /// The index is ours since before it was read.
+    /// The ownership of the index, taken before it was read.
     ownership: Ownership,
 }
 
-/// Puts a series in order, so that it can go on; `None` if there is none of this name.
+/// Puts a series in order, so that it can be resumed; `None` if there is none of this name.
 fn resumed(
     bases: &[PathBuf],
     description: &SourceDescription,
@@ -234,7 +234,7 @@ fn resumed(
     Ok(Some(Before { index, of, from: Some(from), block: Some(about.block), ownership }))
 }
 
-/// The error of a series that cannot begin or go on.
+/// The error of a series that cannot begin or be resumed.
 fn refused(error: RecordingError) -> RecordError {
     match error {
         RecordingError::Owned(error) => RecordError::Recorder(RecorderError::Owned(error)),
@@ -242,7 +242,8 @@ fn refused(error: RecordingError) -> RecordError {
     }
 }
 
-/// Refuses a series whose later segments would have the names of files that are there: no file is overwritten, so it would end there.
+/// Refuses a series whose later segments would have the names of existing files: no file is overwritten, so the series
+/// would end there.
 fn refuse_what_it_would_meet(bases: &[PathBuf], next: u32) -> Result<(), RecordError> {
     match bases.iter().find_map(|base| segment_file_from(base, next)) {
         None => Ok(()),
@@ -255,7 +256,7 @@ fn refuse_what_it_would_meet(bases: &[PathBuf], next: u32) -> Result<(), RecordE
 
 pub(super) fn remove(files: &[PathBuf]) {
     for file in files {
-        // They were made a moment ago; one that stays is reported when the name is used again.
+        // They were made a moment ago; a file that stays is reported when the name is used again.
         drop(std::fs::remove_file(file as &Path));
     }
 }
@@ -310,7 +311,7 @@ impl WorkerThread {
         }
     }
 
-    /// Takes what is done. A panic of the thread goes on in the caller's.
+    /// Takes the finished jobs. A panic of the thread is resumed in the caller's.
     fn look(&mut self) {
         loop {
             match self.done.try_recv() {

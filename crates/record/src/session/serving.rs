@@ -11,7 +11,7 @@ use super::{Board, LOOK_AT_LEAST, TOO_SHORT_TO_SLEEP, duration, thread_cpu};
 use hairspring_recording::clock::ClockNote;
 use hairspring_recording::clock::watch::ClockWatch;
 
-/// Serves a source until it has ended, and asks for a last reading of the external clock. Returns the CPU time that took.
+/// Serves a source until it has ended, and asks for a last reading of the external clock. Returns the CPU time used.
 pub(super) fn serve(
     source: &mut dyn Source,
     producer: &mut Producer,

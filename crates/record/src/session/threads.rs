@@ -1,17 +1,20 @@
-//! [`RecordingThreads`]: priority, CPUs, NUMA node and locked memory of the threads that move data, and what the system granted of it.
+//! [`RecordingThreads`]: priority, CPUs, NUMA node and locked memory of the threads that move data, and what the system
+//! granted of it.
 
 use hairspring_machine::{Cpu, CpuSet, Held, Host, Machine, Policy, Refused, Wish};
 
-/// What to ask of the system for the two threads of each card. By default nothing is asked for.
+/// Settings requested of the system for the two threads of each card. The default requests none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingThreads {
-    /// The real-time policy and priority of the thread that serves the source; the recorder's is one less, so that it never delays the source.
+    /// The real-time policy and priority of the thread that serves the source; the recorder's is one less, so that it
+    /// never delays the source.
     pub policy: Option<Policy>,
     /// The CPU of the thread that serves the source.
     pub source_cpu: Option<Cpu>,
     /// The CPU of the thread that writes.
     pub recorder_cpu: Option<Cpu>,
-    /// The CPUs of a NUMA node: both threads stay on them unless they have a CPU of their own, and the buffer is allocated from there.
+    /// The CPUs of a NUMA node: both threads stay on them unless they have a CPU of their own, and the buffer is
+    /// allocated from there.
     pub node_cpus: Option<CpuSet>,
     /// Whether to lock the memory of the process.
     pub lock_memory: bool,
@@ -57,7 +60,8 @@ impl RecordingThreads {
         self.place("recorder", self.affinity(self.recorder_cpu), self.lock_memory, policy)
     }
 
-    /// Places the calling thread while it allocates a buffer, whose pages come from the node of the CPU that fills them.
+    /// Places the calling thread while it allocates a buffer, whose pages come from the node of the CPU that fills
+    /// them.
     pub(super) fn place_buffer(&self) -> Placed {
         self.place("buffer", self.node_cpus.clone(), false, None)
     }

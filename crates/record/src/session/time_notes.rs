@@ -1,5 +1,5 @@
-//! What the source's thread hands to the recorder's beside the ring: what it learns of time, what the sender counts, and the lengths of gaps that
-//! are intervals.
+//! Hand-over from the source's thread to the recorder's besides the ring: findings about time, the sender's counter,
+//! and gap lengths that are intervals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
@@ -12,7 +12,7 @@ use super::Board;
 use crate::series::SeriesRecorder;
 use hairspring_recording::clock::ClockNote;
 
-/// The bounds so far. Hardly any recording has some, so both sides look at a flag before they lock.
+/// The bounds up to now. Hardly any recording has some, so both sides check a flag before they lock.
 #[derive(Default)]
 pub(super) struct SharedBounds {
     bounds: Mutex<Vec<GapBounds>>,
@@ -20,7 +20,7 @@ pub(super) struct SharedBounds {
 }
 
 impl SharedBounds {
-    /// Shows all bounds of the source.
+    /// Publishes all bounds of the source.
     pub(super) fn show(&self, bounds: &[GapBounds]) {
         let Some(newest) = bounds.last() else { return };
         let Ok(mut shown) = self.bounds.lock() else { return };
@@ -31,7 +31,7 @@ impl SharedBounds {
         }
     }
 
-    /// Gives the recorder what was shown.
+    /// Passes the published bounds to the recorder.
     pub(super) fn tell(&self, recorder: &mut SeriesRecorder) {
         // Acquire: pairs with the Release of the source's thread.
         if self.any.load(Ordering::Acquire)
@@ -42,7 +42,7 @@ impl SharedBounds {
     }
 }
 
-/// What the sender counts now. It must not be lost as a note may be: an old count would be wrong after the sender began anew.
+/// The sender's counter now. Unlike a note it must not be lost: an old count would be wrong after the sender restarted.
 #[derive(Default)]
 pub(super) struct SharedCount {
     count: Mutex<Option<SenderCount>>,
@@ -50,14 +50,14 @@ pub(super) struct SharedCount {
 }
 
 impl SharedCount {
-    /// Shows another count.
+    /// Publishes a new count.
     pub(super) fn show(&self, count: SenderCount) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) = Some(count);
         // Release: pairs with the Acquire of the recorder's thread.
         self.is_new.store(true, Ordering::Release);
     }
 
-    /// Gives the recorder what was shown.
+    /// Passes the published count to the recorder.
     fn tell(&self, recorder: &mut SeriesRecorder) {
         // Acquire: pairs with the Release of the source's thread.
         if self.is_new.load(Ordering::Acquire) {
@@ -69,10 +69,10 @@ impl SharedCount {
     }
 }
 
-/// Gives the recorder what the source's thread has learnt of time.
+/// Passes the findings of the source's thread about time to the recorder.
 pub(super) fn hand_over(recorder: &mut SeriesRecorder, board: &Board, notes: &Receiver<ClockNote>) {
     let began = board.began();
-    // The count was shown before the recording began, and a series that is resumed needs it to know where it begins.
+    // The count was published before the recording began, and a resumed series needs it to find its start.
     board.count.tell(recorder);
     if let Some(beginning) = began.filter(|began| recorder.beginning() != Some(*began)) {
         recorder.begins(beginning);

@@ -1,24 +1,25 @@
 //! [`compress`] and [`restore`]: the data of a closed recording as zstd, and back, bit by bit.
 //!
 //! ```text
-//! 1  what an interrupted call left is removed
+//! 1  files left by an interrupted call are removed
 //! 2  the other file is written under a temporary name, and synced
 //! 3  both are read back from the disk, and every byte is compared
-//! 4  the metadata say that the samples may be compressed       (restoring: last)
+//! 4  the metadata allow compressed samples                     (restoring: last)
 //! 5  the other file gets its name, and the folder is synced
 //! 6  the first file is removed, and the folder is synced
 //! ```
 //!
-//! Each step may be interrupted, and the call can be repeated. After step 5 both files exist; readers take the one that is not compressed. Then
-//! the next call reads it once more, and goes on only if every block matches its checksum.
+//! Each step may be interrupted, and the call can be repeated. After step 5 both files exist; readers take the one that
+//! is not compressed. Then the next call reads it once more, and goes on only if every block matches its checksum.
 //!
-//! Journal and metadata describe the samples as before; of the metadata only the version differs, so that a program that knows no compression
-//! refuses them, instead of finding all samples lost. Every reader of this crate reads a compressed recording; other programs need [`restore`] or
-//! `zstd --decompress` first. The sums in the collection of a series are renewed by [`renew_sums`](crate::series::collection::renew_sums).
+//! Journal and metadata describe the samples as before; only the version in the metadata differs, so that a program
+//! without support for compression refuses them, instead of finding all samples lost. Every reader of this crate reads
+//! a compressed recording; other programs need [`restore`] or `zstd --decompress` first.
+//! [`renew_sums`](crate::series::collection::renew_sums) renews the sums in the collection of a series.
 //!
-//! **Beside others.** The files belong to this program from before the first step to the end, so that no other call, recovery or retention of a
-//! recorder changes them meanwhile. A program that knows no owners may delete the recording: what was made of it is removed then, and the call
-//! fails.
+//! **Other processes.** This process owns the files from before the first step to the end, so that no other call,
+//! recovery or retention of a recorder changes them meanwhile. A program that ignores ownership may delete the
+//! recording: then the new files are removed, and the call fails.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +43,7 @@ pub const USUAL_LEVEL: i32 = 3;
 /// The ending of files that are not whole yet.
 const PART_ENDING: &str = ".part";
 
-/// What [`compress`] or [`restore`] did.
+/// The result of [`compress`] or [`restore`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compressed {
     /// The files that hold the data now, one for each member.
@@ -51,12 +52,13 @@ pub struct Compressed {
     pub plain: Bytes,
     /// Bytes of the compressed files.
     pub packed: Bytes,
-    /// Compressed files that did not decompress as a whole, where they are kept. The gaps of the recording declare what is missing.
+    /// Paths at which compressed files are kept that did not decompress as a whole. The gaps of the recording declare
+    /// the missing data.
     pub damaged: Vec<PathBuf>,
 }
 
 impl Compressed {
-    /// Adds what was done with another recording.
+    /// Adds the result for another recording.
     pub fn add(&mut self, other: Self) {
         self.files.extend(other.files);
         self.plain.0 += other.plain.0;
@@ -65,13 +67,14 @@ impl Compressed {
     }
 }
 
-/// Compresses the data files of a closed recording. Removes each when its compressed file has proved to hold the same bytes. Members that are
-/// compressed already are left as they are. `level`: zstd's, from 1 to 19. Blocks as long as that takes. `store` is one of [`best`](hairspring_store::best).
+/// Compresses the data files of a closed recording. Removes each after its compressed file was read back and holds the
+/// same bytes. Members that are compressed already stay as they are. `level`: zstd's, from 1 to 19. Blocks for the
+/// whole time. `store` is one of [`best`](hairspring_store::best).
 ///
 /// # Errors
-/// Somebody else owns the recording ([`RecordingError::Owned`]), it was cut off, is not in order, incomplete or of another program; a file cannot
-/// be read,
-/// written or removed; or the compressed bytes are not the same ([`RecordingError::Limit`]). In each case the data files that were not replaced yet stay.
+/// Another process owns the recording ([`RecordingError::Owned`]); it was cut off, is not in order, is incomplete or
+/// was made by another program; a file cannot be read, written or removed; or the compressed bytes differ
+/// ([`RecordingError::Limit`]). In each case the data files that were not replaced yet stay.
 pub fn compress(
     store: &mut dyn Store,
     recording: &Recording,
@@ -103,8 +106,9 @@ pub fn compress(
     Ok(steps.done)
 }
 
-/// Restores the data files of a compressed recording. Removes each compressed file when the other one has proved to hold the same bytes. Members
-/// that are not compressed are left as they are. Blocks as long as that takes. `store` is one of [`best`](hairspring_store::best).
+/// Restores the data files of a compressed recording. Removes each compressed file after the restored one was read back
+/// and holds the same bytes. Members that are not compressed stay as they are. Blocks for the whole time. `store` is
+/// one of [`best`](hairspring_store::best).
 ///
 /// # Errors
 /// As [`compress`].
@@ -124,7 +128,7 @@ pub fn restore(
             steps.done.packed.0 += size;
             let whole = steps.open(&data, Open::Mend).ok().flatten();
             if let Some(plain) = whole {
-                // An interrupted call had not removed the other file; `check` has proved this one.
+                // An interrupted call had not removed the compressed file; `check` has verified the plain one.
                 steps.disk.store.close(plain);
                 steps.gone(&packed)?;
             } else {
@@ -145,8 +149,8 @@ pub fn restore(
     Ok(done)
 }
 
-/// Restores the compressed members of a recording that is to be mended, as far as they decompress. Returns where those are kept that do not
-/// decompress as a whole.
+/// Restores the compressed members of a recording that is about to be mended, as far as they decompress. Returns the
+/// paths of the kept files that do not decompress as a whole.
 pub(crate) fn restore_to_mend(
     store: &mut dyn Store,
     recording: &Recording,
@@ -177,7 +181,7 @@ fn is_compressed(store: &mut dyn Store, member: &Member) -> Result<bool, Recordi
     }
 }
 
-/// The files in which the samples of a base path can be, and what interrupted calls may have left of them.
+/// The files that can hold the samples of a base path, and files left by interrupted calls.
 pub(crate) fn data_files(base: &Path) -> [PathBuf; 4] {
     let data = Files::of(base).data;
     let part = part_of(&data);
@@ -191,7 +195,8 @@ pub(crate) fn part_of(data: &Path) -> PathBuf {
     path.into()
 }
 
-/// Refuses recordings that are not closed and in order. Where a file exists both compressed and not, reads the one that is not.
+/// Refuses recordings that are not closed and in order. Where a file exists both compressed and not, reads the one that
+/// is not.
 fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingError> {
     recording.require_changeable()?;
     let refused = |why: &str| Err(RecordingError::Limit(why.to_owned()));
@@ -314,7 +319,8 @@ impl<'a> Steps<'a> {
         output.finish(&mut self.disk)
     }
 
-    /// Puts the data of a member in place of its compressed file. One that does not decompress as a whole is kept under another name.
+    /// Puts the data of a member in place of its compressed file. One that does not decompress as a whole is kept under
+    /// another name.
     fn restored(&mut self, member: &Member, discard: bool) -> Result<(), RecordingError> {
         let data = Files::of(&member.base).data;
         let (part, packed) = (part_of(&data), compressed_path(&data));
@@ -336,7 +342,8 @@ impl<'a> Steps<'a> {
         self.settled(unpacking, &data)
     }
 
-    /// Writes what a compressed file holds, and makes it durable. Zeros stand for what does not decompress. Returns whether all did.
+    /// Writes what a compressed file holds, and makes it durable. Zeros stand for what does not decompress. Returns
+    /// whether all did.
     fn unpack(&mut self, data: &Path, packed: &Path, to: &Path) -> Result<bool, RecordingError> {
         let source = self.disk.store.open(data, Open::ReadData)?;
         let size = self.disk.store.facts(source).size;
@@ -364,16 +371,16 @@ impl<'a> Steps<'a> {
         Ok(is_whole)
     }
 
-    /// Passes a result on. After a failure what was made is removed.
+    /// Passes a result on. After a failure the files made by the call are removed.
     fn settled<T>(&mut self, result: Result<T, RecordingError>, data: &Path) -> Result<T, RecordingError> {
         if result.is_err() {
-            // The failure itself says more than that this failed, too; the next call repeats it.
+            // The first failure is more useful than a failed removal; the next call repeats the removal.
             drop(self.clear(data));
         }
         result
     }
 
-    /// Lets the metadata state whether the samples may be compressed.
+    /// Sets in the metadata whether the samples may be compressed.
     fn restate(&mut self, base: &Path, is_compressed: bool) -> Result<(), RecordingError> {
         let path = Files::of(base).meta;
         let meta = self.disk.read_whole(&path, MOST_META)?;
@@ -383,7 +390,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Compares every byte of two files of so many bytes. Each may be compressed.
+    /// Compares every byte of two files of `size` bytes. Each may be compressed.
     fn compare(&mut self, one: &Path, other: &Path, size: u64) -> Result<(), RecordingError> {
         let first = self.disk.store.open(one, Open::ReadData)?;
         let second = self.disk.store.open(other, Open::ReadData)?;
@@ -412,7 +419,8 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    /// Gives a file its name, and removes the other one. A file that somebody has put in the place of that one since it was read stays.
+    /// Renames a file to its final name, and removes the old one, unless another process has replaced the old one since
+    /// it was read.
     fn replace(&mut self, part: &Path, to: &Path, old: &Path) -> Result<(), RecordingError> {
         self.disk.store.rename(part, to)?;
         self.disk.store.sync_folder(hairspring_file::folder_of(to))?;

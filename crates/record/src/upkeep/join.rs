@@ -35,13 +35,15 @@ pub struct Joined {
     pub files: Vec<PathBuf>,
 }
 
-/// Joins a recording into a new one with this base path, the same id and one member. No existing file is overwritten. After an
-/// error the new files are removed. The metadata are written last, because without them the files are no recording.
+/// Joins a recording into a new one with this base path, the same id and one member. No existing file is overwritten.
+/// After an error the new files are removed. The metadata are written last, because without them the files are no
+/// recording.
 ///
 /// Reads through one store and writes through the other.
 ///
 /// # Errors
-/// Somebody else changes or records it ([`RecordingError::Owned`]), members are missing or blocks are damaged, unless they may become gaps; files cannot be read or written, or exist.
+/// Another process changes or records it ([`RecordingError::Owned`]); members are missing or blocks are damaged, unless
+/// they may become gaps; files cannot be read or written, or exist.
 pub fn join(
     from: &mut dyn Store,
     recording: &Recording,
@@ -54,7 +56,7 @@ pub fn join(
         let why = "another program wrote this recording: it has one file, and no checksums to prove it by";
         return Err(RecordingError::Limit(why.to_owned()));
     }
-    // Others may copy it, too, and nobody may change it.
+    // Other processes may copy it, too, but none may change it.
     let _shared = shared(from, recording)?;
     if !options.declare_gaps {
         recording.require_members()?;
@@ -81,7 +83,7 @@ pub fn join(
     }
     let files = Files::of(base);
     let _ownership = match to.own(&[files.data.clone(), files.meta.clone(), files.journal.clone()], Work::Changes) {
-        // Nobody has seen it yet.
+        // The new files are not visible to other processes yet.
         Err(OwnError::NoLocks(..)) => None,
         other => Some(other?),
     };
@@ -102,8 +104,8 @@ pub fn join(
     joined
 }
 
-/// The first frames that are missing without a reason and have no place in the stored stream: those of a segment that is missing. A gap for them
-/// would have to state a cause that nobody knows.
+/// The first frames that are missing without a reason and have no place in the stored stream: the frames of a missing
+/// segment. A gap for them would have to state a cause, which is unknown.
 fn outside_the_stream(recording: &Recording) -> Option<MissingFrames> {
     let timeline = recording.timeline();
     let room = |missing: &MissingFrames| timeline.position_of(missing.end()) - timeline.position_of(missing.first);
@@ -148,7 +150,7 @@ fn copy(
     let base = Files::base_of(&files.data);
     let base = std::path::absolute(&base).unwrap_or(base);
     let of = recording.about();
-    // What was joined of segments is a recording by its own. Data of a source that was started again cannot be computed from its frames.
+    // A recording joined from segments stands alone. Data of a restarted source cannot be computed from its frames.
     let is_later = of.series.as_ref().is_some_and(|of| of.epoch_first.0 > 0);
     let series = of.series.clone().filter(|_| !recording.is_series());
     let pattern = of.pattern.clone().filter(|_| !recording.is_series() || !is_later);
@@ -213,7 +215,7 @@ mod tests {
         }
     }
 
-    /// The joined recording lacks the same frames as the one that it was joined from. What was in no file is declared then.
+    /// The joined recording lacks the same frames as the original. Frames that were in no file are declared then.
     #[test]
     fn the_joined_recording_lacks_what_the_first_one_lacks() {
         let gaps = vec![(0, 5), (1000, 9), (8192, 3)];

@@ -1,4 +1,4 @@
-//! Who changes a recording owns its files first, and looks at them again then.
+//! Ownership of recordings: a process that changes a recording owns its files first, and opens them again afterwards.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use hairspring_recording::{Files, Recording, RecordingError};
 use hairspring_store::Store;
 use hairspring_store::owner::{OwnError, Owned, Ownership, Work};
 
-/// The files of a member that its owner owns: the data, compressed or not, the journal and the metadata.
+/// The files of a member that an owner locks: the data, compressed or not, the journal and the metadata.
 pub(crate) fn files_to_own(base: &Path) -> Vec<PathBuf> {
     let Files { meta, journal, .. } = Files::of(base);
     data_files(base).into_iter().chain([journal, meta]).collect()
@@ -17,13 +17,14 @@ pub(crate) fn files_to_own(base: &Path) -> Vec<PathBuf> {
 /// Becomes the owner of a recording that was opened, and opens it again: another owner may have changed it meanwhile.
 ///
 /// # Errors
-/// A member lies outside the folders that were named, so it must not be changed. Somebody else owns it, or it cannot be owned: see [`Ownership::take`].
+/// A member lies outside the named folders, so it must not be changed. Another process owns it, or it cannot be owned:
+/// see [`Ownership::take`].
 pub(crate) fn owned(
     store: &mut dyn Store,
     recording: &Recording,
     work: Work,
 ) -> Result<(Recording, Ownership), RecordingError> {
-    // Opened again by all bases, each counts as named.
+    // Opened again by all bases, so each counts as named.
     recording.require_named()?;
     let bases: Vec<PathBuf> = recording.members().iter().map(|member| member.base.clone()).collect();
     let files: Vec<PathBuf> = bases.iter().flat_map(|base| files_to_own(base)).collect();
@@ -31,7 +32,7 @@ pub(crate) fn owned(
     Ok((Recording::open_in(store, &bases)?, ownership))
 }
 
-/// Refuses files that somebody else owns.
+/// Refuses files that another process owns.
 ///
 /// # Errors
 /// [`RecordingError::Owned`].
@@ -40,10 +41,12 @@ pub(crate) fn refuse_owned(store: &dyn Store, files: &[PathBuf]) -> Result<(), R
     owned.map_or(Ok(()), |owned| Err(OwnError::Owned(owned).into()))
 }
 
-/// Keeps others from changing a recording that is copied: its members, or the index of a series, whose segments can be too many.
+/// Keeps other processes from changing a recording during a copy: its members, or the index of a series, which can have
+/// too many segments.
 ///
 /// # Errors
-/// Somebody else changes it. One that cannot be owned for another reason, because its disk has no locks, is copied all the same.
+/// Another process changes it. A recording that cannot be owned for another reason, such as a disk without locks, is
+/// copied anyway.
 pub(crate) fn shared(store: &mut dyn Store, recording: &Recording) -> Result<Option<Ownership>, RecordingError> {
     let files: Vec<PathBuf> = match recording.series_base() {
         Some(series) => vec![index_of(series)],

@@ -1,11 +1,11 @@
 //! [`recover`]: puts a recording in order after a crash, a power cut or damage.
 //!
-//! **Problem.** A crash leaves a data file with more space than data, a journal with half a record at its end, and metadata in
-//! the state `recording`. Blocks were written out of order, so a block may be missing before others that are there. SigMF allows
-//! no holes in a file.
+//! **Problem.** A crash leaves a data file with more space than data, a journal with half a record at its end, and
+//! metadata in the state `recording`. Blocks were written out of order, so a block may be missing before others that
+//! are there. SigMF allows no holes in a file.
 //!
-//! **Solution.** Each block is *durable* (covered by the last sync), *proven* (later, but it matches its checksum) or *lost*.
-//! Then the files are mended in steps. Each step leaves a recording that can be read and recovered again:
+//! **Solution.** Each block is *durable* (covered by the last sync), *proven* (later, but it matches its checksum) or
+//! *lost*. Then the files are mended in steps. Each step leaves a recording that can be read and recovered again:
 //!
 //! ```text
 //! 0  sync the data; put a new journal in place: all proven blocks where they are, gaps for the others, an end
@@ -16,15 +16,16 @@
 //! 4  put the metadata in place
 //! ```
 //!
-//! **Whose it is.** The files belong to this program from before they are read until the end; a recording that somebody else records or changes is
-//! refused.
+//! **Ownership.** This process owns the files from before they are read until the end; a recording that another process
+//! records or changes is refused.
 //!
-//! **Why nothing good is destroyed.** A byte of a data file is overwritten or cut off only if no good block lies there: the block
-//! was proven bad, or a copy of it is durable, proven and entered. Before that everything that is not zero is copied to a file beside the
-//! recording (module `cut`). If the disk fails to read a block, nothing is mended, because it may succeed tomorrow. The same holds if a journal is
-//! damaged where it had been synced and good records follow the damage, and if files are missing or do not belong together
-//! ([`MemberDoubt`]): that is no crash. A data file that has other names, or that a symbolic link leads to, is copied first, because
-//! what is under those names is not this recording.
+//! **Why no good data are destroyed.** A byte of a data file is overwritten or cut off only if no good block lies
+//! there: the block was proven bad, or a copy of it is durable, proven and entered. Before that all non-zero bytes are
+//! copied to a file beside the recording (module `cut`). If the disk fails to read a block, nothing is mended, because
+//! the read may succeed tomorrow. The same holds if a journal is damaged where it had been synced and good records
+//! follow the damage, and if files are missing or do not belong together ([`MemberDoubt`]): a crash does not cause
+//! that. A data file with other names, or behind a symbolic link, is copied first, because its other names are not this
+//! recording.
 //!
 //! A second run finds nothing to do.
 
@@ -51,31 +52,31 @@ use hairspring_store::{Errno, Open, Store};
 use cut::Cut;
 use plan::Plan;
 
-/// Blocks of each member that a sync covers and that are read nevertheless.
+/// Number of newest synced blocks of each member that are read nevertheless.
 const NEWEST: usize = 2;
 
 /// The options of [`recover`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoverOptions {
-    /// Reads every block. Without it the blocks that a sync covers are believed, unless one of the newest of them is bad: then the disk
-    /// has lost what it had confirmed, and every block is read.
+    /// Reads every block. Without it the blocks that a sync covers are trusted, unless one of the newest of them is
+    /// bad: then the disk has lost data that it had confirmed, and every block is read.
     pub all: bool,
     /// Changes nothing, and reports what would be changed.
     pub dry_run: bool,
     /// Gives up the records after damage in the middle of a journal, if they cannot be trusted.
     pub cut_journal: bool,
-    /// Gives up what is cut off and is not all zeros. Without it that goes to a file beside the recording.
+    /// Discards the non-zero bytes that are cut off. Without it they go to a file beside the recording.
     pub discard: bool,
 }
 
 /// The loss by the crash or the damage, beyond the declared gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// This much: the recording had ended, and its end states how much there was.
+    /// This amount: the recording had ended, and its end states the total.
     Known(Bytes),
-    /// At least this much. What the source produced after the last record is unknown.
+    /// At least this amount. How much the source produced after the last record is unknown.
     AtLeast(Bytes),
-    /// Unknown: the journal does not state what was produced.
+    /// Unknown: the journal does not state how much was produced.
     Unknown,
 }
 
@@ -98,15 +99,16 @@ pub struct Recovered {
     pub verdict: RecordingVerdict,
     /// The changes made, or to be made; empty if all was in order.
     pub changed: Vec<String>,
-    /// The files to which went, or would go, what was cut off.
+    /// The files that keep, or would keep, the bytes that were cut off.
     pub cut_files: Vec<PathBuf>,
 }
 
 /// Recovers a recording of which all members are there.
 ///
 /// # Errors
-/// Somebody else owns it ([`RecordingError::Owned`]), it is not a recording, members are missing, a disk fails to read or write, or a journal is damaged in its middle. Nothing good
-/// is destroyed then, and `recover` can be run again.
+/// Another process owns it ([`RecordingError::Owned`]); it is not a recording, members are missing, a disk fails to
+/// read or write, or a journal is damaged in its middle. Then no good data are destroyed, and `recover` can be run
+/// again.
 pub fn recover(
     store: &mut dyn Store,
     paths: &[PathBuf],
@@ -123,14 +125,14 @@ pub fn recover(
 pub(crate) enum Taken {
     /// They belong to the caller; the recording as it is since.
     Owned { recording: Box<Recording>, _ownership: Ownership },
-    /// Nobody owns them, and the caller cannot: why. What is in order needs no change.
+    /// They have no owner, and the caller cannot own them: why. A recording in order needs no change.
     Refused(RecordingError),
 }
 
-/// Becomes the owner of a recording. A dry run only looks whether somebody else is.
+/// Becomes the owner of a recording. A dry run only checks whether another process owns it.
 ///
 /// # Errors
-/// Somebody else owns it.
+/// Another process owns it.
 pub(crate) fn taken(
     store: &mut dyn Store,
     recording: &Recording,
@@ -149,7 +151,7 @@ pub(crate) fn taken(
     }
 }
 
-/// The same for a recording that was opened, and was told what its neighbours in a series know of it.
+/// The same for an opened recording that has been given its neighbours' facts in a series.
 pub(crate) fn recover_opened(
     store: &mut dyn Store,
     recording: &Recording,
@@ -181,7 +183,7 @@ pub(crate) fn recover_opened(
     if let (false, Taken::Refused(why)) = (options.dry_run, owned) {
         return Err(why.clone());
     }
-    // Compressed data are not mended. What does not decompress is a reason to read all that does.
+    // Compressed data are not mended. If some do not decompress, all others are read.
     let mut damaged = Vec::new();
     if !options.dry_run {
         damaged = restore_to_mend(store, recording, options.discard)?;
@@ -204,7 +206,8 @@ pub(crate) fn recover_opened(
     Ok(plan.outcome(recording))
 }
 
-/// Refuses a recording whose files do not prove what may be cut off. Records of a journal that is short may be given up on request.
+/// Refuses a recording whose files do not prove which bytes may be cut off. Records of a short journal may be given up
+/// on request.
 fn doubtless(recording: &Recording, cut_journal: bool) -> Result<(), RecordingError> {
     let is_given_up = |doubt: &&MemberDoubt| cut_journal && matches!(doubt, MemberDoubt::Short(_));
     let Some(doubt) = recording.doubts().iter().find(|doubt| !is_given_up(doubt)) else { return Ok(()) };
@@ -242,8 +245,8 @@ pub struct Stretch {
 }
 
 impl Proven {
-    /// Where the good frames lie, in the order of the stream. Blocks that are adjacent in a file and in the stream become one
-    /// piece.
+    /// Where the good frames lie, in the order of the stream. Blocks that are adjacent in a file and in the stream
+    /// become one piece.
     pub fn stretches(&self, recording: &Recording) -> Vec<Stretch> {
         let (timeline, layout) = (recording.timeline(), recording.about().layout);
         let mut stretches: Vec<Stretch> = Vec::new();
@@ -267,12 +270,14 @@ impl Proven {
     }
 }
 
-/// Finds the good parts of a recording and changes nothing. Reads the blocks that no sync covers and the newest of the others, or with
-/// `all` every block, and compares them with their checksums. If a sync covers a block that is bad, every block is read.
+/// Finds the good parts of a recording and changes nothing. Reads the blocks that no sync covers and the newest of the
+/// others, or with `all` every block, and compares them with their checksums. If a sync covers a block that is bad,
+/// every block is read.
 ///
 /// # Errors
-/// As for [`recover`], except for a journal that is damaged in its middle: records after the damage are not trusted, and a fault
-/// says so. [`RecordingError::Cancelled`] if `progress`, which is called after each block, breaks off.
+/// As for [`recover`], except for a journal that is damaged in its middle: records after the damage are not trusted,
+/// and `faults` contains this. [`RecordingError::Cancelled`] if `progress`, which is called after each block, breaks
+/// off.
 pub fn prove(
     store: &mut dyn Store,
     recording: &Recording,
@@ -313,10 +318,10 @@ fn planned(
     Ok(Plan::new(recording, &bad))
 }
 
-/// The newest blocks of each member that a sync covers: what a disk has lost that confirmed a sync and did not make it.
+/// The newest synced blocks of each member: a disk that confirmed a sync without doing it loses these.
 fn newest_durable(recording: &Recording) -> Vec<u64> {
     let mut newest = Vec::new();
-    // Of a series the last segment: the others had ended in order before it was begun.
+    // In a series only the last segment: the others had ended in order before it was begun.
     let members = recording.members();
     let looked_at = if recording.is_series() { recording.last_members() } else { members.len() };
     for member in &members[members.len() - looked_at.min(members.len())..] {
@@ -326,7 +331,8 @@ fn newest_durable(recording: &Recording) -> Vec<u64> {
     newest
 }
 
-/// Reads these blocks. Returns the indices of the bad ones, ascending. Of compressed members a block is bad, too, that does not decompress.
+/// Reads these blocks. Returns the indices of the bad ones, ascending. A block of a compressed member is also bad if it
+/// does not decompress.
 fn bad_blocks(
     store: &mut dyn Store,
     recording: &Recording,
@@ -340,7 +346,7 @@ fn bad_blocks(
         match bytes {
             Ok(_) => {}
             Err(Unproven::Short | Unproven::Checksum) => bad.push(block.index),
-            // Of compressed data that is no error of the disk.
+            // In compressed data this is no error of the disk.
             Err(Unproven::Read(Errno(libc::EBADMSG))) => undecoded.push(block),
             Err(Unproven::Read(errno)) => {
                 return Err(unreadable(&block, errno));

@@ -27,7 +27,7 @@ enum Way {
 
 const WAYS: [Way; 5] = [Way::Copied, Way::Renamed, Way::HardLinked, Way::SymbolicLinks, Way::Moved];
 
-/// What is done with the copy.
+/// The operation applied to the copy.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Recover,
@@ -64,7 +64,7 @@ fn record(spec: &Spec, orig: &Path) {
     }
 }
 
-/// One case: of the files of all members those stay out of the copy whose bit is set.
+/// One case: the members' files whose bit is set in `left_out` stay out of the copy.
 fn check(spec: &Spec, way: Way, left_out: u32, damaged_original: bool, deed: Deed) {
     let case = format!("{way:?} without {left_out:06b}, ended {}, {damaged_original}, {deed:?}", spec.ended);
     let folder = tempfile::tempdir().expect("a folder");
@@ -101,7 +101,7 @@ fn check(spec: &Spec, way: Way, left_out: u32, damaged_original: bool, deed: Dee
     let samples: Vec<Vec<u8>> =
         (0..spec.members).map(|member| fs::read(Files::of(&base(member)).data).unwrap_or_default()).collect();
     let mut store = best(4, Ways::ALL);
-    // The first part of which something is there.
+    // The first part with any files.
     let paths = [base(0)];
     let done = match deed {
         Deed::Recover => {
@@ -129,7 +129,7 @@ fn check(spec: &Spec, way: Way, left_out: u32, damaged_original: bool, deed: Dee
             continue;
         }
         for block in samples.chunks(spec.block as usize) {
-            // Space that was reserved, behind the samples, is none of them.
+            // Reserved space after the samples is not part of them.
             let end = block.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
             let block = &block[..end];
             let is_kept = block.is_empty() || kept.iter().any(|file| file.windows(end).any(|there| there == block));

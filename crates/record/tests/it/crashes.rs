@@ -1,8 +1,9 @@
-//! Recordings on the scripted disk from the first block through `finish`, with faults, storms of gaps and crashes at any
-//! operation: whatever is left, what the metadata say of it is true.
+//! Recordings on the scripted disk from the first block through `finish`, with faults, storms of gaps and crashes at
+//! any operation: the metadata are true of whatever files remain.
 //!
-//! Each seed is one case, run twice: to its end, and with a crash at one of its operations. Half of the crashes strike one of the
-//! last operations, where files are cut, synced and described; that is where metadata could say more than there is.
+//! Each seed is one case, run twice: to its end, and with a crash at one of its operations. Half of the crashes strike
+//! one of the last operations, where files are cut, synced and described; there metadata could claim more than the
+//! files hold.
 
 use std::sync::Arc;
 
@@ -25,12 +26,13 @@ use hairspring_store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, 
 use crate::mended;
 use crate::oracle;
 
-/// Seeds of an ordinary run; `HAIRSPRING_PROOF` says how many times as many there are.
+/// Seeds of an ordinary run; `HAIRSPRING_PROOF` multiplies them.
 const SEEDS: u64 = 500;
-/// Of the long form. 15156 and 32142: a power cut left blocks promised that had been withdrawn and cut away: while their withdrawal waited
-/// for no sync, and where a sync had failed. 6948, 9967 and 12638: more gaps in a block than the ring holds. 9730: a block that found no
-/// sector's beginning behind the last one, and bytes that were still demanded when their withdrawal was under way. 2187: blocks that the
-/// recording gave up, in the journal of a target that had failed.
+/// Seeds of the long form that failed once. 15156 and 32142: a power cut left promises of blocks that had been
+/// withdrawn and cut away: because their withdrawal waited for no sync, or because a sync had failed. 6948, 9967 and
+/// 12638: more gaps in a block than the ring holds. 9730: a block without a sector boundary after the last one, and
+/// bytes that the test still demanded when their withdrawal was under way. 2187: blocks that the recording gave up, in
+/// the journal of a target that had failed.
 const FAILED_ONCE: [u64; 7] = [2_187, 6_948, 9_730, 9_967, 12_638, 15_156, 32_142];
 pub(crate) const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 pub(crate) const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
@@ -65,9 +67,9 @@ pub(crate) struct Case {
     placement: BlockPlacement,
     on_overrun: OnOverrun,
     volume: Option<Bytes>,
-    /// The source loses a grain after each run of so many.
+    /// The source loses a grain after each run of this many bytes.
     storm: Option<u64>,
-    /// Bytes that the source has ready at each of its turns.
+    /// Bytes that the source has ready at each turn.
     burst: u64,
     pub(crate) script: DiskScript,
 }
@@ -143,7 +145,7 @@ impl Case {
     }
 }
 
-/// What a source does, without a clock: it puts into the ring what fits, and declares what does not.
+/// A source without a clock: it puts into the ring as many bytes as fit, and declares the others.
 struct Feeder {
     case: Case,
     producer: Producer,
@@ -204,12 +206,12 @@ impl Feeder {
     }
 }
 
-/// What a run left.
+/// The result of a run.
 pub(crate) struct Run {
     pub(crate) disk: ScriptedDisk,
     /// None if there was no recorder: then nothing was recorded.
     outcome: Option<Outcome>,
-    /// What was called durable before the disk was gone, and still at the end of the step in which it went.
+    /// The bytes called durable before the disk was gone and still at the end of the step in which it went.
     durable: u64,
 }
 
@@ -263,7 +265,7 @@ pub(crate) fn run(case: &Case) -> Run {
         if !disk.is_crashed() {
             durable = ledger.durable_bytes;
         } else if !crashed {
-            // In this step it may have withdrawn what had been durable, and have said so on the disk.
+            // In this step the recorder may have withdrawn durable blocks, and recorded that on the disk.
             (durable, crashed) = (durable.min(ledger.durable_bytes), true);
         }
         match step {
@@ -274,7 +276,7 @@ pub(crate) fn run(case: &Case) -> Run {
             Step::StopSource => stop = true,
             Step::Wait(_) => {}
         }
-        // To the next completion if there is one soon; a disk that stands still for long is waited for in long steps.
+        // To the next completion if there is one soon; during a long stall of the disk in long steps.
         let most = if dice.below(50) == 0 { Nanos::from_secs(1) } else { Nanos::from_micros(200) };
         now = disk.next_due().unwrap_or(now).max(now).min(now + most) + Nanos::from_micros(1);
         disk.advance(now);
@@ -298,7 +300,7 @@ fn check(seed: u64) {
     left(&case, &run(&case), seed, true);
 }
 
-/// What an outcome says of itself.
+/// Checks that an outcome is consistent.
 fn settled(outcome: &Outcome, case: &Case) {
     let ledger = outcome.ledger;
     assert!(ledger.holds() && ledger.is_settled(), "{ledger:?}");
@@ -310,7 +312,7 @@ fn settled(outcome: &Outcome, case: &Case) {
     }
 }
 
-/// Holds what a kill and a power cut leave against what the metadata say.
+/// Compares the files after a kill and a power cut with their metadata.
 fn left(case: &Case, run: &Run, seed: u64, crashed: bool) {
     let names = &NAMES[..case.members];
     let killed = run.disk.image_after_kill(seed);
@@ -344,8 +346,9 @@ fn left(case: &Case, run: &Run, seed: u64, crashed: bool) {
     }
 }
 
-/// Two targets: one takes no data and is given up when the blocks of the other are durable already; then the other takes no more, so that
-/// these blocks are withdrawn. The test demanded of a crash in that moment what was called durable before it.
+/// Two targets: one takes no data and is given up when the blocks of the other are durable already; then the other
+/// takes no more, so that these blocks are withdrawn. For a crash in that moment the test demanded the bytes called
+/// durable before it.
 #[test]
 fn a_crash_while_durable_blocks_are_withdrawn_leaves_what_is_still_called_durable() {
     let data = |member: &str, from, errno| Fault {
@@ -375,7 +378,7 @@ fn a_crash_while_durable_blocks_are_withdrawn_leaves_what_is_still_called_durabl
         },
     };
     let mut were_durable = 0;
-    // What of a write that was under way is done goes by seed.
+    // The seed decides which part of a write under way is done.
     for seed in 0..4 {
         case.script.seed = seed;
         case.script.faults.truncate(2);
@@ -416,7 +419,7 @@ fn what_the_metadata_say_is_true_after_every_end() {
         let case = std::panic::catch_unwind(|| check(seed));
         if let Err(panic) = case {
             let text = panic.downcast_ref::<String>().cloned();
-            // At once: a long run that is ended early has told what it found.
+            // At once, so that a long run that is ended early has reported its findings.
             println!("failed: HAIRSPRING_SEED={seed}");
             failed.push((seed, text.unwrap_or_else(|| panic.downcast_ref::<&str>().unwrap_or(&"?").to_string())));
         }

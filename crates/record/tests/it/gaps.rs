@@ -1,5 +1,5 @@
-//! More gaps than the ring holds, all in less than a block: a recorder that took no gap before it had a whole block waited for ever, for
-//! the source waited for room in the list of gaps, or lost all that followed.
+//! More gaps than the ring holds, all in less than a block. A recorder that took no gap before it had a whole block
+//! waited forever: the source waited for room in the list of gaps, or lost all later data.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use hairspring_store::scripted::{DiskScript, Fault, OpKind, Pace, ScriptedDisk, 
 use crate::{mended, oracle};
 
 const PATTERN: Pattern = Pattern::Noise { seed: 7 };
-/// A block in which 10,000 gaps find place …
+/// A block with room for 10,000 gaps.
 const LARGE: u64 = 64 << 10;
-/// … and one in which 1,025 do.
+/// A block with room for 1,025 gaps.
 const SMALL: u64 = 4 << 10;
 /// Frames of one byte between two gaps of one frame.
 const RUN: u64 = 3;
@@ -37,9 +37,9 @@ struct Case {
     gaps: u64,
     block: u64,
     on_overrun: OnOverrun,
-    /// Gaps that the source declares at most between two steps of the recorder.
+    /// The most gaps that the source declares between two steps of the recorder.
     burst: u64,
-    /// Gaps that the source declares one after the other where it declares one; each is handed over alone.
+    /// Adjacent gaps that the source declares at once; each is handed over separately.
     touching: u64,
     trigger: Option<&'static str>,
     faults: Vec<Fault>,
@@ -249,7 +249,7 @@ fn a_gate_decides_before_each_of_any_number_of_gaps() {
     oracle::check(&disk.image_after_kill(0), &["a/x"], layout(), PATTERN, true);
 }
 
-/// The gate held back the frames before them for a trigger that might come in the frames behind them, and nothing came.
+/// The gate held back the frames before the gaps for a trigger that might come in the frames after them, and none came.
 #[test]
 fn a_gate_decides_before_more_gaps_in_one_place_than_the_ring_holds() {
     for trigger in [None, Some("level:ch0>0.99")] {
@@ -260,7 +260,8 @@ fn a_gate_decides_before_more_gaps_in_one_place_than_the_ring_holds() {
     }
 }
 
-/// What lies before a gap that was entered ahead of its block has a place in the stored stream: it is lost there when no target is left.
+/// Bytes before a gap that was entered ahead of its block have a place in the stored stream: they are lost there when
+/// no target is left.
 #[test]
 fn bytes_before_a_gap_that_was_entered_ahead_are_accounted_for_when_the_last_target_fails() {
     for nth in 1..30 {
@@ -278,8 +279,8 @@ fn bytes_before_a_gap_that_was_entered_ahead_are_accounted_for_when_the_last_tar
     }
 }
 
-/// A gap behind the last block says that there were bytes before it. Recovery took no notice of them: the account that it wrote lacked
-/// them.
+/// A gap after the last block shows that there were bytes before it. Recovery ignored them: the account that it wrote
+/// lacked them.
 #[test]
 fn recovery_counts_what_lay_before_a_gap_behind_the_last_block() {
     let case = Case { gaps: 5_000, block: SMALL, ..Case::default() };

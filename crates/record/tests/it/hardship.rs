@@ -1,4 +1,5 @@
-//! Recordings in processes of their own that have little, or are stopped: they go on with less and say so, or name what is missing.
+//! Recordings in child processes with few resources, or that are stopped: they go on with less and report it, or state
+//! the missing frames.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,10 +19,10 @@ use hairspring_source::virtual_card::{Settings, VirtualCard};
 
 use crate::session::read_back;
 
-/// Set in the child: where it is to record.
+/// Set in the child: the path of its recording.
 const TARGET: &str = "HAIRSPRING_HARDSHIP_TARGET";
 
-/// Runs a test of this file once more, alone, as a child under a command; nothing in the child itself.
+/// Runs a test of this file once more, alone, as a child under a command; `None` in the child itself.
 fn child(test: &str, wrapper: &[&str], target: &Path) -> Option<Command> {
     if std::env::var_os(TARGET).is_some() {
         return None;
@@ -40,7 +41,7 @@ fn succeeds(mut command: Command) {
     assert!(output.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// 5 MS/s of two channels, in a buffer of 1 MiB: what is not taken for a tenth of a second is lost.
+/// 5 MS/s of two channels, in a buffer of 1 MiB: data not taken within a tenth of a second are lost.
 fn card() -> VirtualCard {
     VirtualCard::new(Settings {
         layout: Layout::analogue(2, 16).expect("exists"),
@@ -54,7 +55,7 @@ fn card() -> VirtualCard {
     })
 }
 
-/// Records until a few blocks are stored; tells on the way where it is.
+/// Records until a few blocks are stored. `tell`: print its stages.
 fn recorded(targets: Vec<PathBuf>, tell: bool) -> Recorded {
     let stage = |name: &str| {
         if tell {
@@ -161,7 +162,8 @@ fn a_process_that_is_stopped_in_any_stage_names_what_it_missed() {
     }
 }
 
-/// Stops the recording child of a process, and lets it go on when the card has produced several times what the buffer holds.
+/// Stops the recording child of a process, and lets it go on when the card has produced several times what the buffer
+/// holds.
 fn stop_for_a_while(timeout: &str) {
     let children = std::fs::read_to_string(format!("/proc/{timeout}/task/{timeout}/children")).expect("its children");
     let child = children.split_whitespace().next().expect("one").to_owned();

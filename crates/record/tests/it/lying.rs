@@ -1,5 +1,6 @@
-//! Disks that confirm syncs they have not made, and lose power. No recorder can know, so the metadata may say that a recording is whole
-//! and its bytes are gone. What holds nevertheless: every reader of the recording finds it out, and recovery keeps only what is proven.
+//! Disks that confirm syncs they have not made, and lose power. No recorder can detect this, so the metadata may state
+//! a complete recording although its bytes are gone. Two promises still hold: every reader detects the loss, and
+//! recovery keeps only proven data.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,15 +16,15 @@ use crate::crashes::{Case, NAMES, PATTERN, run};
 use crate::oracle;
 
 const SEEDS: u64 = 300;
-/// Of the long form. 821: of the newest blocks only the second is gone.
+/// A seed of the long form. 821: of the newest blocks only the second is gone.
 const TELLING: [u64; 1] = [821];
-/// Of the blocks that a sync covers, recovery reads so many of the newest ones of each member again.
+/// Number of each member's newest synced blocks that recovery reads again.
 const READ_AGAIN: usize = 2;
 
-/// What the readers made of what was left.
+/// The results of the readers.
 #[derive(Default)]
 struct Seen {
-    /// The metadata said that it was whole, and it was not.
+    /// The metadata stated a complete recording, and it was not.
     false_claims: u32,
     /// Bytes that a sync covered were gone.
     durable_lost: u32,
@@ -90,7 +91,7 @@ fn check(seed: u64, seen: &mut Seen) {
         return;
     };
     if found.verdict <= RecordingVerdict::Stopped {
-        // Then it is so, by a reader that has nothing in common with the library's.
+        // Then it is in order, by a reader that shares no code with the library's.
         assert_eq!(oracle::check(&left, names, case.layout, PATTERN, true).stored, found.bytes.0);
     } else {
         seen.false_claims += u32::from(claims_whole);
@@ -113,7 +114,8 @@ fn check(seed: u64, seen: &mut Seen) {
             assert_eq!((after.verdict, after.missing.0), (told.verdict, 0), "{told:?}");
             oracle::check(&image, names, case.layout, PATTERN, false);
         } else {
-            // It has read the newest blocks; if one of them was gone, everything; and what no sync covers in any case.
+            // Recovery has read the newest blocks; if one of them was gone, all blocks; and blocks without a sync in
+            // any case.
             assert!(!newest_lost || after.damaged == 0, "the newest blocks {newest:?} were not read: {after:?}");
             let unread = |index, durable| durable && !newest.contains(&index);
             assert!(after.damages.iter().all(|damage| unread(damage.block.index, damage.block.durable)), "{after:?}");
@@ -137,7 +139,7 @@ fn a_disk_that_confirms_syncs_it_has_not_made_is_found_out_and_recovery_keeps_wh
     println!("figure: of them one of the two newest of a member: {}", seen.newest_lost);
     println!("figure: refused, because metadata or journal are gone: {}", seen.refused);
     println!("figure: recovered to what is proven: {}", seen.recovered);
-    // Or else the disk has not lied.
+    // Otherwise the disk has not lied.
     assert!(
         seen.false_claims > 0 && seen.durable_lost > seen.newest_lost && seen.newest_lost > 0 && seen.recovered > 0,
         "the disk has lost nothing"

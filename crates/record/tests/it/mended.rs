@@ -1,5 +1,5 @@
-//! What a recorder left, mended and proven: whatever became of it, `recover` makes it a recording in which every byte is the one
-//! that was produced, with nothing destroyed that was there.
+//! Recordings of any run, mended and proven: `recover` makes each a recording in which every byte is the one
+//! that was produced, and destroys no data.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,11 @@ use hairspring_recording::verify;
 use hairspring_recording::verify::{Verified, verify};
 use hairspring_store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 
-/// Recovers what is in an image; at least so many bytes must be there. The outcome, and what verification says afterwards.
+/// Recovers the recording in an image, which must have at least `least` bytes. Returns the outcome, and the
+/// verification of the result.
 ///
 /// # Panics
-/// If anything is wrong: then a test has failed.
+/// If anything is wrong.
 #[track_caller]
 pub(crate) fn check(image: &Image, names: &[&str], least: u64) -> (Recovered, Verified) {
     let disk = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());

@@ -1,4 +1,4 @@
-//! A naive reader of recordings: nothing in common with the library's but the records of the journal. Slow and plain.
+//! A naive reader of recordings: it shares only the records of the journal with the library's reader. Slow and simple.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_source::pattern::Pattern;
 use hairspring_store::scripted::{DiskScript, Image, Pace, ScriptedDisk};
 
-/// What a recording holds, and what it says of the rest.
+/// The blocks of a recording, and its account of the missing frames.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     /// Bytes of all blocks.
     pub(crate) stored: u64,
-    /// Frames of gaps and of what was left out.
+    /// Frames of gaps and frames that were left out.
     pub(crate) lost: u64,
     pub(crate) left_out: u64,
     /// Blocks whose record is covered by a sync of their journal.
@@ -28,10 +28,10 @@ pub(crate) struct Contents {
     pub(crate) blocks: usize,
 }
 
-/// Reads a recording and holds every byte against its checksum and, if it is `strict`, against the pattern at its place.
+/// Reads a recording and compares every byte with its checksum and, if it is `strict`, with the pattern at its place.
 ///
 /// # Panics
-/// If anything does not fit: then a test has failed.
+/// If any byte differs.
 pub(crate) fn check(image: &Image, bases: &[&str], layout: Layout, pattern: Pattern, strict: bool) -> Contents {
     let mut contents = Contents::default();
     let mut blocks: BTreeMap<u64, (usize, u64, u32, u32)> = BTreeMap::new();
@@ -92,10 +92,10 @@ pub(crate) fn check(image: &Image, bases: &[&str], layout: Layout, pattern: Patt
     contents
 }
 
-/// After a power cut: bytes of the blocks that a journal calls durable; each must be what was written.
+/// After a power cut: bytes of the blocks that a journal calls durable; each must be the byte that was written.
 ///
 /// # Panics
-/// If one is not.
+/// If one differs.
 pub(crate) fn check_what_is_left(image: &Image, bases: &[&str]) -> u64 {
     let mut bytes_left = 0;
     for base in bases {
@@ -121,7 +121,7 @@ pub(crate) fn check_what_is_left(image: &Image, bases: &[&str]) -> u64 {
     bytes_left
 }
 
-/// Holds each grain of a block against the pattern at the frame that it should be.
+/// Compares each grain of a block with the pattern at the expected frame.
 fn check_block(bytes: &[u8], start: u64, holes: &[(u64, u64, u64, bool)], layout: Layout, pattern: Pattern) {
     let grain = layout.grain();
     let mut expected = vec![0; grain.bytes as usize];
@@ -134,10 +134,11 @@ fn check_block(bytes: &[u8], start: u64, holes: &[(u64, u64, u64, bool)], layout
     }
 }
 
-/// The verdicts that the members' metadata state, none where they say that it is still recorded; each is true.
+/// The verdicts in the members' metadata, `None` in the state `recording`; each is true.
 ///
 /// # Panics
-/// If one is not: frames that are not what the source produced, space that holds none, or losses that are not named.
+/// If one is not: frames that the source did not produce, reserved space counted as frames, or losses that are not
+/// declared.
 pub(crate) fn true_metadata(
     image: &Image,
     bases: &[&str],
@@ -161,7 +162,7 @@ pub(crate) fn true_metadata(
             assert_eq!(ledger.durable_bytes, ledger.stored_bytes, "{base}: whole, and not certainly on the device");
         }
         if power_cut && ledger.durable_bytes != ledger.stored_bytes {
-            // They say that it may be gone.
+            // They state that it may be gone.
             continue;
         }
         let data = image.read(format!("{base}.sigmf-data")).unwrap_or_default();
@@ -178,7 +179,7 @@ pub(crate) fn true_metadata(
             let end = segments.last().map_or(0, |last| bytes(last.sample_start) + bytes(last.frames));
             assert_eq!(data.len(), end, "{base}: {} and space behind the last frame", closing.verdict.name());
         }
-        // All blocks are in the journals and prove themselves.
+        // All blocks are in the journals and match their checksums.
         let disk = ScriptedDisk::with(DiskScript { pace: Pace::Leaping, ..DiskScript::default() }, image.clone());
         let (mut store, paths) = (disk.store(8), bases.iter().map(PathBuf::from).collect::<Vec<_>>());
         let recording = Recording::open_in(&mut store, &paths).and_then(Recording::whole).expect("opens");
@@ -189,8 +190,8 @@ pub(crate) fn true_metadata(
         let named: usize = named.map(|gap| bytes(gap.frames)).sum();
         assert_eq!((verified.damaged, verified.mismatch), (0, None), "{base}: {:?}", verified.faults);
         assert!(verified.missing.0 <= named as u64, "{base}: {:?}", verified.faults);
-        // The journal of a target that failed cannot take a withdrawal. Its blocks are read when they prove themselves, although the
-        // recording gave them up.
+        // The journal of a target that failed cannot take a withdrawal. Its blocks are read when they match their
+        // checksums, although the recording gave them up.
         let beyond = verified.bytes.0.checked_sub(ledger.stored_bytes).expect("no less than they say");
         assert!(beyond == 0 || bases.iter().any(|base| is_dead(image, base)), "{base}: {:?}", verified.faults);
     }
@@ -203,14 +204,14 @@ fn is_dead(image: &Image, base: &str) -> bool {
     !journal.records.iter().any(|record| matches!(record, Record::End { .. }))
 }
 
-/// The verdict that the metadata state, if they can be read and state one.
+/// The verdict in the metadata, if they can be read and have one.
 pub(crate) fn verdict_said(image: &Image, base: &str) -> Option<RecordingVerdict> {
     let meta = image.read(Path::new(&format!("{base}.sigmf-meta")))?;
     let (_, closing, _) = sigmf::parse(&meta).ok()?;
     Some(closing?.verdict)
 }
 
-/// Whether metadata are there that say this.
+/// Whether the metadata exist and contain this text.
 pub(crate) fn meta_says(image: &Image, base: &str, text: &str) -> bool {
     let meta = image.read(Path::new(&format!("{base}.sigmf-meta"))).unwrap_or_default();
     String::from_utf8_lossy(&meta).contains(text)

@@ -1,5 +1,5 @@
-//! The recorder, step by step: how it divides a stream into blocks, what it reserves, when it syncs, and what it says meanwhile. Frames are
-//! bytes here, and a disk without a script does everything at once.
+//! The recorder, step by step: how it divides a stream into blocks, how much it reserves, when it syncs, and which
+//! status it reports. Frames are bytes here, and a disk without a script completes everything at once.
 
 mod handed_on;
 mod targets;
@@ -35,7 +35,7 @@ const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 const BLOCK: u64 = 4096;
 const RING: u64 = 64 << 10;
 const MILLISECOND: Nanos = Nanos::from_millis(1);
-/// What is reserved where nobody knows how much will come, and for a journal beyond its blocks.
+/// The bytes reserved if the volume is unknown, and for a journal beyond its blocks.
 const AHEAD: u64 = 1 << 30;
 const JOURNAL_SPARE: u64 = 4 << 20;
 
@@ -52,7 +52,7 @@ fn failing(kind: OpKind, file: &str, when: When, errno: i32) -> DiskScript {
     DiskScript { faults: vec![fault], ..at_once() }
 }
 
-/// A clock that goes on by 3 ns whenever it is read.
+/// A clock that advances by 3 ns at each reading.
 fn stopwatch() -> Instant {
     thread_local!(static READ: Cell<i64> = const { Cell::new(0) });
     READ.set(READ.get() + 3);
@@ -110,7 +110,7 @@ fn ring_of(size: u64, on_overrun: OnOverrun) -> (Producer, Consumer) {
     ring(Arc::new(memory), Bytes(BLOCK), on_overrun).expect("a ring")
 }
 
-/// A gate that looks for a level, with so many frames before and after.
+/// A gate that triggers on a level, with `pre` frames before and `post` from the trigger on.
 fn gate(level: &str, pre: u64, post: u64) -> Gate {
     let trigger = level.parse().expect("a trigger");
     Gate::new(trigger, bytes(), Frames(pre), Frames(post), Shots::Repeated(None)).expect("a gate")
@@ -138,7 +138,7 @@ impl Rig {
         Ok(Self { disk, recorder, producer, counters: SourceCounters::default(), now })
     }
 
-    /// The source has so many bytes more.
+    /// The source delivers `length` more bytes.
     fn put(&mut self, length: u64) {
         let room = self.producer.reserve(length as usize).expect("room");
         PATTERN.fill(bytes(), Frames(self.counters.produced_bytes), room);
@@ -146,7 +146,7 @@ impl Rig {
         self.counters.produced_bytes += length;
     }
 
-    /// The source has lost so many frames.
+    /// The source loses `frames` frames.
     fn lose(&mut self, frames: u64, cause: GapCause) {
         let first = Frames(self.counters.produced_bytes);
         self.producer.gap(Gap { first, frames: Frames(frames), cause, found: self.now });
@@ -164,7 +164,7 @@ impl Rig {
         self.disk.advance(self.now);
     }
 
-    /// Lets the recorder do all that it can without waiting for time to pass.
+    /// Lets the recorder do all work that needs no time to pass.
     fn settle(&mut self) -> Step {
         (0..8).map(|_| self.step()).last().expect("steps")
     }
@@ -189,7 +189,7 @@ fn length(disk: &ScriptedDisk, file: &str) -> Option<u64> {
     disk.length(Path::new(file))
 }
 
-/// The syncs that a journal names: when, and how many bytes they cover. Each record is held against those before it.
+/// The syncs in a journal: times, and bytes covered. Each record is compared with the earlier ones.
 #[track_caller]
 fn syncs(disk: &ScriptedDisk, base: &str) -> Vec<(Nanos, u64)> {
     let journal = disk.image_after_kill(0).read(format!("{base}.hairspring-journal")).expect("a journal");
@@ -276,14 +276,14 @@ fn a_recording_that_cannot_begin_leaves_no_files() {
             assert_eq!(least.0, 2 * block.0 + held, "{what}");
         }
     }
-    // What lies under the name of the metadata cannot be looked at: that is no reason to write there.
+    // The file at the path of the metadata cannot be examined: that is no reason to overwrite it.
     let script = failing(OpKind::Open, ".sigmf-meta", When::Nth(1), libc::EACCES);
     let disk = ScriptedDisk::new(script);
     let made = Recorder::open(Box::new(disk.store(8)), ring_of(RING, OnOverrun::Gap).1, description(bytes()), setup());
     let said = made.err().expect("refused").to_string();
     assert!(said.contains("Permission denied") && !said.contains("exists"), "{said}");
     assert_eq!(disk.names(), 0, "files are left");
-    // The first target is there, the second is another recording.
+    // The first target exists, the second is another recording.
     let mut image = hairspring_store::scripted::Image::default();
     image.put("b/x.sigmf-meta", b"theirs");
     let disk = ScriptedDisk::with(at_once(), image);
@@ -293,7 +293,8 @@ fn a_recording_that_cannot_begin_leaves_no_files() {
     assert_eq!((disk.names(), length(&disk, "b/x.sigmf-meta")), (1, Some(6)));
 }
 
-/// The journal was reserved for all blocks of the expected volume at once: gigabytes for a long recording of small blocks, which no reader took.
+/// The journal was reserved for all blocks of the expected volume at once: gigabytes for a long recording of small
+/// blocks, which no reader took.
 #[test]
 fn a_journal_is_reserved_in_pieces_however_large_the_volume_is() {
     let rig = Rig::new(at_once(), writing(WriteSettings { volume: Some(Bytes(1 << 40)), ..write() }));
@@ -317,7 +318,7 @@ fn what_is_reserved_is_the_expected_volume_in_whole_blocks_and_an_eighth_more_wh
             138 * BLOCK,
         ),
         (setup(), AHEAD),
-        // Nobody knows what a trigger will choose.
+        // With a trigger the volume is unknown.
         (
             Setup {
                 write: WriteSettings { volume: Some(Bytes(1_000_000)), ..write() },
@@ -379,7 +380,7 @@ fn of_a_small_disk_not_everything_is_reserved_ahead() {
     let made = Recorder::open(Box::new(tiny.store(8)), ring_of(RING, OnOverrun::Gap).1, description(bytes()), without);
     assert!(made.err().expect("refused").to_string().contains("No space left"));
     assert_eq!(tiny.names(), 0);
-    // Later, too, some stays free.
+    // Some space also stays free later.
     let setup = writing(WriteSettings { block: Bytes::mib(8), volume: None, ..write() });
     let script = DiskScript { forgetful: true, ..disk(AHEAD * 5 / 2) };
     let mut rig = Rig::with(script, 32 << 20, OnOverrun::Gap, setup).expect("a recorder");
@@ -513,7 +514,7 @@ fn stalls_checksums_and_the_ring_are_measured() {
         }
         rig.pass(Nanos::from_millis(25));
         let (outcome, _) = rig.end(End::Finished);
-        // It was given to the disk at 1 ms, and the next step after its end was at 31 ms.
+        // It was submitted at 1 ms, and the next step after its end was at 31 ms.
         assert_eq!(outcome.worst_stall, Nanos::from_millis(30), "{on_overrun:?}");
         assert_eq!(outcome.checksum_time, Nanos::new(6 * 3), "{on_overrun:?}");
         assert_eq!((outcome.buffer, outcome.block), (Bytes(RING), Bytes(BLOCK)));
@@ -531,7 +532,7 @@ fn stalls_checksums_and_the_ring_are_measured() {
     assert_eq!(Rig::new(buffered, setup()).end(End::Finished).0.direct, Direct::No);
 }
 
-/// The disk once waited for the checksums of all blocks that were given to it in one step.
+/// The disk once waited for the checksums of all blocks that were submitted in one step.
 #[test]
 fn the_disk_has_a_block_before_its_checksum_is_computed() {
     thread_local!(static SEEN: RefCell<Option<(ScriptedDisk, Vec<u64>)>> = const { RefCell::new(None) });

@@ -29,7 +29,7 @@ use proptest::prelude::*;
 use crate::mended;
 use crate::oracle::{self, Contents};
 
-/// What is recorded, onto what, and how.
+/// A source, targets and settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) layout: Layout,
@@ -73,7 +73,7 @@ impl Default for Case {
     }
 }
 
-/// What the first channel of every card here measures.
+/// Quantity and unit of the first channel of every card here.
 pub(crate) fn channels(layout: Layout) -> Vec<ChannelDescription> {
     let mut channels = vec![ChannelDescription::default(); layout.channels() as usize];
     channels[0].unit = Some("kPa".to_owned());
@@ -91,7 +91,7 @@ pub(crate) fn of_a_boot() -> ClockRecord {
 const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 const NAMES: [&str; 3] = ["a/x", "b/x", "c/x"];
 
-/// A recorder of this case that is told how much there will be, with what feeds it.
+/// A recorder of this case that knows the expected volume, and the source that feeds it.
 pub(crate) fn open(
     case: &Case,
     disk: &ScriptedDisk,
@@ -148,7 +148,7 @@ fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, Scripte
                 Step::Done => {
                     let outcome = recorder.finish(now, card.counters());
                     let image = disk.image_after_kill(0);
-                    // Without its journal nobody but the recorder itself knows what there is.
+                    // Without its journal only the recorder itself knows which blocks exist.
                     let strict = !journal_failed(&outcome);
                     let contents = oracle::check(&image, &NAMES[..case.members], case.layout, PATTERN, strict);
                     // A quarter of the arbitrary ones: it takes longer than the recording.
@@ -162,7 +162,7 @@ fn run(case: &Case, mut next: impl FnMut() -> u8) -> (Outcome, Contents, Scripte
             }
         }
         assert!(recorder.ledger(card.counters()).holds(), "{:?}", recorder.ledger(card.counters()));
-        // On to the next thing that happens, at most a bit.
+        // To the next event, but only a little further at a time.
         now = disk.next_due().unwrap_or(wake).max(now).min(now + Nanos::from_micros(150 * i64::from(next() + 1)));
         if next() == 0 {
             now += Nanos::from_micros(50);
@@ -196,7 +196,7 @@ pub(crate) fn serve(card: &mut VirtualCard, producer: &mut Producer, now: Instan
     true
 }
 
-/// Steps in turn, nobody late.
+/// Source and recorder step in turn; neither is late.
 fn in_turn() -> impl FnMut() -> u8 {
     || 1
 }
@@ -262,7 +262,7 @@ fn policy_overwrite_loses_the_oldest_and_keeps_the_newest() {
     agree(&outcome, &contents, case.layout);
     assert!(outcome.gaps.iter().all(|gap| gap.cause == GapCause::Overwritten), "{:?}", outcome.gaps);
     let (first, last) = (outcome.gaps[0].first, outcome.gaps.last().expect("gaps").end());
-    // The stall ends about 120 ms in; what the ring held then, the newest, is there.
+    // The stall ends after about 120 ms; the newest data, which the ring held then, are stored.
     assert!(last.0 < 120_000 && first.0 > 10_000, "{first:?} {last:?}");
 }
 
@@ -317,8 +317,8 @@ fn a_target_that_dies_gives_its_blocks_to_the_others() {
     assert!(outcome.reason.contains("b/x"), "{}", outcome.reason);
 }
 
-/// The last block ends within a sector. A block that another target gave up was written behind it, where no direct write can begin: the
-/// system refused that, and everything from that block on was lost.
+/// The last block ends within a sector. A block that another target gave up was written after it, where no direct write
+/// can begin: the system refused that write, and everything from that block on was lost.
 #[test]
 fn a_block_that_a_target_gives_up_when_the_last_one_is_written_finds_a_place() {
     for on_overrun in [OnOverrun::Gap, OnOverrun::Overwrite] {
@@ -329,7 +329,8 @@ fn a_block_that_a_target_gives_up_when_the_last_one_is_written_finds_a_place() {
             what: What::Error(Errno(libc::EINTR)),
         };
         let script = DiskScript { faults: vec![dies], pace: Pace::Leaping, ..DiskScript::default() };
-        // Five blocks and a part of one; while the first, third and fifth are tried again and again the others are written.
+        // Five blocks and a part of one; while the first, third and fifth are tried again and again the others are
+        // written.
         let placement = BlockPlacement::Static;
         let case = Case { frames: 22_000, members: 2, placement, on_overrun, script, ..Case::default() };
         let (outcome, contents, _) = run(&case, in_turn());
@@ -343,7 +344,7 @@ fn a_block_that_a_target_gives_up_when_the_last_one_is_written_finds_a_place() {
 #[test]
 fn the_hole_in_the_file_of_a_target_that_died_is_closed_by_recovery() {
     let faults = vec![Fault::nth(OpKind::Write, 3, What::Error(Errno(libc::EIO))).on("b/x.sigmf-data")];
-    // So slow that blocks behind the one that fails are under way already.
+    // So slow that blocks after the failing one are under way already.
     let (least_latency, most_latency) = (Nanos::from_millis(20), Nanos::from_millis(25));
     let script = DiskScript { faults, pace: Pace::Leaping, least_latency, most_latency, ..DiskScript::default() };
     let case = Case { script, members: 2, depth: 6, placement: BlockPlacement::Static, ..Case::default() };
@@ -382,7 +383,8 @@ fn after_a_failed_sync_nothing_is_called_durable_any_more() {
 
 #[test]
 fn a_disk_that_never_syncs_again_ends_the_recording() {
-    // Found in the lab on a disk that fails: the error of the last sync was entered behind the end, which asked for one more sync.
+    // Found in the lab on a disk that fails: the error of the last sync was entered behind the end, which asked for one
+    // more sync.
     let faults = vec![Fault { when: When::From(3), ..Fault::nth(OpKind::Sync, 3, What::Error(Errno(libc::EIO))) }];
     for members in [1, 3] {
         let script = DiskScript { faults: faults.clone(), pace: Pace::Leaping, ..DiskScript::default() };
@@ -421,8 +423,8 @@ fn a_journal_that_cannot_be_written_ends_the_recording_with_what_it_knows() {
 
 #[test]
 fn a_target_that_turns_read_only_is_lost_and_the_recording_goes_on() {
-    // The usual death of a disk: its file system turns read-only, and data, journal and syncs fail alike. An error of a journal
-    // used to end the whole recording.
+    // The usual death of a disk: its file system turns read-only, and data, journal and syncs fail alike. An error of a
+    // journal used to end the whole recording.
     for members in 1..=3 {
         let script = DiskScript {
             faults: vec![Fault {
@@ -445,7 +447,8 @@ fn a_target_that_turns_read_only_is_lost_and_the_recording_goes_on() {
         }
         assert_eq!((outcome.verdict, outcome.end), (RecordingVerdict::Incomplete, End::Finished), "{}", outcome.reason);
         assert!(outcome.reason.contains("b/x") && outcome.reason.contains("recover"), "{}", outcome.reason);
-        // At most what was under way to that target when it died: a depth of blocks, and those whose record was not written yet.
+        // At most the blocks under way to that target when it died: a depth of blocks, and those whose record was not
+        // written yet.
         assert!(outcome.ledger.lost_bytes <= 2 * 4 * outcome.block.0, "{:?}: {}", outcome.ledger, outcome.reason);
     }
 }
@@ -458,7 +461,7 @@ fn blocks_are_never_larger_than_readers_take() {
     let case = Case { ring, notify, script: script.clone(), ..Case::default() };
     let (recorder, ..) = open(&case, &ScriptedDisk::new(script), None).expect("a recorder");
     assert!(recorder.block() <= MOST_BLOCK && recorder.block().0 > MOST_BLOCK.0 / 2, "{}", recorder.block());
-    // Whole frames that suit a disk of large sectors can be larger than that; then it is said at once.
+    // Whole frames aligned to a disk of large sectors can be larger than that; then opening the recorder fails.
     let script = DiskScript { alignment: 65_536, ..DiskScript::default() };
     let layout = Layout::analogue(4095, 8).expect("exists");
     let case = Case { layout, ring: 1 << 20, script: script.clone(), ..Case::default() };
@@ -470,7 +473,7 @@ fn blocks_are_never_larger_than_readers_take() {
 
 #[test]
 fn a_call_that_is_interrupted_for_ever_has_failed() {
-    // The recorder used to make it again without end.
+    // The recorder used to repeat the call without end.
     for (file, errno) in [(".sigmf-data", libc::EAGAIN), ("journal", libc::EINTR)] {
         let forever = Fault {
             kind: Some(OpKind::Write),

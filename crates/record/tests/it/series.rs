@@ -46,15 +46,15 @@ use crate::recording::serve;
 const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 const SERIES: RecordingId = RecordingId([8; 16]);
 const BLOCK: u64 = 24 * 1024;
-/// Some dozen times in 60,000 frames.
+/// Fires some dozen times in 60,000 frames.
 const TRIGGER: Option<(&str, u64, u64)> = Some(("level:ch0>0.999", 100, 900));
-/// Steps after which a recording that does not end has hung; of longer ones, a step for each hundred frames.
+/// Steps after which a recording that does not end has hung; for longer ones, a step for each hundred frames.
 const MOST_STEPS: u64 = 400_000;
 
 #[derive(Clone, Debug)]
 struct Case {
     frames: u64,
-    /// Blocks of a segment, or how long one is.
+    /// Blocks of a segment, or its length.
     blocks: u64,
     time: Option<Nanos>,
     members: usize,
@@ -120,12 +120,12 @@ fn moment() -> ClockMoment {
     ClockMoment { realtime: opened().realtime, boottime: Nanos::from_secs(100), boot: None, synchronized: false }
 }
 
-/// What a run left.
+/// The result of a run.
 struct Run {
     disk: ScriptedDisk,
-    /// `None` if nothing could be begun.
+    /// `None` if the recording could not begin.
     ended: Option<(Outcome, SeriesSummary)>,
-    /// What was durable when the disk was gone, or was deleted by then.
+    /// The bytes that were durable, or deleted, when the disk was gone.
     durable: u64,
 }
 
@@ -317,7 +317,7 @@ fn shot_ends(outcome: &Outcome, frame: u64) -> bool {
 #[test]
 fn shots_are_recorded_in_segments_that_divide_none_of_them() {
     let case = Case { frames: 60_000, trigger: TRIGGER, ..Case::default() };
-    // The same in one segment says what must be kept.
+    // The same recording in one segment gives the frames to keep.
     let Run { disk, ended, .. } = run(&Case { blocks: 1000, ..case.clone() }, Image::default(), |_, _| {});
     let (outcome, summary) = ended.expect("recorded");
     assert_eq!((outcome.verdict, summary.segments), (RecordingVerdict::Complete, 1), "{}", outcome.reason);
@@ -364,8 +364,8 @@ fn a_series_is_joined_into_one_recording() {
     assert_eq!((whole.bytes.0, whole.mismatch, recording.is_series()), (240_000, None, false));
 }
 
-/// One recording has no way to state that a segment is missing and why nobody knows it. Joined all the same, it called those frames left out, and itself
-/// complete.
+/// One recording cannot state that a segment is missing for an unknown reason. When such a series was joined all the
+/// same, the result called those frames left out, and itself complete.
 #[test]
 fn a_series_that_lacks_a_segment_is_not_joined() {
     let Run { disk, .. } = run(&Case::default(), Image::default(), |_, _| {});
@@ -418,7 +418,7 @@ fn retention_keeps_the_newest_and_counts_what_it_deleted() {
     let retention = Retention { segments: Some(2), ..Retention::default() };
     let case = Case { frames: 120_000, retention, ..Case::default() };
     let mut image = Image::default();
-    // Somebody pinned a segment before it was deleted, and has files of similar names.
+    // A user pinned a segment before it was deleted, and has files of similar names.
     image.put(pin_of(&segment_base(Path::new("a/x"), 2)), b"");
     image.put("a/x-000099.sigmf-data", b"mine");
     image.put("a/x-notes.txt", b"mine, too");
@@ -474,7 +474,8 @@ fn less_than_twice_the_limit_of_free_space_is_warned_of_and_ends_nothing() {
     }
 }
 
-/// Recovers what a crash left; checks that a second run has nothing to do, and that everything that is there is what was produced.
+/// Recovers the files after a crash; checks that a second run has nothing to do, and that all stored data are those
+/// that were produced.
 #[track_caller]
 fn recovered(image: &Image, least: u64) -> Option<SeriesRecovered> {
     let disk = disk_of(image);
@@ -499,8 +500,8 @@ fn recovered(image: &Image, least: u64) -> Option<SeriesRecovered> {
     }
     let (recording, whole) = verified(&disk, "a/x");
     let dropped = index_at(&mut stores(&disk), Path::new("a/x")).expect("read").expect("an index").dropped_bytes;
-    // Each segment begins where the one before ended, also one that was cut and not closed.
-    // What was deleted between two that are pinned is a skip, too.
+    // Each segment begins where the previous one ended, also after a segment that was cut and not closed.
+    // Deleted segments between two pinned ones are a skip, too.
     let is_gated = !recording.triggers().is_empty();
     let is_pinned =
         disk.image_after_kill(0).paths().any(|path| path.extension().is_some_and(|ending| ending == "keep"));
@@ -539,7 +540,7 @@ fn what_there_is_of_a_segment_that_was_being_made_is_removed_and_nothing_of_othe
     }
 }
 
-/// Whether a segment was cut and not closed, and its blocks state that more was produced than belongs to it.
+/// Whether a segment was cut and not closed, and its blocks state more produced bytes than belong to it.
 fn states_more_than_it_has(image: &Image, number: u32) -> bool {
     let records = |number| {
         let journal = Files::of(&segment_base(Path::new("a/x"), number)).journal;
@@ -558,7 +559,7 @@ fn states_more_than_it_has(image: &Image, number: u32) -> bool {
     !ended && first.zip(produced.max()).is_some_and(|(first, produced)| produced > first)
 }
 
-/// Crashes at each `nth` operation of a case, and recovers what a kill and a power cut leave.
+/// Crashes at every `every`th operation of a case, and recovers the files after a kill and a power cut.
 fn crashes(case: &Case, every: u64) -> (u64, u64) {
     let operations = run(case, Image::default(), |_, _| {}).disk.operations();
     // How many crashes there were, and how often a segment had been cut and was not closed.
@@ -591,8 +592,8 @@ fn a_crash_at_every_step_of_cuts_and_deletions_is_recovered() {
     crashes(&striped, 29);
     // Between shots.
     crashes(&Case { frames: 60_000, blocks: 1, trigger: TRIGGER, retention, ..Case::default() }, 31);
-    // The disk is slower than the source and writes one block after the other: so the blocks of a segment state that more was produced than
-    // belongs to it.
+    // The disk is slower than the source and writes one block after the other: so the blocks of a segment state more
+    // produced bytes than belong to it.
     let script = DiskScript { seed: 3, rate: ByteRate::new(3e6), ..Case::default().script };
     let (_, between) = crashes(&Case { frames: 60_000, blocks: 3, depth: 1, script, ..Case::default() }, 5);
     assert!(between > 0, "no segment that was cut and not closed states too much");

@@ -29,7 +29,7 @@ use hairspring_store::{Ways, best};
 const WATCHDOG: Duration = Duration::from_secs(120);
 const PATTERN: Pattern = Pattern::Counter;
 
-/// What goes wrong, after so many bytes.
+/// A defect, and the number of bytes after which it strikes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Defect {
     None,
@@ -92,7 +92,7 @@ impl Source for Endless {
         Next::Room
     }
 
-    /// Not before all fits: a source whose recorder is gone would wait for ever.
+    /// Not before all data fit: a source whose recorder is gone would wait forever.
     fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
         match self.service(now, ring) {
             Next::Room if ring.room() == 0 => Next::Room,
@@ -158,7 +158,7 @@ fn recorded_beside(
     result.recv_timeout(WATCHDOG).expect("the session hangs")
 }
 
-/// What the files of a card say: the verdict of their metadata, none if they say that it is still recorded.
+/// The verdict in the metadata of a card's files, `None` in the state `recording`, and their account.
 #[track_caller]
 pub(crate) fn read_back(target: &Path) -> (Option<RecordingVerdict>, Ledger) {
     let mut store = best(4, Ways::default());
@@ -186,7 +186,7 @@ fn a_session_without_a_defect_ends_in_order() {
     }
 }
 
-/// Runs a session with a defect in the first of two cards; what the files of both say.
+/// Runs a session with a defect in the first of two cards; returns verdict and account of both cards' files.
 #[track_caller]
 fn panics(part: &str, said: &str, defect: Defect) -> [(Option<RecordingVerdict>, Ledger); 2] {
     let folder = tempfile::tempdir().expect("a folder");
@@ -204,7 +204,7 @@ fn a_source_that_panics_ends_the_session_and_what_it_gave_is_recorded() {
 
 #[test]
 fn a_recorder_that_panics_ends_the_session_and_its_files_are_recoverable() {
-    // Nobody set `done` when the recorder's thread panicked: the caller waited for ever, and so did a source for room.
+    // `done` was not set when the recorder's thread panicked: the caller waited forever, and so did a source for room.
     let [(stated, ledger), (other, _)] = panics("recorder", "overflow", Defect::RecorderPanics(1 << 20));
     assert_eq!(stated, None, "its metadata say that it is still recorded");
     assert!(ledger.stored_bytes <= 1 << 20, "{ledger:?}");
@@ -213,7 +213,7 @@ fn a_recorder_that_panics_ends_the_session_and_its_files_are_recoverable() {
 
 #[test]
 fn a_progress_callback_that_panics_ends_the_session_in_order() {
-    // The threads of the session waited that somebody stopped them.
+    // The threads of the session waited for a stop.
     let defect = Defect::ProgressPanics(1 << 20);
     for (stated, ledger) in panics("progress callback", "the callback is broken", defect) {
         assert_eq!(stated, Some(RecordingVerdict::Stopped));
@@ -236,7 +236,7 @@ fn a_gap_whose_length_is_an_interval_is_one_in_the_journal_and_in_the_metadata()
     assert_eq!(whole.closing().map(|closing| &closing.bounds[..]), Some(&expected[..]));
 }
 
-/// What an external clock does, and how often it was read.
+/// The behaviour of an external clock, and how often it was read.
 #[derive(Debug)]
 struct Reference {
     kind: ExternalKind,

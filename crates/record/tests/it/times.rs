@@ -1,4 +1,4 @@
-//! What a recording knows of time and channels survives crashes and recovery.
+//! A recording's facts about time and channels survive crashes and recovery.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_record::recorder::Step;
@@ -16,7 +16,7 @@ use hairspring_store::scripted::{DiskScript, Pace, ScriptedDisk};
 use crate::oracle;
 use crate::recording::{Case, channels, of_a_boot, open, serve};
 
-/// Metadata are written at the start and at the end, so what a recording learns of time until a crash is in its journals only.
+/// Metadata are written at the start and at the end, so facts about time up to a crash are in the journals only.
 #[test]
 fn pairs_marks_and_channels_survive_a_crash() {
     let at = |ns| Instant::from_monotonic(Nanos::new(ns));
@@ -95,7 +95,7 @@ fn pairs_marks_and_channels_survive_a_crash() {
     }
 }
 
-/// A card that says by its own stamps when it took a frame, and loses one without a word.
+/// A card that stamps its frames itself, and loses one without a report.
 #[test]
 fn a_card_whose_frames_and_clock_disagree_is_told_in_the_reason() {
     let case = Case::default();
@@ -120,7 +120,7 @@ fn a_card_whose_frames_and_clock_disagree_is_told_in_the_reason() {
     assert!(reason.contains("lost without notice"), "{reason}");
 }
 
-/// Metadata that are written before the first data cannot say when frame 0 was taken, and a recording that was cut off had no time.
+/// Metadata written before the first data lack the time of frame 0, and a recording that was cut off had no time.
 #[test]
 fn the_time_of_frame_0_survives_a_crash() {
     let script = DiskScript { pace: Pace::Leaping, ..DiskScript::default() };

@@ -11,7 +11,7 @@ use hairspring_recording::{Files, RecordingError};
 use hairspring_ring::units::Frames;
 
 impl Keeper {
-    /// Notes what the collections say of a closed segment.
+    /// Adds a closed segment to the collections.
     pub(super) fn stream(&mut self, number: u32, first: Frames, end: Frames) -> Result<(), RecordingError> {
         let mut store = (self.stores)();
         self.stream_by(&mut BlockingStore::small(&mut *store)?, number, first, end)
@@ -82,8 +82,8 @@ impl Keeper {
         }
     }
 
-    /// Puts the collections in place. With `adopt` it takes over the sums of segments that were compressed meanwhile: their metadata were
-    /// changed, and the collection with them.
+    /// Puts the collections in place. With `adopt` it takes over the sums of segments that were compressed meanwhile:
+    /// their metadata were changed, and the collection with them.
     pub(super) fn put_collections(&mut self, adopt: bool) -> Result<(), RecordingError> {
         let dropped = (self.index.dropped_segments, self.index.dropped_bytes);
         let id = self.index.id.unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Lets the stores that are made belong to an ownership, which lasts as long as the maker.
+/// Lets the made stores use this ownership, which lasts as long as the maker.
 pub(crate) fn lending(mut stores: StoreMaker, ownership: &Ownership) -> StoreMaker {
     let ownership = ownership.clone();
     Box::new(move || {
@@ -27,7 +27,7 @@ pub(super) fn begin_index(
     Ok(disk.store.sync_folder(hairspring_file::folder_of(path))?)
 }
 
-/// Appends encoded records behind so many, and makes them durable.
+/// Appends encoded records after the first `sequence` records, and makes them durable.
 pub(super) fn append(store: &mut dyn Store, path: &Path, sequence: u64, encoded: &[u8]) -> Result<(), RecordingError> {
     let file = store.open(path, Open::Mend)?;
     let mut disk = BlockingStore::small(store)?;

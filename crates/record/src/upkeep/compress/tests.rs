@@ -1,4 +1,5 @@
-//! Compressed recordings read as before and come back bit by bit; nothing is removed before that is proved, whenever a call ends.
+//! Compressed recordings read as before and come back bit by bit; nothing is removed before that is proved, whenever a
+//! call ends.
 
 use std::fs;
 
@@ -39,14 +40,14 @@ fn data(folder: &Path, member: usize) -> PathBuf {
     folder.join(format!("d{member}/x.sigmf-data"))
 }
 
-/// What metadata state of samples that are compressed.
+/// The version in the metadata of compressed samples.
 const COMPRESSED_VERSION: &str = "\"2.1.0\"";
 
 fn packed(folder: &Path, member: usize) -> PathBuf {
     compressed_path(&data(folder, member))
 }
 
-/// What is done with a recording.
+/// The operation applied to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Compress,
@@ -103,7 +104,7 @@ fn a_compressed_recording_is_read_as_before_and_comes_back_bit_by_bit() {
     assert!(done.packed.0 < spec.stored && done.files == [0, 1].map(|member| packed(folder, member)));
     for (member, plain) in plain.iter().enumerate() {
         assert!(!data(folder, member).exists());
-        // zstd's own reader of streams restores it.
+        // zstd's own streaming decoder restores it.
         let file = fs::File::open(packed(folder, member)).expect("there");
         assert!(zstd::stream::decode_all(file).expect("zstd") == *plain);
     }
@@ -142,7 +143,7 @@ fn a_compressed_recording_is_read_as_before_and_comes_back_bit_by_bit() {
         assert!(fs::read(data(folder, member)).expect("there") == *plain);
     }
     assert_eq!(names(folder), before);
-    // What a killed call had begun goes with the next one in either direction.
+    // The files begun by a killed call are removed by the next one in either direction.
     for next in [Act::Restore, Act::Compress] {
         fs::write(compressed_path(&part_of(&data(folder, 0))), b"half").expect("written");
         act(&mut *store, folder, next).expect("done");

@@ -1,8 +1,9 @@
 //! [`Cut`]: the bytes of a data file that a recovery cuts off or overwrites, and the file beside it that keeps them.
 //!
-//! A recovery believes checksums. What it does not believe may still be worth something to somebody: a block with one wrong bit, or samples that were
-//! written and not entered any more. So everything that is not zero goes to `x.cut-N` first, where N is the first free number. The file has the
-//! bytes in the order of the data file; zeros take no space. It is durable before the first byte is cut.
+//! A recovery trusts checksums. Bytes that do not match may still be useful to the user: a block with one wrong bit, or
+//! samples that were written but not entered. So all non-zero bytes go to `x.cut-N` first, where N is the first free
+//! number. The file has the bytes in the order of the data file; zeros take no space. It is durable before the first
+//! byte is cut.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use hairspring_recording::{Block, Files, Member, RecordingError};
 use hairspring_ring::units::Bytes;
 use hairspring_store::{FileId, Open, Store, StoreError};
 
-/// Between the base path of a recording and the number of a file with what was cut off.
+/// Separates the base path of a recording and the number of a file with the bytes that were cut off.
 const CUT_ENDING: &str = ".cut-";
 
 /// Numbers that are tried.
@@ -20,21 +21,21 @@ const MOST_CUTS: u32 = 1_000_000;
 /// The most pieces whose places are stated in words.
 const MOST_STATED: usize = 100;
 
-/// What is cut off one data file, or overwritten in it.
+/// The bytes cut off one data file, or overwritten in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// The number of the member.
     pub(crate) member: usize,
     /// Begin and end of each piece, ascending.
     pub(crate) pieces: Vec<(u64, u64)>,
-    /// The file to which it goes; `None` if it is all zeros, or given up.
+    /// The file that keeps them; `None` if they are all zeros, or given up.
     pub(crate) keep: Option<PathBuf>,
-    /// Whether any of it is not zero.
+    /// Whether any byte is not zero.
     pub(crate) has_content: bool,
 }
 
 impl Cut {
-    /// Finds out what is cut off if of a member these blocks stay, which ascend by place. Reads it.
+    /// Finds the bytes to cut off if these blocks of a member stay, which ascend by place. Reads them.
     pub(crate) fn find(
         store: &mut dyn Store,
         member: &Member,
@@ -48,7 +49,7 @@ impl Cut {
         Ok(Self { member: member.number, pieces, keep, has_content })
     }
 
-    /// What is done with it, in words; nothing of zeros.
+    /// The report on these bytes, in words; `None` if they are all zeros.
     pub(crate) fn told(&self, data: &Path) -> Option<String> {
         let total = Bytes(self.pieces.iter().map(|(from, to)| to - from).sum());
         let places = self.pieces.iter().take(MOST_STATED).map(|(from, to)| format!("{from} to {}", to - 1));
@@ -68,7 +69,7 @@ impl Cut {
         }
     }
 
-    /// Copies it to its file, durably.
+    /// Copies the bytes to their file, durably.
     pub(super) fn keep(&self, disk: &mut BlockingStore<'_>, data: &Path, source: FileId) -> Result<(), RecordingError> {
         let Some(path) = &self.keep else { return Ok(()) };
         let file = disk.store.create_like(path, data, Open::CreateJournal).map_err(explained)?;
@@ -89,7 +90,7 @@ impl Cut {
 }
 
 impl Cut {
-    /// Keeps it, where the whole file is given up.
+    /// Keeps the bytes of a file that is given up as a whole.
     pub(crate) fn keep_all(&self, store: &mut dyn Store, data: &Path) -> Result<(), RecordingError> {
         if self.keep.is_none() {
             return Ok(());
@@ -139,7 +140,7 @@ pub(super) fn copy(
     disk.sync(to, target)
 }
 
-/// What lies in a file of this length between blocks, which ascend by place, and behind them.
+/// The pieces of a file of this length between these blocks, which ascend by place, and after them.
 fn pieces_between(length: u64, blocks: &[Block]) -> Vec<(u64, u64)> {
     let mut at = 0;
     let mut pieces = Vec::new();
@@ -153,7 +154,7 @@ fn pieces_between(length: u64, blocks: &[Block]) -> Vec<(u64, u64)> {
     pieces
 }
 
-/// Whether these pieces of a file hold anything but zeros. What does not decompress is nothing.
+/// Whether these pieces of a file hold anything but zeros. Data that do not decompress count as nothing.
 pub(crate) fn has_content(store: &mut dyn Store, path: &Path, pieces: &[(u64, u64)]) -> Result<bool, RecordingError> {
     if pieces.iter().all(|(begin, end)| begin == end) {
         return Ok(false);
@@ -193,7 +194,7 @@ fn is_zeros(bytes: &[u8]) -> bool {
     bytes.chunks(ZEROS.len()).all(|part| part == &ZEROS[..part.len()])
 }
 
-/// The first free name for what is cut off a recording. `given` are names that were given already.
+/// The first free name for the bytes cut off a recording. `given`: names assigned already.
 pub(crate) fn free_name(store: &mut dyn Store, base: &Path, given: &[PathBuf]) -> Result<PathBuf, RecordingError> {
     for number in 1..MOST_CUTS {
         let mut path = base.as_os_str().to_owned();
@@ -205,7 +206,7 @@ pub(crate) fn free_name(store: &mut dyn Store, base: &Path, given: &[PathBuf]) -
         match store.open(&path, Open::ReadData) {
             Ok(file) => store.close(file),
             Err(error) if error.errno.0 == libc::ENOENT => return Ok(path),
-            // Something is there that is no file of ours.
+            // A file with this name exists and is not ours.
             Err(error) if matches!(error.errno.0, libc::EISDIR | libc::EACCES | libc::ELOOP) => {}
             Err(error) => return Err(error.into()),
         }

@@ -76,7 +76,8 @@ fn open_data(disk: &mut BlockingStore<'_>, files: &Files) -> Result<FileId, Reco
     }
 }
 
-/// Puts a copy in place of a data file that has other names, or that a symbolic link leads to, so that those keep what they have.
+/// Replaces a data file that has other names, or is behind a symbolic link, by a copy, so that those names keep their
+/// content.
 fn own_copy(disk: &mut BlockingStore<'_>, data: &Path, shared: FileId) -> Result<FileId, RecordingError> {
     let part = part_of(data);
     // Left by an interrupted call.
@@ -230,7 +231,7 @@ struct Packer {
     sequence: u64,
     /// Blocks that were copied but not yet entered.
     entries: Vec<Block>,
-    /// The lowest of the places where they still count. Blocks only move down, so what is written below it overwrites none of them.
+    /// The lowest of their places that still count. Blocks only move down, so a write below it overwrites none of them.
     lowest: u64,
 }
 

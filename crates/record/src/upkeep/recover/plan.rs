@@ -30,9 +30,9 @@ pub(crate) struct Plan {
     durable: u64,
     proven: u64,
     damaged_blocks: u64,
-    /// What is cut off, for each member.
+    /// The bytes cut off, for each member.
     pub(super) cuts: Vec<Cut>,
-    /// The files that keep it.
+    /// The files that keep them.
     pub(super) cut_files: Vec<PathBuf>,
 }
 
@@ -68,7 +68,7 @@ impl Plan {
         };
         let is_cut = recording.cut().is_some() && !good.is_empty();
         let verdict = match ended {
-            // A cut says what belongs to a segment, so one that has all of it is whole.
+            // The cut states which frames belong to a segment, so a segment with all of them is whole.
             None if is_cut && lost_bytes == 0 => RecordingVerdict::Complete,
             None => RecordingVerdict::Incomplete,
             Some(ended) if newly_lost == 0 => ended.verdict,
@@ -107,7 +107,7 @@ impl Plan {
         blocks
     }
 
-    /// Notes what is cut off a data file.
+    /// Notes the bytes cut off a data file.
     pub(super) fn cut(&mut self, cut: Cut, data: &Path) {
         self.changes.extend(cut.told(data));
         self.cut_files.extend(cut.keep.clone());
@@ -135,9 +135,9 @@ impl Plan {
     }
 }
 
-/// What is declared already, in order, because a storm leaves thousands of pieces and of gaps.
+/// The gaps declared already, in order, because a storm leaves thousands of pieces and of gaps.
 struct Declared {
-    /// Blocks that could not be written, by their first frames, each with the last end up to there.
+    /// Blocks that could not be written, by their first frames, each with the largest end up to there.
     failed: Vec<(Gap, Frames)>,
     /// Damage that was declared before, by its first frame and its length.
     damaged: BTreeMap<(Frames, Frames), Gap>,
@@ -161,7 +161,8 @@ impl Declared {
         Self { failed, damaged, found }
     }
 
-    /// Gaps for a missing piece of the stored stream. If the recorder declared that it could not be written, that remains the cause.
+    /// Gaps for a missing piece of the stored stream. A write failure that the recorder declared for it stays the
+    /// cause.
     fn declare(&self, recording: &Recording, position: u64, length: u64) -> Vec<(u64, Gap)> {
         let (timeline, layout) = (recording.timeline(), recording.about().layout);
         let first = timeline.frame_at(position);

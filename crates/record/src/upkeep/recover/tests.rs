@@ -1,5 +1,5 @@
-//! What crashes, power cuts and damage leave, and what recovering makes of it. Every byte that is given out afterwards is the
-//! one that was written, wherever the recovery itself was interrupted.
+//! Recovery after crashes, power cuts and damage. Every byte offered afterwards is
+//! the one that was written, wherever the recovery itself was interrupted.
 
 mod declared;
 mod evidence;
@@ -50,7 +50,8 @@ fn check(spec: &Spec, image: &Image, options: RecoverOptions) -> (Recovered, Ima
 fn check_sound(spec: &Spec, image: &Image, recovered: Option<&Recovered>) {
     let mut store = disk(image, Vec::new()).store(8);
     let recording = Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens").whole().expect("whole");
-    // Metadata have no checksum: where they were damaged they may name other data than there are, or another resolution.
+    // Metadata have no checksum: where they were damaged they may name other data than there are, or another
+    // resolution.
     let about = recording.about();
     let counters = about.pattern.as_deref() == Some(&*PATTERN.to_string()) && about.layout == spec.layout;
     let options = verify::VerifyOptions { counters, sha512: true };
@@ -109,7 +110,8 @@ fn gaps_that_were_known_stay_beside_those_that_are_found() {
             let spec = Spec { gaps: gaps.clone(), members, unwritten: unwritten.clone(), ..Spec::killed() };
             let (recovered, _) = check(&spec, &spec.make(), RecoverOptions::default());
             let before: u64 = gaps.iter().map(|(_, frames)| frames * 4).sum();
-            // Nobody saw the last block complete: what it and the gap in it took is not known to have been produced.
+            // The last block was never seen complete: its bytes and those of its gap are not known to have been
+            // produced.
             let is_last = unwritten.contains(&10);
             let expected = before + unwritten.iter().map(|index| if *index == 10 { 0 } else { 4096 }).sum::<u64>();
             assert!(is_last || recovered.ledger.lost_bytes == expected, "{members} {unwritten:?} {recovered:?}");
@@ -130,8 +132,8 @@ fn damage_in_a_recording_that_had_ended_is_a_known_loss() {
     }
 }
 
-/// Looks at a recording without a change, holds every byte that is offered against the specification, and yields what is proven and how
-/// many bytes that is.
+/// Reads a recording without changing it, compares every byte that is offered with the specification, and returns the
+/// proven parts and their number of bytes.
 #[track_caller]
 fn check_proven(spec: &Spec, image: &Image, all: bool) -> (Proven, u64) {
     let disk = disk(image, Vec::new());
@@ -156,8 +158,8 @@ fn check_proven(spec: &Spec, image: &Image, all: bool) -> (Proven, u64) {
     (proven, offered)
 }
 
-/// A reader that took the length of a recording from its file showed 400 million frames where 11.5 million had been written: the rest was
-/// space that the recorder had reserved.
+/// A reader that took the length of a recording from its file showed 400 million frames where 11.5 million had been
+/// written: the rest was space that the recorder had reserved.
 #[test]
 fn what_is_offered_of_a_recording_that_is_not_in_order_is_what_was_written() {
     for members in 1..4 {
@@ -263,7 +265,7 @@ fn a_journal_damaged_in_its_middle_is_believed_behind_the_damage_only_if_its_sum
     }
 }
 
-/// A power cut while the journal was being forced to the disk: of what was appended, the sync arrived and a part before it did
+/// A power cut while the journal was being synced: the appended sync record arrived and a part before it did
 /// not. That is no damage, and needs no permission to be cut off.
 #[test]
 fn zeros_before_a_sync_that_was_under_way_are_a_power_cut_and_not_damage() {
@@ -336,7 +338,7 @@ fn recovery_may_be_interrupted_at_every_step() {
     }
 }
 
-/// A recording with a hole of so many bytes after its first block.
+/// A recording with a hole of `hole` bytes after its first block.
 fn shifted(spec: &Spec, hole: u64) -> Image {
     let files = Files::of(&Spec::base(0));
     let mut image = spec.make();
@@ -435,7 +437,7 @@ proptest! {
         let files = Files::of(&Spec::base(0));
         let mut image = spec.make();
         let mut records = image.read(&files.journal).expect("a journal")[..64].to_vec();
-        // Records that say anything at all, with right checksums.
+        // Arbitrary records with right checksums.
         let [index, file_offset, produced_bytes, rest] = block;
         let extreme = [
             hairspring_recording::journal::Record::Block {

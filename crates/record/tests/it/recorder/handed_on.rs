@@ -21,7 +21,7 @@ fn segment(number: u32) -> Setup {
     }
 }
 
-/// The recorder of a first segment on a slow disk, and that of the next on one that is fast.
+/// The recorder of a first segment on a slow disk, and that of the next on a fast one.
 struct Two {
     first: Rig,
     next: Recorder,
@@ -62,7 +62,7 @@ impl Two {
         recorder.cut(&mut self.next, *now, *counters)
     }
 
-    /// Both to their ends, and what they stored.
+    /// Drives both to their ends, and returns their results.
     #[track_caller]
     fn end(self, end: End) -> [(Outcome, ScriptedDisk); 2] {
         let Self { first, next, disk } = self;
@@ -97,7 +97,8 @@ fn the_ring_gets_its_room_back_in_order_when_its_recorder_changes() {
     assert_eq!(two.next.step(now, counters), Step::Wait(now + Nanos::from_millis(100)), "it has no ring yet");
     assert!(two.cut() && two.first.recorder.is_ending() && !two.first.recorder.is_at_cut());
     assert_eq!((two.next.first_frame(), two.next.blocks_taken()), (Frames(2 * BLOCK), 0));
-    // What the next one writes at once keeps its place in the ring, because what lies before it is not written.
+    // A block that the next recorder writes at once keeps its place in the ring, because the data before it are not
+    // written.
     two.first.put(2 * BLOCK);
     assert_eq!(
         two.settle_next(),
@@ -170,12 +171,12 @@ fn a_gap_at_the_cut_is_in_one_of_the_segments_and_counts_once() {
     two.first.lose(7, GapCause::Source);
     two.first.put(BLOCK - 100);
     two.first.recorder.cut_after(1);
-    // Known when the last block is taken: it belongs to the segment that ends with it.
+    // The gap is known when the last block is taken: it belongs to the segment that ends with it.
     two.first.lose(5, GapCause::Source);
     two.first.step();
     assert!(!two.first.recorder.is_at_cut(), "nothing follows");
     two.first.counters.ignored.foreign = 3;
-    // What lies in the card's FIFO will be the next segment's.
+    // The bytes in the card's FIFO belong to the next segment.
     two.first.counters.fifo_bytes = 9;
     two.first.lose(4, GapCause::ServedLate);
     assert!(two.first.recorder.is_at_cut(), "a gap follows");
@@ -251,7 +252,7 @@ fn a_segment_that_was_resumed_hands_its_epoch_on() {
     assert!(records.contains(&Record::Epoch { first: Frames(origin) }), "its source counts from there");
 }
 
-/// The caller may cut where a source falls silent, so that what is there becomes a closed segment.
+/// The caller may cut where a source falls silent, so that the existing data become a closed segment.
 #[test]
 fn a_cut_before_anything_follows_loses_nothing_whether_something_comes_or_not() {
     for more in [0, 30] {

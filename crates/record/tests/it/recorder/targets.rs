@@ -1,4 +1,4 @@
-//! Targets that fail or are slow, step by step: where blocks go, what is told of it, and what the journals say.
+//! Targets that fail or are slow, step by step: the targets of the blocks, the report, and the journals.
 
 use hairspring_recording::journal::FailedOperation;
 use hairspring_recording::ledger::RecordingVerdict;
@@ -91,7 +91,7 @@ fn a_block_that_a_target_gave_up_is_written_to_another_from_its_beginning_with_a
         );
         assert_eq!(blocks(&disk, "b/x"), [0, 1], "{what}");
         oracle::check(&disk.image_after_kill(0), &["a/x", "b/x"], bytes(), PATTERN, true);
-        // Every journal that is alive says what failed.
+        // Every journal that still works contains the error.
         let failed = records(&disk, "b/x").into_iter().find_map(|record| match record {
             Record::Error { operation, block, .. } => Some((operation, block)),
             _ => None,
@@ -162,7 +162,8 @@ fn when_the_last_target_fails_the_rest_is_one_gap_and_each_kind_of_error_is_told
     );
 }
 
-/// The end of the journal states the verdict of the metadata, whichever of the last syncs fails, and in whatever order they are complete.
+/// The end of the journal states the verdict of the metadata, whichever of the last syncs fails, and in any order of
+/// their completions.
 #[test]
 fn the_last_syncs_are_complete_before_the_verdict_is_settled() {
     for seed in 0..16 {
@@ -220,7 +221,7 @@ fn while_the_journal_cannot_be_written_gaps_stay_in_the_ring() {
         declared += 1;
         rig.step();
     }
-    // Some are in the journal's two halves, some in the ring; no list grows without end.
+    // Some are in the journal's two halves, some in the ring; no list grows without bound.
     assert!((1024..4096).contains(&declared), "{declared} gaps");
     rig.pass(Nanos::from_secs(31));
     let (outcome, disk) = rig.end(End::Finished);

@@ -1,4 +1,4 @@
-//! What a recording says of itself at its end: verdict, reason, and the metadata that state both.
+//! The verdict and the reason of a recording at its end, and the metadata that state both.
 
 use hairspring_record::recorder::ResumeFrom;
 use hairspring_recording::clock::{BootId, ClockNote, Mark, MarkSource};
@@ -15,7 +15,7 @@ fn began(rig: &mut Rig) {
     rig.recorder.begins(Beginning { realtime: EPOCH, monotonic: rig.now, within: Nanos::ZERO });
 }
 
-/// Ends a recording, whose metadata must say the same as its outcome.
+/// Ends a recording, and checks that its metadata match its outcome.
 #[track_caller]
 fn ends(rig: Rig, end: End, expected: (RecordingVerdict, &str)) -> Outcome {
     let (outcome, disk) = rig.end(end);
@@ -43,7 +43,7 @@ fn a_recording_that_lacks_nothing_says_how_it_ended() {
     began(&mut rig);
     rig.put(100);
     ends(rig, End::Stopped, (Stopped, "ended by its user, without loss"));
-    // Datagrams that were ignored are no loss, and are told.
+    // Ignored datagrams are no loss, and are reported.
     for (end, expected) in [
         (End::Finished, (Complete, "everything is there, though 2 datagrams from other senders ignored")),
         (End::Stopped, (Stopped, "ended by its user, without loss; 2 datagrams from other senders ignored")),
@@ -97,7 +97,7 @@ fn a_recording_that_lacks_frames_says_how_many_where_and_why() {
         rig.lose(7, GapCause::ServedLate);
         ends(rig, end, (Incomplete, &expected));
     }
-    // A source that failed left no gap behind, but nobody knows whether it had more.
+    // A source that failed left no gap, but it is unknown whether it had more data.
     ends(Rig::new(at_once(), setup()), End::Failed(0), (Incomplete, "the source vanished"));
 }
 
@@ -110,7 +110,7 @@ fn gaps_that_are_known_as_intervals_only_say_how_much_more_may_be_missing() {
     rig.recorder.bound_gaps(&[bounds(100, 5, 9)]);
     rig.put(100);
     rig.settle();
-    // The first has grown by what is known of it; the second is new, and belongs to no gap that was declared.
+    // The first has grown; the second is new, and belongs to no declared gap.
     rig.recorder.bound_gaps(&[bounds(100, 5, 8), bounds(205, 0, 2)]);
     rig.recorder.bound_gaps(&[bounds(100, 5, 8), bounds(205, 0, 2)]);
     let (outcome, disk) = rig.end(End::Finished);
@@ -212,7 +212,7 @@ fn a_series_that_is_resumed_takes_nothing_before_it_is_known_where_and_names_the
         ClockNote::Mark(Mark { frame: Frames(frame), earliest: at, latest: at, how: MarkSource::Kernel })
     };
     rig.recorder.begins(Beginning { realtime: EPOCH, monotonic: Instant::BOOT + Nanos::from_millis(1010), within });
-    // A million frames per second, for 9.997 to 10 ms, give or take 200 ppm.
+    // A million frames per second, for 9.997 to 10 ms, ± 200 ppm.
     let bounds = GapBounds { first: Frames(5000), least: Frames(9995), most: Frames(10_003) };
     assert_eq!(rig.recorder.resumed(), Some((1, bounds)));
     // The source counts from 0 again.
@@ -273,7 +273,7 @@ fn a_resumption_that_the_sender_has_counted_is_exact() {
     from.clock.mark(Mark { frame: Frames(4900), earliest: at, latest: at, how: MarkSource::Kernel });
     from.clock.count = Some(count(0, 0));
     let mut rig = Rig::new(at_once(), setup);
-    // Told before it is known where the series goes on.
+    // Passed before the start of the resumed series is known.
     rig.recorder.note(ClockNote::Count(count(0, 1490)));
     rig.recorder.begins(Beginning { realtime: EPOCH, monotonic: at + Nanos::from_millis(10), within: Nanos::ZERO });
     rig.put(10);
@@ -350,7 +350,7 @@ fn what_is_known_of_the_end_says_when_the_frame_after_it_would_have_been_taken()
         about.series = resumed().series.map(|of| SegmentOf { epoch_first: Frames(epoch_first), ..of });
         about
     };
-    // Nothing is known, and one mark from which the nominal rate of 1 MHz counts on, give or take 200 ppm and a nanosecond.
+    // Without facts, and with one mark from which the nominal rate of 1 MHz counts on, ± 200 ppm and a nanosecond.
     let nothing = ResumeFrom::of(&about(&[], 0), Frames(9));
     assert_eq!((nothing.taken, nothing.average_hz), (None, None));
     let one = ResumeFrom::of(&about(&[mark(1000, 1000)], 0), Frames(11_000));

@@ -29,7 +29,7 @@ fn segments_are_compressed_while_the_series_is_recorded_and_deleted_as_before() 
     let names: Vec<String> = image.paths().map(|path| path.display().to_string()).collect();
     let data: Vec<&String> = names.iter().filter(|name| name.contains("data")).collect();
     assert_eq!(data, ["a/x-000007.sigmf-data.zst", "a/x-000008.sigmf-data", "a/x-000009.sigmf-data"]);
-    // The recorder has taken over what the collection states of compressed segments.
+    // The recorder has taken over the sums of compressed segments from the collection.
     let collection = String::from_utf8(image.read("a/x.sigmf-collection").expect("a collection")).expect("text");
     assert_eq!(collection.matches("\"hash\"").count(), 3, "{collection}");
     assert!(!renew_sums(&mut disk.store(8), Path::new("a/x")).expect("read"), "{collection}");

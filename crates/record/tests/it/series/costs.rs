@@ -1,4 +1,4 @@
-//! What a series costs does not grow with its length where it need not: counted in calls of the store and bytes.
+//! The costs of a series that must not grow with its length, counted in calls of the store and bytes.
 
 use std::ffi::OsStr;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use hairspring_store::{Completion, Fallback, FileFacts, FileId, LentMemory, Memo
 
 use super::*;
 
-/// What was asked of stores.
+/// The calls of stores and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Asked {
     opens: u64,
@@ -137,7 +137,7 @@ impl Store for Counted {
     }
 }
 
-/// A series of so many segments of a block each.
+/// A series of `segments` segments of a block each.
 fn series_of(segments: u64) -> ScriptedDisk {
     let case = Case { frames: segments * BLOCK / 6, blocks: 1, ..Case::default() };
     disk_of(&run(&case, Image::default(), |_, _| {}).disk.image_after_kill(0))
@@ -150,7 +150,7 @@ fn counted(disk: &ScriptedDisk) -> (StoreMaker, Arc<Mutex<Asked>>) {
     (maker, asked)
 }
 
-/// What it takes to delete so many of the segments.
+/// The calls needed to delete `deleted` of the segments.
 fn deleting(disk: &ScriptedDisk, segments: u64, deleted: u64) -> Asked {
     let (stores, asked) = counted(disk);
     let index = index_at(&mut self::stores(disk), Path::new("a/x")).expect("read").expect("an index");

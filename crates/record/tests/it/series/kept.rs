@@ -6,9 +6,9 @@ use hairspring_store::scripted::{OpKind, What, When};
 
 use super::*;
 
-/// A few times in 60,000 frames.
+/// Fires a few times in 60,000 frames.
 const SOME: &str = "level:ch0>32764cnt";
-/// A few times in 300,000 frames.
+/// Fires a few times in 300,000 frames.
 const RARE: &str = "level:ch0>32766cnt";
 
 /// The frames of a case at which the trigger fires.
@@ -39,7 +39,7 @@ fn a_trigger_pins_the_segments_that_its_surroundings_reach() {
             triggers.iter().any(|at| at.saturating_sub(pre) < *end && at + post.max(1) > *first)
         };
         let expected: Vec<_> = all.iter().filter(|place| reached(place)).copied().collect();
-        // So many closed segments are kept in any case that those before a trigger are there yet.
+        // Enough closed segments are kept anyway that the ones before a trigger still exist.
         let retention = Retention { segments: Some(2), ..Retention::default() };
         let keep_on = Some((RARE, pre, post));
         let case = Case { frames, retention, keep_on, on_overrun, ..Case::default() };
@@ -71,7 +71,7 @@ fn what_a_user_releases_is_not_pinned_again_and_a_pin_that_is_there_is_left_alon
         }
     });
     assert!(released.get() && !is_pinned(&disk.image_after_kill(0), number));
-    // Nor by those who put the series in order.
+    // Recovery does not delete it either.
     let changed = recovered(&disk.image_after_kill(0), 0).expect("a series").changed;
     assert_eq!(changed, Vec::<String>::new());
     let mut image = Image::default();
@@ -97,7 +97,8 @@ fn a_pin_that_cannot_be_made_holds_until_the_run_ends_and_is_told() {
     assert!(triggers.iter().all(|at| left.iter().any(|(_, first, end)| (*first..*end).contains(at))), "{left:?}");
 }
 
-/// The image without the pins of segments that the index does not call closed, as if the kill had come before they were made.
+/// The image without the pins of segments that the index does not call closed, as if the kill had come before they were
+/// made.
 fn without_open_pins(image: &Image) -> Image {
     let index = index_at(&mut stores(&disk_of(image)), Path::new("a/x")).ok().flatten().unwrap_or_default();
     let is_open_pin = |path: &Path| {
@@ -151,8 +152,8 @@ fn a_crash_at_every_step_deletes_nothing_that_a_trigger_asked_to_keep() {
     assert!(asked_before > 0, "no crash came between a trigger and its pin");
 }
 
-/// A slow disk takes longer to describe a segment than segments are kept. Every segment was deleted as soon as it was described, and at its
-/// end the recording had none.
+/// A slow disk takes longer to describe a segment than segments are kept. Every segment was deleted as soon as it was
+/// described, and at its end the recording had none.
 #[test]
 fn the_newest_segment_is_there_at_the_end_however_long_its_description_takes() {
     fn an_hour_later_each_time() -> ClockMoment {

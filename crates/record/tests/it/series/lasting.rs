@@ -12,7 +12,7 @@ fn index_on(disk: &ScriptedDisk) -> hairspring_recording::series::index::SeriesI
     index_at(&mut stores(disk), Path::new("a/x")).expect("read").expect("an index")
 }
 
-/// One append of five failed, and a series of which the rest was in order was gone for every reader.
+/// One failed append of five made a series unreadable, although the rest of it was in order.
 #[test]
 fn an_index_that_lacks_a_record_after_a_failed_append_is_written_anew() {
     for kind in [OpKind::Open, OpKind::Write, OpKind::Sync] {
@@ -35,7 +35,7 @@ fn an_index_that_lacks_a_record_after_a_failed_append_is_written_anew() {
     }
 }
 
-/// An index that can never be written: what it does not call dropped is not deleted.
+/// An index that can never be written: segments that it does not list as dropped are not deleted.
 #[test]
 fn nothing_is_deleted_while_the_index_cannot_be_written() {
     let refused = What::Error(Errno(libc::EACCES));
@@ -106,7 +106,7 @@ fn a_number_of_which_there_is_any_file_is_not_used_again() {
     assert_eq!(disk.image_after_kill(0).read("a/x-000041.sigmf-data").as_deref(), Some(&b"mine"[..]));
 }
 
-/// Stores of a disk on which somebody pins a segment as soon as the index says that it is being dropped.
+/// Stores of a disk on which another process pins a segment as soon as the index lists it as being dropped.
 fn stores_with_a_late_pin(disk: &ScriptedDisk, number: u32) -> StoreMaker {
     let disk = disk.clone();
     Box::new(move || {
@@ -145,7 +145,7 @@ fn a_pin_that_comes_too_late_is_refused_and_one_in_time_holds() {
     let [first, second] = [0, 1].map(|number| segment_base(Path::new("a/x"), number));
     let mut store = disk.store(8);
     assert_eq!(keep(&mut store, &second, &mut || unreachable!("nothing to wait for")), Ok(Pinned::Kept));
-    // The index says that it is being deleted; meanwhile it is.
+    // The index lists it as being deleted; the deletion is under way.
     let before = index_on(&disk);
     let mut dropping = before.clone();
     dropping.enter(hairspring_recording::series::index::IndexRecord::Dropped {
@@ -192,7 +192,7 @@ fn a_deletion_that_was_begun_leaves_a_segment_that_was_pinned_in_time() {
     assert_eq!((index_on(&disk).dropped_segments, places(&disk, 0..=9).len()), (0, 4));
 }
 
-/// Retention deletes while somebody opens the series: what is gone by then is left out, and nothing is called damaged.
+/// Retention deletes while a reader opens the series: segments gone by then are left out, and none is called damaged.
 #[test]
 fn a_reader_beside_retention_sees_whole_segments_or_none() {
     let disk = run(&Case::default(), Image::default(), |_, _| {}).disk;
@@ -203,8 +203,8 @@ fn a_reader_beside_retention_sees_whole_segments_or_none() {
     assert_eq!((recording.faults(), recording.members().len()), (&[] as &[String], 1));
 }
 
-/// Retention deletes while somebody reads the series: what is gone by then is missing because it was deleted, and nothing is damaged. What another
-/// program removes is damage.
+/// Retention deletes while a reader reads the series: segments gone by then are missing because they were deleted, and
+/// nothing is damaged. A segment that another program removes is damage.
 #[test]
 fn segments_that_retention_deletes_while_they_are_read_are_missing_because_they_were_deleted() {
     for (members, is_retention) in [(1, true), (2, true), (1, false)] {
@@ -242,7 +242,7 @@ fn segments_that_retention_deletes_while_they_are_read_are_missing_because_they_
     }
 }
 
-/// A clock that is set while segments are recorded, to and fro. By it every segment was too old, or none for ever.
+/// A clock that is set to and fro while segments are recorded. By it every segment was too old, or none ever.
 #[test]
 fn steps_of_the_time_of_day_change_nothing_of_what_is_kept_by_time() {
     fn stepping() -> ClockMoment {

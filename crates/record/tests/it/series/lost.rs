@@ -1,10 +1,10 @@
-//! Series of which a crash took the index, or the journal of a segment.
+//! Series that lost the index, or the journal of a segment, in a crash.
 
 use hairspring_recording::journal::RECORD_BYTES;
 
 use super::*;
 
-/// A power cut may leave any beginning of a journal. However little that is, frames are counted on behind it.
+/// A power cut may leave any beginning of a journal. However short it is, frames are counted on after it.
 #[test]
 fn a_series_goes_on_behind_a_segment_of_whose_journal_only_a_beginning_is_left() {
     let Files { meta, journal, .. } = Files::of(&segment_base(Path::new("a/x"), 3));
@@ -17,7 +17,7 @@ fn a_series_goes_on_behind_a_segment_of_whose_journal_only_a_beginning_is_left()
     let mut whole = disk.image_after_kill(0);
     let begins = places(&disk, 3..=3)[0].1;
     let bytes = whole.read(&journal).expect("a journal");
-    // The metadata of a recording that has not ended: others would prove that the journal had an end.
+    // The metadata of a recording that has not ended: later ones would prove that the journal had an end.
     whole.put(&meta, &before.expect("it was recorded"));
     for records in 0..bytes.len() / RECORD_BYTES {
         let mut image = whole.clone();

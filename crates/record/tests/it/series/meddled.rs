@@ -1,4 +1,4 @@
-//! Others change the files of a series while it is recorded, or before it goes on.
+//! Other processes change the files of a series while it is recorded, or before it is resumed.
 
 use super::*;
 
@@ -80,7 +80,7 @@ fn another_recordings_files_are_not_deleted_though_they_have_the_segments_name()
     let retention = Retention { segments: Some(1), ..Retention::default() };
     let case = Case { frames: 60_000, retention, ..Case::default() };
     let swapped = std::cell::Cell::new(false);
-    // While segment 2 is recorded, somebody puts another recording in the place of segment 1.
+    // While segment 2 is recorded, another process puts another recording in the place of segment 1.
     let Run { disk, ended, .. } = run(&case, Image::default(), |disk, number| {
         if number == 2 && !swapped.get() {
             let mut store = disk.store(8);
@@ -98,7 +98,7 @@ fn another_recordings_files_are_not_deleted_though_they_have_the_segments_name()
         }
     });
     let (outcome, summary) = ended.expect("recorded");
-    // Its recorder looks at the end, and finds that the journal is another's.
+    // Its recorder checks the files at the end, and finds that the journal belongs to another recording.
     assert!(swapped.get() && outcome.verdict == RecordingVerdict::Incomplete, "{}", outcome.reason);
     assert!(outcome.reason.contains("x-000001.hairspring-journal was replaced by another file"), "{}", outcome.reason);
     assert!(summary.troubles.iter().any(|trouble| trouble.contains("x-000001 belongs to another")), "{summary:?}");

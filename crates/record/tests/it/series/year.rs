@@ -10,7 +10,8 @@ fn a_simulated_year_needs_no_more_memory_or_files_than_a_day() {
     let frames = segments * BLOCK / 6;
     let case = Case { frames, blocks: 1, retention, ..Case::default() };
     let (mut most_open, mut most_files, mut most_index) = (0, 0, 0);
-    // The memory of this process after the first thousand segments; other tests run beside an ordinary run, which is shorter.
+    // The memory of this process after the first thousand segments; an ordinary run is shorter, and other tests run
+    // beside it.
     let mut memory = None;
     let Run { disk, ended, .. } = run(&case, Image::default(), |disk, number| {
         if number == 1000 && memory.is_none() {
@@ -39,7 +40,7 @@ fn a_simulated_year_needs_no_more_memory_or_files_than_a_day() {
     }
 }
 
-/// The memory that this process has.
+/// Resident memory of this process.
 fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());

@@ -78,7 +78,8 @@ fn a_gap_that_an_earlier_recovery_found_stays_as_it_was() {
     let whole = damaged(&spec, &[10]);
     let (first, mut image) = check(&spec, &whole, ALL);
     assert_eq!(first.gaps.len(), 2, "{:?}", first.gaps);
-    // Another block of the mended recording goes bad. The newest block, from which the first gap has its time, is gone by then.
+    // Another block of the mended recording goes bad. The newest block, from which the first gap has its time, is gone
+    // by then.
     let data = Files::of(&Spec::base(0)).data;
     let mut bytes = image.read(&data).expect("data");
     bytes[17] ^= 4;

@@ -1,11 +1,11 @@
-//! What a recovery may cut off, and where that goes.
+//! The bytes that a recovery may cut off, and the files that keep them.
 
 use std::path::Path;
 
 use super::*;
 use hairspring_recording::journal::RecordingId;
 
-/// Recovers, which is refused, and changes nothing. Returns why.
+/// Expects a refused recovery that changes nothing. Returns the reason.
 #[track_caller]
 fn refused(image: &Image, options: RecoverOptions) -> String {
     let disk = disk(image, Vec::new());
@@ -15,7 +15,7 @@ fn refused(image: &Image, options: RecoverOptions) -> String {
     refused
 }
 
-/// A recording whose first journal is another one; without `None`.
+/// A recording with another first journal; `None` for no journal.
 fn with_journal(spec: &Spec, journal: Option<&[u8]>) -> Image {
     let (files, whole, mut image) = (Files::of(&Spec::base(0)), spec.make(), Image::default());
     whole.paths().for_each(|path| image.put(path, &whole.read(path).expect("there")));

@@ -1,4 +1,4 @@
-//! Blocks that move: what it costs, and that nothing but good blocks comes of it.
+//! Moves of blocks: their cost, and that they yield only good blocks.
 
 use super::*;
 use crate::recover::mend::mend;
@@ -11,8 +11,8 @@ fn operations(hole: u64, blocks: u64) -> u64 {
     disk.operations()
 }
 
-/// A move reads and writes. What can move together is then made durable and entered together, in three operations: many syncs would make a
-/// recovery take hours.
+/// A move reads and writes. Moves with room for all are then made durable and entered together, in three operations:
+/// many syncs would make a recovery take hours.
 #[test]
 fn as_many_blocks_move_between_two_syncs_as_have_room() {
     let more = |hole: u64, blocks: u64| operations(hole, 64 + blocks) - operations(hole, 64);

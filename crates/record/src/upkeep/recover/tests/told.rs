@@ -1,4 +1,4 @@
-//! What a recovery reads, and what it tells of it.
+//! The blocks that a recovery reads, and its report.
 
 use super::*;
 use hairspring_store::Errno;
