@@ -1,10 +1,11 @@
-//! [`ChannelDescription`]: what a channel of a recording measures: name, unit, scale, range, sensor.
+//! [`ChannelDescription`]: the quantity that a channel of a recording measures: name, unit, scale, range, sensor.
 //!
-//! A card delivers codes. What they stand for is known to the person who wired it: `value = code × scale + offset`, in `unit`. It is
-//! written on a command line ([`written`]) or in a set-up file ([`mod@file`]), checked against the card, and stored in the metadata.
+//! A card delivers codes. The person who wired it knows their meaning: `value = code × scale + offset`, in `unit`. It
+//! is written on a command line ([`written`]) or in a set-up file ([`mod@file`]), checked against the card, and stored
+//! in the metadata.
 //!
-//! **Absent means unknown, never 1.** A reader that is asked for values of a channel without a scale must refuse. Only the offset has a
-//! usual value: who states a scale and no offset says that code 0 is value 0, and the offset 0 is then stored.
+//! **Absent means unknown, never 1.** A reader asked for values of a channel without a scale must refuse. Only the
+//! offset has a default: a scale without an offset means that code 0 is value 0, and the offset 0 is then stored.
 
 pub mod file;
 pub mod written;
@@ -17,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// The longest name, unit or other text, in bytes.
 const MOST_TEXT: usize = 200;
 
-/// What is known of a channel. Everything may be unknown.
+/// The description of a channel. Every field may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChannelDescription {
     /// Its name; unique in its recording, without a slash.
@@ -26,7 +27,7 @@ pub struct ChannelDescription {
     /// The unit of its values in UCUM: `V`, `kPa`, `Cel`, `1`; `FS` for a fraction of full scale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// What a code is worth: `value = code × scale + offset`.
+    /// The value of one code: `value = code × scale + offset`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<f64>,
     /// The value of code 0.
@@ -65,7 +66,7 @@ pub enum Justified {
     High,
 }
 
-/// When a channel was calibrated, who did it, and how well.
+/// The date, author and uncertainty of a channel's calibration.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ChannelCalibration {
     /// The date, as text.
@@ -77,7 +78,7 @@ pub struct ChannelCalibration {
     /// The uncertainty of a value, in the unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uncertainty: Option<f64>,
-    /// Who states it: `card`, `user` or `none`.
+    /// The source of this statement: `card`, `user` or `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
@@ -98,7 +99,7 @@ impl fmt::Display for ChannelContradiction {
 }
 
 impl ChannelDescription {
-    /// Whether nothing is known.
+    /// Whether all fields are unknown.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -203,8 +204,8 @@ impl ChannelDescription {
     }
 }
 
-/// The layout by which a trigger reads a channel. Left-justified codes are numbers of the whole container, of which the full scale is that of
-/// the converter.
+/// The layout by which a trigger reads a channel. Left-justified codes are numbers of the whole container, of which the
+/// full scale is that of the converter.
 pub fn layout_of_codes(layout: Layout, channels: &[ChannelDescription], channel: Option<u32>) -> Layout {
     let described = channel.and_then(|channel| channels.get(channel as usize));
     let container = layout.container();

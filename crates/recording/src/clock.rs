@@ -1,5 +1,5 @@
-//! [`ClockRecord`]: what a recording knows of time: when frame 0 was taken, how fast the card's clock runs, and what the computer's clocks
-//! did meanwhile.
+//! [`ClockRecord`]: a recording's facts about time: when frame 0 was taken, how fast the card's clock runs, and how the
+//! computer's clocks changed meanwhile.
 //!
 //! ```text
 //!   CLOCK_MONOTONIC      a ───────────────── b        one pair: three clocks are read between two readings
@@ -10,18 +10,19 @@
 //!                      [   ]  [ ]    [   ]              [ ]       each an interval of CLOCK_MONOTONIC
 //! ```
 //!
-//! * A [`ClockPair`] ties the reference to the time of day. Two pairs show what the clocks did between them ([`ClockChange`]): a step of the
-//!   time of day, a suspend, a slew of the reference against the undisciplined clock.
+//! * A [`ClockPair`] ties the reference to the time of day. Two pairs show what the clocks did between them
+//!   ([`ClockChange`]): a step of the time of day, a suspend, a slew of the reference against the undisciplined clock.
 //! * A [`Mark`] is a frame and the interval in which it was taken. Marks give the [`TimeAxis`](axis::TimeAxis).
 //!
-//! Pairs and marks are taken before the start, at the first data, then at intervals that double up to a minute ([`watch`]), and at the end.
-//! They stand in the journal as soon as they are taken, so a crash keeps them. They are never corrected: readers compute from them.
+//! Pairs and marks are taken before the start, at the first data, then at intervals that double up to a minute
+//! ([`watch`]), and at the end. They are in the journal as soon as they are taken, so a crash keeps them. They are
+//! never corrected: readers compute from them.
 //!
 //! A recording can also compare `CLOCK_MONOTONIC` with a clock outside the kernel: see [`external`].
 //!
-//! **What a mark means.** A source that knows its own clock, or has a stamp of the kernel, states when a frame was taken. For all others the
-//! time of a frame is when it arrived at this program: after the last look that found nothing, and before the look that found it. Delay on
-//! the way there is in no interval.
+//! **Meaning of a mark.** A source that knows its own clock, or has a stamp of the kernel, states when a frame was
+//! taken. For all others the time of a frame is its arrival at this program: after the last look without data, and
+//! before the look that found it. Delay on the way there is in no interval.
 
 pub mod axis;
 pub mod external;
@@ -42,15 +43,16 @@ use crate::journal::{ExternalHead, Record};
 
 /// Brackets that are taken for a pair. The narrowest is kept, because a wider one was disturbed.
 const BRACKETS: usize = 32;
-/// The most marks, and the most pairs, of one recording. When there are more, every second one is left out: bounds become wider, never
-/// wrong. In minutes this is more than two days.
+/// The most marks, and the most pairs, of one recording. When there are more, every second one is left out: bounds
+/// become wider, never wrong. In minutes this is more than two days.
 const MOST: usize = 4096;
-/// Frames and moments beyond these are refused, so that the arithmetic of the hull stays in its range: 36 years at 1 GS/s, 73 years.
+/// Frames and moments beyond these are refused, so that the arithmetic of the hull stays in its range: 36 years at 1
+/// GS/s, 73 years.
 const MOST_FRAME: u64 = 1 << 60;
 const MOST_NS: i64 = 1 << 61;
-/// The least suspend that is told. The two readings that show it are some nanoseconds apart.
+/// The least suspend that is reported. The two readings that show it are some nanoseconds apart.
 const LEAST_SUSPEND: Nanos = Nanos::from_millis(1);
-/// The least change of the reference's rate that is told. A time daemon corrects by less all the time.
+/// The least change of the reference's rate that is reported. A time daemon corrects by less all the time.
 const LEAST_SLEW: f64 = 5e-6;
 /// Pairs nearer to each other do not show a slew.
 const LEAST_BETWEEN: Nanos = Nanos::from_millis(100);
@@ -97,7 +99,8 @@ pub struct ClockReference {
     pub asked: Instant,
 }
 
-/// Readings of the kernel's clocks that belong together: at `monotonic`, give or take `within`, the others read what is stated.
+/// Readings of the kernel's clocks that belong together: at `monotonic`, give or take `within`, the others read what is
+/// stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockPair {
     /// The reference.
@@ -106,7 +109,7 @@ pub struct ClockPair {
     pub realtime: Nanos,
     /// The reference without discipline (`CLOCK_MONOTONIC_RAW`).
     pub raw: Nanos,
-    /// How long the computer has been suspended since it was started.
+    /// The time for which the computer has been suspended since boot.
     pub suspended: Nanos,
     /// Half the width of the bracket.
     pub within: Nanos,
@@ -127,12 +130,13 @@ impl ClockPair {
             brackets.into_iter().min_by_key(|bracket| bracket.0).unwrap_or(brackets[0]);
         let half = Nanos::new(width.count() / 2);
         let within = width - half + machine.clock_step();
-        // Two readings, so a computer that was never suspended seems to have been for some nanoseconds, or for less than none.
+        // Two readings, so a computer that was never suspended seems to have been for some nanoseconds, or for less
+        // than none.
         let suspended = machine.suspended().max(Nanos::ZERO);
         Self { monotonic: before + half, realtime, raw, suspended, within }
     }
 
-    /// The time of day at a moment, as far as this pair tells: the same distance from its readings.
+    /// The time of day at a moment, by this pair: the same distance from its readings.
     fn realtime_at(&self, moment: Instant) -> Option<Nanos> {
         self.realtime.checked_add(moment - self.monotonic)
     }
@@ -147,7 +151,7 @@ impl ClockPair {
     }
 }
 
-/// How the interval of a mark was got.
+/// How the interval of a mark was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum MarkSource {
@@ -214,40 +218,41 @@ pub enum ClockNote {
     Count(SenderCount),
     /// The external clock was read.
     External(ExternalReading),
-    /// The external clock gives nothing.
+    /// The external clock returns no readings.
     ExternalSilence(ExternalSilence),
 }
 
-/// What the computer's clocks did between two pairs.
+/// A change of the computer's clocks between two pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockChange {
-    /// What.
+    /// The kind of change.
     pub kind: ClockChangeKind,
-    /// It happened after this,
+    /// It happened after this moment,
     pub after: Instant,
-    /// and before this.
+    /// and before this one.
     pub before: Instant,
 }
 
 /// The kinds of changes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClockChangeKind {
-    /// The time of day was set, forward by so much.
+    /// The time of day was set, forward by this amount.
     Step(Nanos),
-    /// The computer was suspended for so long; the reference stood still.
+    /// The computer was suspended for this time; the reference stood still.
     Suspend(Nanos),
-    /// The reference now runs at another rate: so many parts per billion against the undisciplined clock, where it ran at the first before.
+    /// The reference changed its rate, in parts per billion against the undisciplined clock: from the first to the
+    /// second.
     Slew(f64, f64),
 }
 
-/// What a recording knows of time.
+/// A recording's facts about time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClockRecord {
     /// The boot of the computer, to which all moments belong.
     pub boot_id: Option<BootId>,
     /// How far the time of day can be trusted.
     pub reference: Option<ClockReference>,
-    /// What the sender of the stream counts: a clock of its own.
+    /// The counter of the stream's sender: a clock of its own.
     pub count: Option<SenderCount>,
     /// The external clock with which the recording compares the kernel's, if there is one.
     pub external: Option<ExternalFacts>,
@@ -271,8 +276,8 @@ impl ClockRecord {
         record
     }
 
-    /// The record of the segment that follows: it keeps the boot, the reference, the sender's count and the external clock, and of the pairs,
-    /// marks and readings the last.
+    /// The record of the segment that follows: it keeps the boot, the reference, the sender's count and the external
+    /// clock, and of the pairs, marks and readings the last.
     #[must_use]
     pub fn continued(&self) -> Self {
         Self {
@@ -290,7 +295,7 @@ impl ClockRecord {
         enter(&mut self.pairs, pair);
     }
 
-    /// Enters a mark. One that is impossible is left out.
+    /// Enters a mark, unless it is impossible.
     pub fn mark(&mut self, mark: Mark) {
         if mark.is_possible() {
             enter(&mut self.marks, mark);
@@ -332,7 +337,7 @@ impl ClockRecord {
         Record::Clock { boot_id: self.boot_id.map_or([0; 16], |id| id.0), reference: self.reference }
     }
 
-    /// Whether nothing at all is known.
+    /// Whether there are no facts at all.
     pub fn is_empty(&self) -> bool {
         self.boot_id.is_none()
             && self.reference.is_none()
@@ -351,7 +356,8 @@ impl ClockRecord {
         Some((pair.realtime_at(moment)?, pair.within))
     }
 
-    /// The time of day at a moment, not before and not after: by the pairs around it, between which the clock may have been set.
+    /// The earliest and latest time of day at a moment: by the pairs around it, between which the clock may have been
+    /// set.
     pub fn realtime_within(&self, moment: Instant) -> Option<(Nanos, Nanos)> {
         let before = self.pairs.iter().filter(|pair| pair.monotonic <= moment).max_by_key(|pair| pair.monotonic);
         let after = self.pairs.iter().filter(|pair| pair.monotonic >= moment).min_by_key(|pair| pair.monotonic);
@@ -361,14 +367,15 @@ impl ClockRecord {
         Some((least, most))
     }
 
-    /// How long the computer had been suspended at a moment of this boot: at least, and at most if a later pair tells.
+    /// The time for which the computer had been suspended at a moment of this boot: at least, and at most if a later
+    /// pair bounds it.
     pub fn suspended_at(&self, moment: Instant) -> (Nanos, Option<Nanos>) {
         let before = self.pairs.iter().filter(|pair| pair.monotonic <= moment).map(|pair| pair.suspended).max();
         let after = self.pairs.iter().filter(|pair| pair.monotonic >= moment).map(|pair| pair.suspended).min();
         (before.unwrap_or(Nanos::ZERO), after)
     }
 
-    /// What the clocks did, as far as the pairs show it, in order.
+    /// The changes of the clocks that the pairs show, in order.
     pub fn changes(&self) -> Vec<ClockChange> {
         let mut changes = Vec::new();
         for (one, next) in self.pairs.iter().zip(self.pairs.iter().skip(1)) {
@@ -379,7 +386,7 @@ impl ClockRecord {
             if slept {
                 add(ClockChangeKind::Suspend(suspended));
             }
-            // A suspend moves the time of day as well, by as much as two readings tell.
+            // A suspend moves the time of day as well, by the difference of two readings.
             let expected = if slept { suspended } else { Nanos::ZERO };
             let unsure = one.within + next.within + if slept { LEAST_SUSPEND } else { Nanos::ZERO };
             let by = next.offset() - one.offset() - expected;
@@ -399,7 +406,8 @@ impl ClockRecord {
     }
 }
 
-/// Between which moments, at which rate against the undisciplined clock the reference ran, and how exactly that is known.
+/// Between which moments and at which rate the reference ran against the undisciplined clock, and the error of this
+/// rate.
 fn raw_rate(one: &ClockPair, next: &ClockPair) -> Option<((Instant, Instant), f64, f64)> {
     let (monotonic, raw) = (next.monotonic - one.monotonic, next.raw - one.raw);
     (monotonic >= LEAST_BETWEEN && raw >= LEAST_BETWEEN).then(|| {
@@ -413,7 +421,7 @@ fn last_of<T: Copy>(list: &[T]) -> Vec<T> {
     list.last().copied().into_iter().collect()
 }
 
-/// Enters one more. If there are too many, every second of the others is left out, never the first and the last.
+/// Appends an element. If there are too many, every second of the others is left out, never the first and the last.
 fn enter<T>(list: &mut Vec<T>, one: T) {
     if list.len() >= MOST {
         let mut number = 0;
@@ -479,7 +487,7 @@ mod tests {
         let [change] = record.changes()[..] else { panic!("{:?}", record.changes()) };
         let ClockChangeKind::Slew(before, after) = change.kind else { panic!("{change:?}") };
         assert!(before.abs() < 1.0 && (after - 500_250.0).abs() < 1.0, "{change:?}");
-        // The usual corrections of a time daemon are not told.
+        // The usual corrections of a time daemon are not reported.
         check(&[pair(0, 0, 0, 0), pair(S, S, S, 0), pair(2 * S, 2 * S, 2 * S - 4000, 0)], &[]);
     }
 

@@ -1,14 +1,16 @@
-//! Recordings as they are read: what their files say, which frames are there, which are missing and why, and when each was taken.
+//! Reads recordings: the contents of their files, which frames exist, which are missing and why, and when each was
+//! taken.
 //!
 //! ```text
 //!   metadata (SigMF) ──┐
-//!   journals ──────────┼──► Recording ──► blocks, excerpts, verify          a program that only reads needs nothing else
+//!   journals ──────────┼──► Recording ──► blocks, excerpts, verify      a program that only reads needs nothing else
 //!   index of a series ─┘
 //! ```
 //!
-//! [`Recording`] opens all members of a recording, or all segments of a [`series`]. It believes journals and checksums, never sizes of
-//! files. [`verify`] proves every byte. The formats of the files are [`journal`], [`sigmf`] and [`series::index`]; programs that
-//! write them (`hairspring-record`) use them from here. Nothing in this crate changes a file.
+//! [`Recording`] opens all members of a recording, or all segments of a [`series`]. It trusts journals and checksums,
+//! never sizes of files. [`verify`] proves every byte. The formats of the files are [`journal`], [`sigmf`] and
+//! [`series::index`]; programs that write them (`hairspring-record`) use them from here. No function in this crate
+//! changes a file.
 
 mod account;
 pub mod channels;

@@ -1,11 +1,12 @@
-//! [`Recording`]: opens all members of a recording and finds out where the blocks of its stream lie, which frame each byte
-//! belongs to, and what is missing. [`BlockReader`] yields the blocks, each proven by its checksum.
+//! [`Recording`]: opens all members of a recording and finds out where the blocks of its stream lie, which frame each
+//! byte belongs to, and which frames are missing. [`BlockReader`] yields the blocks, each proven by its checksum.
 //!
-//! **What is trusted.** The metadata describe the recording. The journals say, record by record, where its blocks lie and what
-//! was lost. The size of a file is only a limit, because reserved space looks like data, and data that were never synced may be
-//! gone. No byte is returned as good before its block has matched its CRC-32C.
+//! **What is trusted.** The metadata describe the recording. The journals list, record by record, the places of its
+//! blocks and the losses. The size of a file is only a limit, because reserved space looks like data, and data that
+//! were never synced may be gone. No byte is returned as good before its block has matched its checksum (CRC-32C).
 //!
-//! Opening reads metadata and journals only. It takes memory in proportion to their size, never to the sizes that they state.
+//! Opening reads metadata and journals only. It takes memory in proportion to their size, never to the sizes that they
+//! state.
 
 mod account;
 mod chain;
@@ -109,9 +110,10 @@ pub fn without_ending(path: &Path, ending: &str) -> Option<PathBuf> {
 pub struct Member {
     /// Its number, from 0.
     pub number: usize,
-    /// Where it was found.
+    /// The base path at which it was found.
     pub base: PathBuf,
-    /// Whether it was found only where the metadata list it, outside the folders that were named. It may be read, but not changed.
+    /// Whether it was found only at the path that the metadata list, outside the named folders. It may be read, but not
+    /// changed.
     pub elsewhere: bool,
     /// Size of its data file; only a limit.
     pub data_bytes: u64,
@@ -119,19 +121,19 @@ pub struct Member {
     pub has_data: bool,
     /// Whether there is a journal.
     pub has_journal: bool,
-    /// The description in its metadata; in a series that of the whole.
+    /// The description in its metadata; in a series, of the whole series.
     pub about: Arc<About>,
     /// How it ended, by its metadata.
     pub closing: Option<Closing>,
     /// The segments in its metadata.
     pub segments: Vec<StoredSegment>,
-    /// The readable part of its journal; in a series nothing.
+    /// The readable part of its journal; empty in a series.
     pub journal: JournalContents,
     /// Whether records after damage in the journal are trusted as well.
     pub salvaged: bool,
     /// Bytes of its blocks that are covered by a sync.
     pub durable_bytes: u64,
-    /// The file with its samples, if that has a name of its own: in recordings of other programs.
+    /// The file with its samples, if it has another name: in recordings of other programs.
     pub other_data: Option<PathBuf>,
 }
 
@@ -194,7 +196,7 @@ pub struct Ended {
 pub struct Failure {
     /// The number of the member.
     pub member: usize,
-    /// What.
+    /// The operation.
     pub operation: FailedOperation,
     /// The system's error number.
     pub errno: i32,
@@ -241,11 +243,11 @@ pub struct Recording {
     last_members: usize,
     /// The base path of a series.
     series_base: Option<PathBuf>,
-    /// What lies between two segments of a series and is in neither.
+    /// Frames that lie between two segments of a series and are in neither.
     between: Vec<(Skip, MissingCause)>,
     /// Whether the last segments of a series are missing.
     lacks_last_segment: bool,
-    /// Who owned its files before they were read.
+    /// The owner of its files before they were read.
     holder: Option<Holder>,
 }
 
@@ -266,9 +268,10 @@ pub enum RecordingError {
     NotTogether(PathBuf, PathBuf),
     /// Members are missing: their numbers from 0, where they should be, and how many members the recording has.
     MembersMissing(Vec<(usize, PathBuf)>, usize),
-    /// Members were found only in folders that were not named, so they are not changed: one that was named, and their numbers from 0 and places.
+    /// Members were found only in folders that were not named, so they are not changed: one that was named, and their
+    /// numbers from 0 and places.
     Elsewhere(PathBuf, Vec<(usize, PathBuf)>),
-    /// Its files cannot be owned, so that it is not changed: somebody else owns them, or there are no locks.
+    /// Its files cannot be owned, so that it is not changed: another process owns them, or there are no locks.
     Owned(OwnError),
     /// It cannot be read for the reason given.
     Limit(String),
@@ -336,9 +339,9 @@ impl fmt::Display for RecordingError {
 impl std::error::Error for RecordingError {}
 
 impl Recording {
-    /// Opens a recording by the path of any of its members, with or without an extension. Members that are neither named nor
-    /// where the metadata say they are listed by [`Recording::missing_members`]. The name of a [series](crate::series), of its index or of its
-    /// collection opens all of its segments as one recording.
+    /// Opens a recording by the path of any of its members, with or without an extension.
+    /// [`Recording::missing_members`] lists members that are neither named nor at the path in the metadata. The name of
+    /// a [series](crate::series), of its index or of its collection opens all of its segments as one recording.
     ///
     /// # Errors
     /// See [`RecordingError`].
@@ -359,12 +362,12 @@ impl Recording {
         &self.about
     }
 
-    /// How it ended, by the metadata of its first member.
+    /// Its end, by the metadata of its first member.
     pub fn closing(&self) -> Option<&Closing> {
         self.members.first()?.closing.as_ref()
     }
 
-    /// Who owned its files when it was opened: it records, changes or deletes them.
+    /// The owner of its files when it was opened: a process that records, changes or deletes them.
     pub fn holder(&self) -> Option<Holder> {
         self.holder
     }
@@ -378,7 +381,7 @@ impl Recording {
         })
     }
 
-    /// What to do about a recording that is not in order, as a fragment. May look for the process that owns the files.
+    /// The remedy for a recording that is not in order, as a fragment. May look for the process that owns the files.
     pub fn remedy(&self) -> String {
         match self.holder {
             Some(holder) => format!("it {holder}: wait until that ends"),
@@ -414,13 +417,14 @@ impl Recording {
         self.require_members().map(|()| self)
     }
 
-    /// The members that were found only in folders that were not named: their numbers from 0, and their places. They may be read.
+    /// The members that were found only in folders that were not named: their numbers from 0, and their places. They
+    /// may be read.
     pub fn elsewhere(&self) -> Vec<(usize, PathBuf)> {
         let elsewhere = self.members.iter().filter(|member| member.elsewhere);
         elsewhere.map(|member| (member.number, member.base.clone())).collect()
     }
 
-    /// What is to be told of members that were found elsewhere, in words.
+    /// The report on members that were found elsewhere, in words.
     pub fn told_elsewhere(&self) -> impl Iterator<Item = String> {
         let of = self.about.members.len();
         self.elsewhere().into_iter().map(move |(number, base)| {
@@ -429,13 +433,13 @@ impl Recording {
         })
     }
 
-    /// Refuses a recording of which a member is missing, or lies where it must not be changed.
+    /// Refuses a recording if a member is missing, or lies where it must not be changed.
     pub fn require_changeable(&self) -> Result<(), RecordingError> {
         self.require_members()?;
         self.require_named()
     }
 
-    /// Refuses a recording of which a member lies where it must not be changed.
+    /// Refuses a recording if a member lies where it must not be changed.
     pub fn require_named(&self) -> Result<(), RecordingError> {
         let elsewhere = self.elsewhere();
         match self.members.iter().find(|member| !member.elsewhere) {
@@ -444,7 +448,7 @@ impl Recording {
         }
     }
 
-    /// Refuses a recording of which a member is missing.
+    /// Refuses a recording if a member is missing.
     pub fn require_members(&self) -> Result<(), RecordingError> {
         if self.missing_members.is_empty() {
             return Ok(());
@@ -502,18 +506,18 @@ impl Recording {
         self.ended
     }
 
-    /// The faults of the files that show without reading the data: damaged journals, blocks after the end of their file,
-    /// contradictions. The list is bounded.
+    /// The faults of the files that show without reading the data: damaged journals, blocks after the end of their
+    /// file, contradictions. The list is bounded.
     pub fn faults(&self) -> &[String] {
         &self.faults
     }
 
-    /// Why nothing of the data may be cut off; of each member the first reason. They are among the faults, too.
+    /// Why none of the data may be cut off; the first reason of each member. They are among the faults, too.
     pub fn doubts(&self) -> &[MemberDoubt] {
         &self.doubts
     }
 
-    /// The frames that a trigger asked to keep, of a segment. They may reach into its neighbours.
+    /// The frames that a trigger asked to keep, for a segment. They may reach into its neighbours.
     pub fn kept(&self) -> &[KeptFrames] {
         &self.kept
     }
@@ -523,8 +527,8 @@ impl Recording {
         self.cut
     }
 
-    /// Ends a segment that was cut off where the next one begins: what the source produced from that frame on is in the next segment. Changes
-    /// nothing if the recording has ended or its own journal says where it was cut.
+    /// Ends a segment that was cut off where the next one begins: data that the source produced from that frame on are
+    /// in the next segment. Changes nothing if the recording has ended or its own journal has a cut.
     pub fn ends_before(&mut self, next: Frames) {
         if self.ended.is_none() && self.cut.is_none() {
             self.cut = Some(next);
@@ -533,15 +537,15 @@ impl Recording {
         }
     }
 
-    /// States the first frame of a segment whose journal has lost it, and the id of the segment before. Changes nothing if the journal says where
-    /// the segment begins.
+    /// Sets the first frame of a segment whose journal has lost it, and the id of the previous segment. Changes nothing
+    /// if the journal has the segment's begin.
     pub fn begins_at(&mut self, first: Frames, previous: Option<RecordingId>) {
         let Some(of) = self.about.series.as_mut().filter(|of| of.first.is_none()) else { return };
         (of.first, of.previous) = (Some(first), previous);
         self.leave_out_earlier();
     }
 
-    /// Leaves out the frames before the first one, if this is a segment of a series whose journal has lost everything that says so.
+    /// Leaves out the frames before the first one, if this is a segment of a series whose journal has lost its place.
     fn leave_out_earlier(&mut self) {
         let first = self.about.series.as_ref().and_then(|of| of.first).unwrap_or_default();
         if first > Frames(0) && self.skips.is_empty() && self.gaps.is_empty() {

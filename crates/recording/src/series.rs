@@ -1,4 +1,5 @@
-//! A series: a recording that lasts for weeks, in segments. Each segment is a recording of its own; frames are counted through all of them.
+//! A series: a recording that lasts for weeks, in segments. Each segment is a recording of its own; frames are counted
+//! through all of them.
 //!
 //! ```text
 //!   x-000000 │ x-000001 │ x-000002 │ …       segments: three files each, in every target directory
@@ -6,7 +7,7 @@
 //!   x.sigmf-collection                       the closed segments, for every SigMF tool
 //! ```
 //!
-//! This module has the names of these files, the index, and how a series is found and opened as one recording.
+//! This module has the names of these files and the index, and finds a series and opens it as one recording.
 
 pub mod index;
 pub mod open;
@@ -62,7 +63,7 @@ pub fn base_of(path: &Path) -> PathBuf {
     base.unwrap_or_else(|| path.to_owned())
 }
 
-/// A path with an ending more.
+/// A path with a further ending.
 pub fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

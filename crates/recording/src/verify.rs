@@ -1,5 +1,5 @@
-//! [`verify`]: reads every byte of a recording and checks it against all evidence: the checksum of its block, the generator if
-//! the data can be computed again, the account in the journal, and the metadata.
+//! [`verify`]: reads every byte of a recording and checks it against all evidence: the checksum of its block, the
+//! generator if the data can be computed again, the account in the journal, and the metadata.
 
 mod agreement;
 #[cfg(test)]
@@ -19,7 +19,7 @@ use hairspring_store::{Open, Store};
 
 pub use agreement::disagreements;
 
-/// What to verify besides the checksums.
+/// Checks besides the checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyOptions {
     /// Compares the data with the generator, where the recording names one.
@@ -31,7 +31,7 @@ pub struct VerifyOptions {
 /// The progress of a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadProgress {
-    /// Bytes read so far.
+    /// Bytes read up to now.
     pub done: Bytes,
     /// Bytes in total.
     pub total: Bytes,
@@ -49,8 +49,8 @@ pub struct Damage {
 /// The result of [`verify`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
-    /// The recording's own verdict if everything agrees. Otherwise `incomplete` with the damage listed, or `unaccounted` if the
-    /// damage does not explain the loss.
+    /// The recording's own verdict if everything agrees. Otherwise `incomplete` with the damage listed, or
+    /// `unaccounted` if the damage does not explain the loss.
     pub verdict: RecordingVerdict,
     /// The number of proven blocks.
     pub blocks: u64,
@@ -85,8 +85,8 @@ pub const MOST_DAMAGES: usize = 1000;
 /// Verifies a recording of which all members are there.
 ///
 /// # Errors
-/// A member is missing, a file cannot be opened, or another program wrote the recording and states no `core:sha512` to compare it
-/// with.
+/// A member is missing, a file cannot be opened, or another program wrote the recording and states no `core:sha512` to
+/// compare it with.
 pub fn verify(
     store: &mut dyn Store,
     recording: &Recording,
@@ -182,13 +182,13 @@ pub fn verify(
     ledger.durable_bytes = ledger.durable_bytes.min(proven);
     ledger.lost_bytes = ledger.lost_bytes.saturating_add(damaged_bytes).saturating_add(missing);
     if recording.is_foreign() {
-        // Nothing but its file is known.
+        // Only its file is known.
         ledger.produced_bytes = ledger.stored_bytes.saturating_add(damaged_bytes);
     }
     let grain = layout.grain().bytes;
     let ledger_holds = match recording.ended() {
         Some(_) => ledger.holds(),
-        // It was cut off. What was under way then is lost and counted above, except less than a grain.
+        // It was cut off. Data then under way are lost and counted above, except less than a grain.
         None => ledger.unaccounted_bytes().unsigned_abs() < u128::from(grain),
     };
     let own = match recording.ended() {
@@ -196,7 +196,7 @@ pub fn verify(
         None if recording.is_foreign() => RecordingVerdict::Complete,
         None => RecordingVerdict::Incomplete,
     };
-    // What is being recorded is no fault of what is there.
+    // A recording in progress is no fault of the existing data.
     if recording.doubts().is_empty() {
         faults.splice(0..0, recording.unfinished());
     }
@@ -233,7 +233,7 @@ fn compare(recording: &Recording, pattern: Pattern, block: &Block, bytes: &[u8])
         let length = run.length.map_or(0, |length| length.0 as usize);
         // A frame within a grain means that a gap lies elsewhere than it states, which is among the faults.
         let is_whole = run.first.0.is_multiple_of(layout.grain().frames);
-        // A source that was started again began its data anew.
+        // A restarted source began its data anew.
         let origin = recording.about().series.as_ref().map_or(Frames(0), |of| of.epoch_first);
         let first = Frames(run.first.0.checked_sub(origin.0)?);
         let found = is_whole.then(|| pattern.check(layout, first, bytes.get(start..start + length)?)).flatten()?;

@@ -5,8 +5,8 @@
 //!   CLOCK_REALTIME            r
 //! ```
 //!
-//! At `b` the time of day was between `r` and `r + (b − a)`. A [`Beginning`] states the later end, and as `within` how much
-//! earlier the frame may have been taken.
+//! At `b` the time of day was between `r` and `r + (b − a)`. A [`Beginning`] states the later end, and as `within` how
+//! much earlier the frame may have been taken.
 
 use hairspring_machine::{Clock, Instant, Machine, Nanos};
 

@@ -1,6 +1,7 @@
 //! [`Ledger`]: where every byte that the source produced is now. An account that does not add up is part of the result.
 //!
-//! Each part of the recorder counts the entry that it sees happen. No entry is computed from the others, so the equation
+//! Each part of the recorder counts the entry that it sees happen. No entry is computed from the others, so the
+//! equation
 //!
 //! ```text
 //! produced = stored + in flight + in the ring + in the FIFO + lost + left out + dropped
@@ -13,11 +14,12 @@ use serde::{Deserialize, Serialize};
 /// The account of one stream, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
-    /// What the source says it produced, by its own counter or clock.
+    /// Bytes that the source produced, by its own counter or clock.
     pub produced_bytes: u64,
     /// In the files, and in their journals.
     pub stored_bytes: u64,
-    /// The part of the stored bytes that survives a power cut: the write was complete when a successful sync was submitted.
+    /// The part of the stored bytes that survives a power cut: the write was complete when a successful sync was
+    /// submitted.
     pub durable_bytes: u64,
     /// Handed to the disk, not yet complete or not yet in a journal.
     pub in_flight_bytes: u64,
@@ -32,7 +34,7 @@ pub struct Ledger {
     /// The part of the left out bytes that is before the first frame of a segment.
     #[serde(default)]
     pub earlier_bytes: u64,
-    /// Stored once, and deleted since because a series keeps only so much. They are not lost.
+    /// Stored once, and deleted since by the retention of a series. They are not lost.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dropped_bytes: u64,
 }
@@ -71,13 +73,13 @@ impl Ledger {
 /// The verdict on a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RecordingVerdict {
-    /// Everything that was asked for is there.
+    /// All requested data are there.
     Complete,
     /// The user ended it in order. Everything until then is there.
     Stopped,
-    /// Something is missing, and the recording says what.
+    /// Data are missing, and the recording states which.
     Incomplete,
-    /// The account does not add up: something is missing or duplicated, and the recording does not say what.
+    /// The account does not add up: data are missing or duplicated, and the recording does not state which.
     Unaccounted,
 }
 

@@ -1,8 +1,9 @@
-//! [`ClockMoment`]: a time that can be compared with later ones though the time of day is set, the computer sleeps or is started anew.
+//! [`ClockMoment`]: a time that can be compared with later ones even if the time of day is set, or the computer is
+//! suspended or rebooted.
 //!
 //! ```text
 //!   within a boot    CLOCK_BOOTTIME              never steps, runs on in a suspend: the exact time between
-//!   across boots     CLOCK_BOOTTIME of the later boot: at least so long, because it counts from 0
+//!   across boots     CLOCK_BOOTTIME of the later boot: a lower bound, because it counts from 0
 //!                    CLOCK_REALTIME              only where the kernel calls it synchronized on both ends
 //! ```
 
@@ -31,7 +32,7 @@ impl ClockMoment {
         Self { realtime, boottime, boot: BootId::read(), synchronized }
     }
 
-    /// How much time has passed since an earlier moment at least, whatever happened to the time of day.
+    /// The time since an earlier moment as a lower bound, whatever happened to the time of day.
     pub fn surely_since(&self, earlier: &Self) -> Nanos {
         let between = (self.boottime - earlier.boottime).max(Nanos::ZERO);
         match (earlier.boot, self.boot) {

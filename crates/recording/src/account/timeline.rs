@@ -1,7 +1,7 @@
 //! [`Timeline`]: which frame of the source each byte of the stored stream is.
 //!
-//! The stored stream has no holes. The source's stream has holes where frames were lost or left out. The timeline lists the
-//! places where the two streams differ.
+//! The stored stream has no holes. The source's stream has holes where frames were lost or left out. The timeline lists
+//! the places where the two streams differ.
 
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames};
@@ -10,7 +10,8 @@ use hairspring_ring::units::{Bytes, Frames};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     layout: Layout,
-    /// Position of the first byte and global index of the frame it belongs to, of every run without holes; ascending in both.
+    /// Position of the first byte and global index of the frame it belongs to, of every run without holes; ascending in
+    /// both.
     runs: Vec<(u64, Frames)>,
 }
 
@@ -52,8 +53,8 @@ impl Timeline {
         }
     }
 
-    /// Ends the stored stream at a position and forgets what follows. Returns the frame that would come next if there were no
-    /// hole.
+    /// Ends the stored stream at a position and forgets what follows. Returns the frame that would come next if there
+    /// were no hole.
     pub fn cut(&mut self, position: u64) -> Frames {
         while self.runs.len() > 1 && self.runs.last().is_some_and(|run| run.0 > position) {
             self.runs.pop();

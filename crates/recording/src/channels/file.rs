@@ -55,7 +55,7 @@ struct Calibrated {
 /// Reads a set-up file for cards with these layouts, as [`super::written::read`] does.
 ///
 /// # Errors
-/// What is wrong, with its line and the place in it.
+/// The contradiction or syntax error, with its line and the place in it.
 pub fn read(text: &str, layouts: &[Layout]) -> Result<Vec<Vec<ChannelDescription>>, String> {
     let set_up: SetUp = toml::from_str(text).map_err(|error| error.to_string())?;
     let mut cards: Vec<Vec<ChannelDescription>> = layouts.iter().map(|_| Vec::new()).collect();

@@ -21,8 +21,8 @@ use super::{ChannelCalibration, ChannelDescription, Justified, check_names};
 /// An example, for errors and help.
 pub const EXAMPLE: &str = "0=name:pressure,unit:kPa,scale:0.02";
 
-/// Reads what is written of the channels of cards with these layouts. The result has a list for each card: all of its channels, or none if
-/// nothing is said of any.
+/// Reads the descriptions of the channels of cards with these layouts. The result has a list for each card: all of its
+/// channels, or empty if none is described.
 ///
 /// # Errors
 /// The description is invalid, or contradicts the card.
@@ -116,7 +116,8 @@ fn channel(said: &Assignment<'_>, layout: Layout) -> Result<ChannelDescription, 
     Ok(channel)
 }
 
-/// A scale without an offset says that code 0 is value 0. What a user writes is the user's statement.
+/// Fills in the defaults of a description by a user: offset 0 if there is a scale, and `user` as the source of a
+/// calibration.
 pub(super) fn completed(channel: &mut ChannelDescription) {
     if channel.scale.is_some() {
         channel.offset.get_or_insert(0.0);

@@ -1,4 +1,5 @@
-//! [`TimeAxis`]: the time of any frame of a recording, as an interval; and [`align`]: two recordings of one boot on one axis.
+//! [`TimeAxis`]: the time of any frame of a recording, as an interval; and [`align`]: two recordings of one boot on one
+//! axis.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use hairspring_ring::units::{Frames, SampleRate};
 use super::hull::{DriftHull, off_line};
 use super::{BootId, ClockRecord, Mark};
 
-/// Frames and moments beyond this are not looked for: the arithmetic would leave its range.
+/// Frames and moments beyond this are refused: the arithmetic would leave its range.
 const FARTHEST: i128 = 1 << 60;
 
 /// When a frame was taken: between these two moments of `CLOCK_MONOTONIC`.
@@ -31,8 +32,8 @@ impl FrameTime {
 
 /// The time axis of a recording.
 ///
-/// If the source has a clock of its own and a straight line meets all marks, the bounds are those of all such lines ([`DriftHull`]).
-/// Otherwise a frame lies between the marks before and after it, because frames are taken in order.
+/// If the source has a clock of its own and a straight line meets all marks, the bounds are those of all such lines
+/// ([`DriftHull`]). Otherwise a frame lies between the marks before and after it, because frames are taken in order.
 #[derive(Clone, Debug)]
 pub struct TimeAxis {
     /// By frame.
@@ -44,7 +45,7 @@ pub struct TimeAxis {
 }
 
 impl TimeAxis {
-    /// The axis of a recording of which the clock record says this. `clocked`: the source has a clock of its own.
+    /// The axis of a recording with this clock record. `clocked`: the source has a clock of its own.
     pub fn new(record: &ClockRecord, clocked: bool) -> Self {
         let mut marks = record.marks().to_vec();
         marks.sort_by_key(|mark| (mark.frame, mark.earliest));
@@ -61,8 +62,8 @@ impl TimeAxis {
         (x < FARTHEST).then_some(FrameTime { earliest, latest })
     }
 
-    /// The frames between which the source was during an interval: the first was taken before it or at its begin, the last at its end or
-    /// after it. Negative before frame 0. `None` if the marks do not bound them.
+    /// The frames between which the source was during an interval: the first was taken before it or at its begin, the
+    /// last at its end or after it. Negative before frame 0. `None` if the marks do not bound them.
     pub fn frames_at(&self, time: FrameTime) -> Option<(i64, i64)> {
         let (from, to) =
             (i128::from(time.earliest.as_monotonic().count()), i128::from(time.latest.as_monotonic().count()));
@@ -72,7 +73,8 @@ impl TimeAxis {
         Some((first, last))
     }
 
-    /// The least and the greatest rate in frames per second of `CLOCK_MONOTONIC`, if the source has a clock and the marks bound it.
+    /// The least and the greatest rate in frames per second of `CLOCK_MONOTONIC`, if the source has a clock and the
+    /// marks bound it.
     pub fn rate_hz(&self) -> Option<[f64; 2]> {
         self.hull.as_ref()?.rate_hz()
     }
@@ -82,8 +84,8 @@ impl TimeAxis {
         self.hull.as_ref()?.rate_ppb(nominal)
     }
 
-    /// How far the marks of a source with a clock are from any straight line. More than zero is a finding: the clock stepped or was not
-    /// steady, data came with varying delay, or frames were lost without notice.
+    /// How far the marks of a source with a clock are from any straight line. More than zero is a finding: the clock
+    /// stepped or was not steady, data came with varying delay, or frames were lost without notice.
     pub fn off_line(&self) -> Nanos {
         self.off_line
     }
@@ -136,7 +138,8 @@ pub struct Alignment {
     pub earliest: Nanos,
     /// At most.
     pub latest: Nanos,
-    /// The frames of `b` between which `b` was when the frame of `a` was taken. `None` if the marks of `b` do not bound them.
+    /// The frames of `b` between which `b` was when the frame of `a` was taken. `None` if the marks of `b` do not bound
+    /// them.
     pub frames: Option<(i64, i64)>,
 }
 

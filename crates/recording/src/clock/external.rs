@@ -1,4 +1,5 @@
-//! [`ExternalReading`]: what a recording knows of an external clock: how `CLOCK_MONOTONIC` ran against it, and when it stepped or gave nothing.
+//! [`ExternalReading`]: a recording's facts about an external clock: how `CLOCK_MONOTONIC` ran against it, and when it
+//! stepped or was silent.
 //!
 //! ```text
 //!   external clock     t1 ────────── t2 ───── │ ───── t3 ─────────── t4        in ticks of its own
@@ -6,15 +7,16 @@
 //!                    least and most that passed      of the longest stretch
 //! ```
 //!
-//! * **The rate is a mean with hard bounds.** Between two readings the external clock counted exactly `t4 − t3`, and of `CLOCK_MONOTONIC` no less
-//!   passed than between the inner ends of the two intervals, and no more than between the outer ones. Nothing has to be steady for that.
-//! * **Whether they ran steadily** against each other says [`ExternalRate::off_line`]: how far the readings are from any straight line. A time daemon that
-//!   corrects the kernel's clock bends the line, and so does one that corrects the external clock.
-//! * **A step** of more than 0.1 % of the time between two readings divides them into stretches, and the rate is that of the longest.
-//!   Smaller ones are in the rate, and show as readings that are off the line.
+//! * **The rate is a mean with hard bounds.** Between two readings the external clock counted exactly `t4 − t3`.
+//!   Meanwhile `CLOCK_MONOTONIC` advanced at least by the distance of the inner ends of the two intervals, and at most
+//!   by that of the outer ones. No clock has to be steady for that.
+//! * **Steadiness:** [`ExternalRate::off_line`] is the distance of the readings from any straight line. A time daemon
+//!   that corrects the kernel's clock bends the line, and so does one that corrects the external clock.
+//! * **A step** of more than 0.1 % of the time between two readings divides them into stretches, and the rate is that
+//!   of the longest. Smaller ones are in the rate, and show as readings that are off the line.
 //!
-//! **What is not claimed.** How far the external clock is from its own master, nor on which scale it counts. Pulses say where seconds begin, not which
-//! second it is.
+//! **Not claimed:** how far the external clock is from its own master, and on which scale it counts. Pulses mark the
+//! beginnings of seconds, not their numbers.
 
 pub mod watch;
 
@@ -25,11 +27,12 @@ use hairspring_source::external::{ExternalBracket, ExternalKind};
 use super::hull::off_line;
 use super::{ClockRecord, Mark, MarkSource, enter};
 
-/// Of the time between two readings, the part by which the clocks can differ without a step: 1 in 1000. No discipline corrects by more.
+/// The part of the time between two readings by which the clocks can differ without a step: 1 in 1000. No discipline
+/// corrects by more.
 const STEP_OF: i128 = 1000;
 const S: i128 = 1_000_000_000;
 
-/// A reading of an external clock: between these two moments it had counted so many ticks.
+/// A reading of an external clock: it had counted `ticks` between these two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalReading {
     /// Nanoseconds of its own scale, or pulses since the recording began to wait for them.
@@ -38,18 +41,18 @@ pub struct ExternalReading {
     pub earliest: Instant,
     /// Not after this.
     pub latest: Instant,
-    /// How that is known.
+    /// How the interval was determined.
     pub how: ExternalBracket,
 }
 
-/// A time in which an external clock gave nothing.
+/// A time in which an external clock returned no readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalSilence {
     /// The last reading was before this,
     pub after: Instant,
     /// and there was none until this.
     pub before: Instant,
-    /// Whether its driver refused: the clock was taken away, or failed. Otherwise it was there, and silent.
+    /// Whether its driver refused: the clock was removed, or failed. Otherwise it was there, and silent.
     pub is_gone: bool,
 }
 
@@ -62,14 +65,15 @@ pub struct ExternalRate {
     pub over: Nanos,
     /// Its readings.
     pub readings: usize,
-    /// How far they are from any straight line. More than zero: one of the clocks was corrected, or a stamp was later than assumed.
+    /// How far they are from any straight line. More than zero: one of the clocks was corrected, or a stamp was later
+    /// than assumed.
     pub off_line: Nanos,
 }
 
 /// The external clock moved against `CLOCK_MONOTONIC` between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalStep {
-    /// Forward by so much. Of pulses: by so many seconds that were not there; less than zero if pulses are missing.
+    /// Forward by this amount. For pulses: by this number of extra seconds; negative if pulses are missing.
     pub by: Nanos,
     /// It happened after this,
     pub after: Instant,
@@ -78,14 +82,15 @@ pub struct ExternalStep {
 }
 
 impl ClockRecord {
-    /// Enters a reading of the external clock. One that is impossible is left out.
+    /// Enters a reading of the external clock, unless it is impossible.
     pub fn external_reading(&mut self, reading: ExternalReading) {
         if reading.earliest <= reading.latest {
             enter(&mut self.readings, reading);
         }
     }
 
-    /// Enters a time in which the external clock gave nothing. One that has grown takes the place of what it was.
+    /// Enters a time in which the external clock returned no readings. A silence that has grown replaces its earlier
+    /// entry.
     pub fn external_silence(&mut self, silence: ExternalSilence) {
         match self.silences.last_mut().filter(|last| last.after == silence.after) {
             Some(last) => *last = silence,
@@ -98,7 +103,7 @@ impl ClockRecord {
         &self.readings
     }
 
-    /// When it gave nothing.
+    /// The times without readings.
     pub fn external_silences(&self) -> &[ExternalSilence] {
         &self.silences
     }
@@ -111,7 +116,7 @@ impl ClockRecord {
         let (first, last) = (stretch.first()?, stretch.last()?);
         let counted = external_ns(kind, first, last);
         let [least, most] = passed(first, last);
-        // Divided exactly before it is rounded, and then made wider by what the rounding can be.
+        // Divided exactly before rounding, and then widened by the possible rounding error.
         let ppb = |passed: i128| (passed - counted) as f64 / counted as f64 * 1e9;
         let wider = |ppb: f64| ppb.abs() * 4.0 * f64::EPSILON;
         let (low, high) = (ppb(least), ppb(most));
@@ -134,12 +139,12 @@ impl ClockRecord {
     }
 }
 
-/// What the external clock counted between two readings, in its nanoseconds.
+/// The ticks that the external clock counted between two readings, in its nanoseconds.
 fn external_ns(kind: ExternalKind, one: &ExternalReading, next: &ExternalReading) -> i128 {
     (i128::from(next.ticks) - i128::from(one.ticks)) * S / i128::from(kind.ticks_per_s())
 }
 
-/// How much of `CLOCK_MONOTONIC` passed between two readings, at least and at most.
+/// The advance of `CLOCK_MONOTONIC` between two readings, at least and at most.
 fn passed(one: &ExternalReading, next: &ExternalReading) -> [i128; 2] {
     let between = |from: Instant, to: Instant| i128::from((to - from).count());
     [between(one.latest, next.earliest), between(one.earliest, next.latest)]
@@ -189,7 +194,7 @@ mod tests {
     }
 
     const SECOND: i64 = 1_000_000_000;
-    /// Of TAI in 2026, which is beyond the greatest frame of a mark.
+    /// TAI in 2026, which is beyond the greatest frame of a mark.
     const LATE: i64 = 1_795_000_000 * SECOND;
 
     #[test]

@@ -1,8 +1,9 @@
-//! [`DriftHull`]: all straight lines through a set of marks, as hard bounds on the rate and the offset of a card's clock.
+//! [`DriftHull`]: all straight lines through a set of marks, as hard bounds on the rate and the offset of a card's
+//! clock.
 //!
 //! # Problem
-//! A recording knows the time of a few frames, each as an interval. Its user asks for the time of any frame, and for the card's true rate,
-//! with bounds that hold.
+//! A recording knows the time of a few frames, each as an interval. Its user asks for the time of any frame, and for
+//! the card's true rate, with bounds that hold.
 //!
 //! # Solution
 //! If the card's clock is steady, frame `x` was taken at `y = a + b·x`, and that line meets every interval:
@@ -17,13 +18,13 @@
 //! ```
 //!
 //! # Why the bounds hold
-//! For a given slope `b` there is an offset exactly if `low_i − b·x_i ≤ high_j − b·x_j` for all `i`, `j`. Each pair bounds `b` from one
-//! side, so the possible slopes are one interval, and it is empty exactly if no line exists. Frames are taken in order, so `b ≥ 0`.
-//! All arithmetic is exact in integers of 128 bits; results are rounded outwards.
+//! For a given slope `b` there is an offset exactly if `low_i − b·x_i ≤ high_j − b·x_j` for all `i`, `j`. Each pair
+//! bounds `b` from one side, so the possible slopes are one interval, and it is empty exactly if no line exists. Frames
+//! are taken in order, so `b ≥ 0`. All arithmetic is exact in integers of 128 bits; results are rounded outwards.
 //!
 //! # Conditions
-//! The clock is steady. If it is not, or a clock stepped, or frames are missing from the count, the hull is usually empty. That is a
-//! finding, and [`off_line`] says how far the marks are from any line.
+//! The clock is steady. If it is not, or a clock stepped, or frames are missing from the count, the hull is usually
+//! empty. That is a finding, and [`off_line`] is the distance of the marks from any line.
 
 use hairspring_machine::Nanos;
 use hairspring_ring::units::SampleRate;
@@ -49,7 +50,7 @@ impl Slope {
         self.dy * other.dx < other.dy * self.dx
     }
 
-    /// What the line rises by over `x` frames, rounded down.
+    /// The rise of the line over `x` frames, rounded down.
     fn rise_at_least(self, x: i128) -> i128 {
         (self.dy * x).div_euclid(self.dx)
     }
@@ -162,7 +163,7 @@ impl DriftHull {
     }
 }
 
-/// The corners above which no point lies; the points ascend in `x`.
+/// The corners of the upper hull: no point lies above it. The points ascend in `x`.
 fn upper_hull(points: impl Iterator<Item = Corner>) -> Vec<Corner> {
     let mut hull: Vec<Corner> = Vec::new();
     for point in points {
@@ -183,8 +184,8 @@ fn edge_at(hull: &[Corner], x: i128) -> Option<(Corner, Slope)> {
     Some((*left, Slope { dy: right.y - left.y, dx: right.x - left.x }))
 }
 
-/// How far the marks are from the best straight line: the least length by which each interval must grow at both ends until a line meets all
-/// of them. Zero if the hull is not empty.
+/// How far the marks are from the best straight line: the least length by which each interval must grow at both ends
+/// until a line meets all of them. Zero if the hull is not empty.
 pub fn off_line(marks: &[Mark]) -> Nanos {
     let (mut enough, mut too_little) = (i64::MAX / 4, -1_i64);
     while enough - too_little > 1 {
@@ -212,8 +213,9 @@ mod tests {
         Mark { frame: Frames(frame), earliest: at(low), latest: at(high), how: MarkSource::Card }
     }
 
-    /// The slow reference: every line through two ends of intervals, and whether it meets all of them. The bounds at a frame are those of
-    /// these lines, because a linear program has its extremes at corners. With fractions: slope and offset times `dx`.
+    /// The slow reference: every line through two ends of intervals, and whether it meets all of them. The bounds at a
+    /// frame are those of these lines, because a linear program has its extremes at corners. With fractions: slope and
+    /// offset times `dx`.
     fn reference(marks: &[(u64, i64, i64)], x: u64) -> Option<(f64, f64)> {
         let ends: Vec<(i128, i128)> = marks
             .iter()

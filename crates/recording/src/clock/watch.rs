@@ -1,8 +1,9 @@
-//! [`ClockWatch`]: decides when a recording looks at the clocks, and makes marks of what its source shows.
+//! [`ClockWatch`]: decides when a recording reads the clocks, and makes marks from the counts and stamps of its source.
 //!
-//! A state machine without threads. The thread that serves the source calls [`ClockWatch::look`] after each call of the source; most looks cost one
-//! reading of the clock at the most. The watch hands on what is due: the time of frame 0 with the first data, then a pair and a mark after
-//! 250 ms, and again after twice as long each time, up to a minute.
+//! A state machine without threads. The thread that serves the source calls [`ClockWatch::look`] after each call of the
+//! source; most looks cost at most one reading of the clock. The watch hands on each note when it is due: the time of
+//! frame 0 with the first data, then a pair and a mark after 250 ms, and again after twice as long each time, up to a
+//! minute.
 
 use hairspring_machine::{Instant, Machine, Nanos};
 use hairspring_ring::layout::Layout;
@@ -12,7 +13,7 @@ use hairspring_source::{FrameStamp, Next, SenderCount, Source, StampTime};
 use super::{ClockNote, ClockPair, Mark, MarkSource};
 use crate::beginning::Beginning;
 
-/// The first span between two marks. Short recordings have some, too.
+/// The first span between two marks. Short recordings get some marks, too.
 const FIRST_SPAN: Nanos = Nanos::from_millis(250);
 /// The longest.
 const LONGEST_SPAN: Nanos = Nanos::from_secs(60);
@@ -31,12 +32,12 @@ pub struct ClockWatch {
     pair: ClockPair,
     /// The newest frame that arrived between two looks.
     arrived: Option<Mark>,
-    /// What was handed on last, so that nothing is handed on twice.
+    /// The last mark handed on, so that no mark is handed on twice.
     marked: Option<Mark>,
     due: Instant,
     span: Nanos,
     wanted: bool,
-    /// What the sender counts, as it was handed on last.
+    /// The sender's counter as it was handed on last.
     count: Option<SenderCount>,
 }
 
@@ -123,7 +124,7 @@ impl ClockWatch {
         let stamped = source.first_stamp().and_then(|stamp| self.stamped(stamp)).filter(|mark| mark.frame.0 == 0);
         let Some(mark) = stamped.or(self.arrived) else { return };
         if let Some(realtime) = self.pair.realtime_at(mark.latest) {
-            // The pair may be wrong by so much in either direction.
+            // The pair may be off by this amount in either direction.
             let unsure = self.pair.within;
             let within = mark.latest - mark.earliest + unsure + unsure;
             let (monotonic, realtime) = (mark.latest + unsure, realtime + unsure);
@@ -146,8 +147,9 @@ impl ClockWatch {
         }
     }
 
-    /// The mark of a frame that the source or the kernel has stamped. A stamp in the time of day counts by the pair just taken. The kernel
-    /// stamps before the program sees the datagram, so a later stamp, after a step of the clock, is not believed.
+    /// The mark of a frame that the source or the kernel has stamped. A stamp in the time of day is converted by the
+    /// pair just taken. The kernel stamps before the program sees the datagram, so a later stamp, after a step of the
+    /// clock, is not trusted.
     fn stamped(&self, stamp: FrameStamp) -> Option<Mark> {
         let (earliest, latest, how) = match stamp.taken {
             StampTime::Monotonic(at) => (at, at, MarkSource::Card),
@@ -214,8 +216,8 @@ mod tests {
         }
     }
 
-    /// What a recording of a sender of 1000 frames a second learns in so many looks of 10 ms. `lose` frames vanish without notice after a
-    /// third of them; after half of them `disturbance` happens.
+    /// The record and the reads of a recording of a sender of 1000 frames a second, after `looks` looks of 10 ms.
+    /// `lose` frames vanish without notice after a third of them; after half of them `disturbance` happens.
     fn watched(
         looks: u64,
         lose: u64,

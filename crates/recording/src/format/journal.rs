@@ -1,4 +1,5 @@
-//! The journal: an append-only file of small checksummed records, from which a recording can be understood after any end.
+//! The journal: an append-only file of small checksummed records, from which a recording can be understood after any
+//! end.
 //!
 //! Each record is 64 bytes, little-endian:
 //!
@@ -8,9 +9,9 @@
 //! "hsJ1" of 8–63  0, 1, 2, …
 //! ```
 //!
-//! A reader stops at the first record that is incomplete, has another sequence number than the next, or does not match its
-//! checksum. So it never trusts what a crash left half written. There is one journal for each target directory; a block is
-//! recorded in the journal of the directory where it lies, gaps in all of them.
+//! A reader stops at the first record that is incomplete, has another sequence number than the next, or does not match
+//! its checksum. So it never trusts what a crash left half written. There is one journal for each target directory; a
+//! block is recorded in the journal of the directory where it lies, gaps in all of them.
 //!
 //! The layout of each payload is in `journal/encoding.rs` and, for readers in other languages, in
 //! `docs/recording-format.md`.
@@ -73,7 +74,7 @@ impl FromStr for RecordingId {
 /// The place of a segment in its series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InSeries {
-    /// Which series.
+    /// The id of the series.
     pub series: RecordingId,
     /// The number of the segment, from 0. Numbers are never used again.
     pub number: u32,
@@ -81,7 +82,7 @@ pub struct InSeries {
     pub first: Frames,
     /// The recording that is the segment before it; zeros for the first.
     pub previous: RecordingId,
-    /// How often the series was resumed before this segment.
+    /// Number of times that the series was resumed before this segment.
     pub epoch: u16,
 }
 
@@ -94,14 +95,14 @@ pub struct KeptFrames {
     pub end: Frames,
 }
 
-/// An external clock, as far as a record has room for it. The metadata have all of it.
+/// An external clock, as far as a record has room for its facts. The metadata have all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalHead {
-    /// What it is.
+    /// The kind of the clock.
     pub kind: ExternalKind,
-    /// How late its stamps are assumed to be at most.
+    /// The assumed maximal delay of its stamps.
     pub late: Nanos,
-    /// Its file in UTF-8, cut off after so many bytes, the rest zero.
+    /// Its file in UTF-8, truncated to this many bytes, the rest zero.
     pub id: [u8; Self::ID_BYTES],
 }
 
@@ -118,7 +119,7 @@ impl ExternalHead {
         Self { kind: facts.kind, late: facts.late, id }
     }
 
-    /// What it says of the clock; the name is empty.
+    /// The facts in this record; the name is empty.
     pub fn facts(&self) -> ExternalFacts {
         let length = self.id.iter().position(|byte| *byte == 0).unwrap_or(Self::ID_BYTES);
         let id = String::from_utf8_lossy(&self.id[..length]).into_owned();
@@ -140,20 +141,21 @@ impl std::error::Error for NotAnId {}
 
 /// One record.
 ///
-/// Positions are in the *stored stream*: all bytes that were given to the disks, one after the other, without gaps. It is cut
-/// into blocks of equal size (but for the last), which are whole grains; block `k` begins at position `k × block_bytes`.
+/// Positions are in the *stored stream*: all bytes that were given to the disks, one after the other, without gaps. It
+/// is cut into blocks of equal size (but for the last), which are whole grains; block `k` begins at position
+/// `k × block_bytes`.
 ///
-/// The record of a gap or skip comes before the records of all blocks that reach beyond it. So the frames of every block are
-/// known, however early the journal ends.
+/// The record of a gap or skip comes before the records of all blocks that reach beyond it. So the frames of every
+/// block are known, however early the journal ends.
 ///
-/// A block without a record in any journal is not in the recording. Positions continue through a lost block, so later blocks keep
-/// their numbers. A gap says so ([`GapCause::is_in_stream`](hairspring_ring::GapCause::is_in_stream): a block that could not be
-/// written, or is damaged); all other gaps lie *between* two bytes of the stored stream.
+/// A block without a record in any journal is not in the recording. Positions continue through a lost block, so later
+/// blocks keep their numbers. A gap declares it ([`GapCause::is_in_stream`](hairspring_ring::GapCause::is_in_stream): a
+/// block that could not be written, or is damaged); all other gaps lie *between* two bytes of the stored stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Record {
     /// The first record of every journal.
     Start {
-        /// Which recording.
+        /// The id of the recording.
         id: RecordingId,
         /// Size of all blocks but the last.
         block_bytes: u32,
@@ -168,8 +170,8 @@ pub enum Record {
         /// Time of day when it began (`CLOCK_REALTIME`).
         started: Nanos,
     },
-    /// When frame 0 was taken: at these readings of two clocks, or up to `within` earlier. The record is written when the first
-    /// data come, and is missing if none came.
+    /// When frame 0 was taken: at these readings of two clocks, or up to `within` earlier. The record is written when
+    /// the first data come, and is missing if none came.
     Begun {
         /// The time of day (`CLOCK_REALTIME`).
         realtime: Nanos,
@@ -182,43 +184,43 @@ pub enum Record {
     Clock {
         /// The boot of the computer; all zeros if the kernel does not state it.
         boot_id: [u8; 16],
-        /// What the kernel said of its time of day, if it did.
+        /// The kernel's statement on its time of day, if there is one.
         reference: Option<ClockReference>,
     },
     /// Readings of the kernel's clocks that belong together.
     Pair(ClockPair),
     /// A frame, and when it was taken.
     Mark(Mark),
-    /// What the sender of the stream counts, from a frame on.
+    /// The counter of the stream's sender, from a frame on.
     Count(SenderCount),
-    /// A block was written completely. A later record of the same block takes its place (`recover` moves blocks); one of
-    /// length 0 withdraws it.
+    /// A block was written completely. A later record of the same block takes its place (`recover` moves blocks); one
+    /// of length 0 withdraws it.
     Block {
-        /// Which block of the stored stream.
+        /// The number of the block in the stored stream.
         index: u64,
-        /// Where it lies in this member's data file.
+        /// Its offset in this member's data file.
         file_offset: u64,
         /// Its length in bytes.
         length: u32,
         /// CRC-32C of its bytes.
         crc: u32,
-        /// What the source had produced when the write was complete.
+        /// Bytes that the source had produced when the write was complete.
         produced_bytes: u64,
         /// When it was complete (`CLOCK_MONOTONIC`).
         at: Instant,
     },
     /// Frames are missing before the byte at `position` of the stored stream.
     Gap {
-        /// Where.
+        /// The position.
         position: u64,
-        /// What.
+        /// The missing frames and the cause.
         gap: Gap,
     },
     /// Frames were left out before the byte at `position` of the stored stream, because no trigger asked for them.
     Skip {
-        /// Where.
+        /// The position.
         position: u64,
-        /// What.
+        /// The frames left out.
         skip: Skip,
     },
     /// A trigger.
@@ -239,7 +241,7 @@ pub enum Record {
     },
     /// An operation on this member's files failed.
     Error {
-        /// Which.
+        /// The operation.
         operation: FailedOperation,
         /// The system's error number.
         errno: i32,
@@ -248,29 +250,31 @@ pub enum Record {
         /// When (`CLOCK_MONOTONIC`).
         at: Instant,
     },
-    /// The place in a series, written when the first frame of the segment is known: after the start, before all blocks and gaps. A
-    /// skip of the frames before the first one follows it, so that readers that do not know series number frames alike.
+    /// The place in a series, written when the first frame of the segment is known: after the start, before all blocks
+    /// and gaps. A skip of the frames before the first one follows it, so that readers that do not know series number
+    /// frames alike.
     Series(InSeries),
     /// How long a gap can be; the gap is in the journal, too.
     Bounds(GapBounds),
-    /// The segment ends before this frame, with which the next segment of its series begins. What the source produced from there on is not
-    /// of this segment.
+    /// The segment ends before this frame, with which the next segment of its series begins. Data that the source
+    /// produced from there on are not part of this segment.
     Cut {
         /// The global index of the first frame of the next segment.
         frame: Frames,
     },
-    /// The source of a segment counted from 0 at this frame, because the series was resumed. The times of the start are those of this frame.
+    /// The source of a segment counted from 0 at this frame, because the series was resumed. The times of the start are
+    /// those of this frame.
     Epoch {
         /// The global index of the source's frame 0.
         first: Frames,
     },
     /// A trigger asked to keep the segments that have any of these frames.
     Keep(KeptFrames),
-    /// The external clock of which the readings are.
+    /// The external clock that was read.
     ExternalClock(ExternalHead),
     /// A reading of the external clock.
     External(ExternalReading),
-    /// The external clock gave nothing. A later record that begins at the same moment takes its place.
+    /// The external clock returns no readings. A later record that begins at the same moment replaces this one.
     ExternalSilence(ExternalSilence),
     /// The last record of a recording that ended in order or was mended.
     End {
@@ -289,7 +293,7 @@ pub enum Record {
     },
 }
 
-/// What failed.
+/// The operation that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum FailedOperation {

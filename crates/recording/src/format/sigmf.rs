@@ -1,11 +1,12 @@
-//! SigMF: the metadata beside the samples, in the Signal Metadata Format 1.2.5 with an extension of our own, `hairspring`.
+//! SigMF: the metadata beside the samples, in the Signal Metadata Format 1.2.5 with an extension of our own,
+//! `hairspring`.
 //!
-//! Only these files know the JSON of a recording. `docs/recording-format.md` explains the extension's keys. A tool that does not
-//! know the extension reads every member as an ordinary SigMF recording: samples without holes, and `core:global_index` wherever
-//! frames are missing before a sample.
+//! Only these files know the JSON of a recording. `docs/recording-format.md` explains the extension's keys. A tool that
+//! does not know the extension reads every member as an ordinary SigMF recording: samples without holes, and
+//! `core:global_index` wherever frames are missing before a sample.
 //!
-//! SigMF has no packed samples and no single bits. Both are stored as `ru8` with as many channels as a grain has bytes; one
-//! SigMF sample is then one grain, and the rate is that of grains. The true layout is in `hairspring:layout`.
+//! SigMF has no packed samples and no single bits. Both are stored as `ru8` with as many channels as a grain has bytes;
+//! one SigMF sample is then one grain, and the rate is that of grains. The true layout is in `hairspring:layout`.
 
 mod clock;
 mod datetime;
@@ -41,20 +42,20 @@ pub use foreign::{Foreign, ForeignCapture, parse_foreign};
 pub use segments::{StoredSegment, segments};
 pub use version::restated;
 
-/// The version of the extension that is written. A reader accepts every version with the same first number, and with the next two where the
-/// samples are compressed.
+/// The version of the extension that is written. A reader accepts every version with the same first number, and with
+/// the next one if the samples are compressed.
 pub const EXTENSION_VERSION: &str = "1.1.0";
 
-/// What is known of a recording when it begins.
+/// The description of a recording when it begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct About {
-    /// Which recording.
+    /// The id of the recording.
     pub id: RecordingId,
     /// Channels, resolution, container.
     pub layout: Layout,
     /// Frames per second; `None` if the source states no rate.
     pub rate: Option<SampleRate>,
-    /// What the device is called.
+    /// The name of the device.
     pub hardware: String,
     /// The pattern of the data as text, if the data can be computed again.
     pub pattern: Option<String>,
@@ -70,17 +71,17 @@ pub struct About {
     pub members: Vec<PathBuf>,
     /// The number of this member.
     pub member: usize,
-    /// The policy for data that do not fit.
+    /// The policy for a full buffer.
     pub on_overrun: OnOverrun,
-    /// Whether the source has a clock of its own, so that nobody can make it wait.
+    /// Whether the source has a clock of its own, so that it cannot be made to wait.
     pub clocked: bool,
-    /// What wrote this: name and version.
+    /// The program that wrote the recording: name and version.
     pub software: String,
     /// The series, if the recording is a segment of one.
     pub series: Option<SegmentOf>,
-    /// What the channels measure: all of them, or none if nothing is known of any.
+    /// Quantities and units of the channels: of all, or an empty list if none is known.
     pub channels: Vec<ChannelDescription>,
-    /// What is known of time.
+    /// Facts about time.
     pub clock: ClockRecord,
 }
 
@@ -90,8 +91,9 @@ impl About {
         TimeAxis::new(&self.clock, self.clocked)
     }
 
-    /// The least and the greatest rate of the source in frames per second of the external clock: its rate by `CLOCK_MONOTONIC`, and how that ran
-    /// against the external clock. `None` without an external clock, or if the marks bound no rate.
+    /// The least and the greatest rate of the source in frames per second of the external clock: its rate by
+    /// `CLOCK_MONOTONIC`, combined with that clock's rate against the external one. `None` without an external clock,
+    /// or if the marks bound no rate.
     pub fn external_rate_hz(&self) -> Option<[f64; 2]> {
         let (hz, rate) = (self.time_axis().rate_hz()?, self.clock.external_rate()?);
         // Each product is rounded three times; outwards.
@@ -109,7 +111,7 @@ impl About {
 /// The place of a segment in its series, as the metadata describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentOf {
-    /// Which series.
+    /// The id of the series.
     pub id: RecordingId,
     /// The name of the series: that of the segment without its number.
     pub name: String,
@@ -125,18 +127,18 @@ pub struct SegmentOf {
     pub epoch_first: Frames,
 }
 
-/// What is known of a recording when it has ended.
+/// The result of a recording when it has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Closing {
     /// The verdict.
     pub verdict: RecordingVerdict,
-    /// Why it ended, for people.
+    /// Why it ended, in words.
     pub reason: String,
     /// Whether it ended in order or was mended.
     pub state: State,
     /// Where every byte is.
     pub ledger: Ledger,
-    /// What was lost.
+    /// The lost frames.
     pub gaps: Vec<Gap>,
     /// The true lengths of those gaps that are only known as an interval.
     pub bounds: Vec<GapBounds>,
@@ -167,7 +169,7 @@ pub struct Closing {
 pub struct StoredFallback {
     /// Its stable name.
     pub name: String,
-    /// `Ok` if it was in use, otherwise the reason why not.
+    /// `Ok` if it was in use, otherwise the reason against it.
     pub refused: Option<String>,
 }
 

@@ -99,7 +99,7 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
         .into_iter()
         .for_each(|silence| clock.external_silence(silence));
     let timeline = timeline(layout, &gaps, &skips, &mut faults);
-    // What lies after the end of a file that was cut short was produced as well.
+    // Bytes after the end of a file that was cut short were produced as well.
     let produced = produced_until(layout, found.blocks.iter().map(|(_, block)| block), found.cut);
     let blocks = places(members, found.blocks, &mut faults);
     for member in members.iter_mut() {
@@ -128,13 +128,13 @@ pub(super) fn account(layout: Layout, block: Bytes, members: &mut [Member]) -> A
     }
 }
 
-/// Decides whether records after damage in a journal are trusted. They are if they contain an end whose sums agree with the known
-/// gaps. Then the damaged piece held no gap, and all later frames are where they seem to be. (A block in the damaged piece is
-/// missing, which shows.)
+/// Decides whether records after damage in a journal are trusted. They are if they contain an end whose sums agree with
+/// the known gaps. Then the damaged piece held no gap, and all later frames are where they seem to be. (A block in the
+/// damaged piece is missing, which shows.)
 ///
-/// A power cut may leave any part of what was appended since the journal's last sync, and zeros instead of the rest. That part
-/// may contain one record of a sync but not two, because the second is written after the first is durable. Such a journal is not
-/// called damaged.
+/// A power cut may leave any part of the bytes appended since the journal's last sync, and zeros instead of the rest.
+/// That part may contain one record of a sync but not two, because the second is written after the first is durable.
+/// Such a journal is not called damaged.
 fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
     let (mut all, mut ignored) = (Found::default(), Faults::default());
     for member in members.iter() {
@@ -169,7 +169,7 @@ fn salvage(layout: Layout, members: &mut [Member], faults: &mut Faults) {
 }
 
 /// Sorted and without duplicates, because every journal has the records that concern all members.
-/// Of several bounds of one gap, which has grown while it was recorded, the widest.
+/// Keeps the widest bounds of a gap that has grown while it was recorded.
 fn latest(bounds: Vec<GapBounds>) -> Vec<GapBounds> {
     let mut latest: Vec<GapBounds> = Vec::with_capacity(bounds.len());
     for one in bounds {
@@ -244,7 +244,7 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
             }
             Record::Pair(pair) => found.pairs.push(pair),
             Record::Mark(mark) => found.marks.push(mark),
-            // Of several the one that was stated last: the sender began anew there.
+            // The last statement counts: the sender restarted there.
             Record::Count(count) => found.clock.count = Some(count),
             Record::ExternalClock(head) => found.clock.external = Some(head.facts()),
             Record::External(reading) => found.readings.push(reading),
@@ -338,10 +338,11 @@ fn places(members: &[Member], mut all: Vec<(u64, Block)>, faults: &mut Faults) -
     blocks
 }
 
-/// What the source had produced when the last block was written, up to the cut. Blocks state it, the damaged ones as well.
+/// Bytes that the source had produced when the last block was written, up to the cut. Blocks state them, the damaged
+/// ones as well.
 fn produced_until<'a>(layout: Layout, blocks: impl Iterator<Item = &'a Block>, cut: Option<Frames>) -> u64 {
     let produced = blocks.map(|block| block.produced_bytes).max().unwrap_or(0);
-    // Everything before a cut was given to the recorder of its segment.
+    // All bytes before a cut were given to the recorder of its segment.
     cut.map_or(produced, |frame| layout.bytes_of(frame).0)
 }
 
@@ -364,7 +365,7 @@ pub(super) fn holes(
     // The length that the stored stream had or should have had.
     let length = match ended {
         Some(ended) => ended.stored_bytes.saturating_add(sum(true)),
-        // Each block states what the source had produced, but the bytes before a gap may be in no block.
+        // Each block states how much the source had produced, but the bytes before a gap may be in no block.
         None => produced.saturating_sub(sum(false)).saturating_sub(left_out).max(before_last(layout, gaps, skips)),
     };
     let length = Bytes(length).round_down(Bytes(layout.grain().bytes)).0;

@@ -1,5 +1,5 @@
-//! [`Chain`]: several segments as one recording. Of each segment it keeps where its blocks lie and what is missing, not its journals and not
-//! its description, so that a series of 100,000 segments fits into memory.
+//! [`Chain`]: several segments as one recording. It keeps the blocks' places and the missing frames of each segment,
+//! but neither its journals nor its description, so that a series of 100,000 segments fits into memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,30 +21,30 @@ pub(crate) struct Chain<'a> {
     base: &'a Path,
     /// The numbers of segments that are missing though retention did not delete them, ascending.
     missing: &'a [u32],
-    /// What is known to be wrong.
+    /// The known faults.
     faults: Vec<String>,
     /// How many segments are expected.
     expected: usize,
     whole: Option<Recording>,
-    /// The end of all segments so far, unless one was cut off.
+    /// The sums over the ends of all appended segments, unless one was cut off.
     ended: Option<Ended>,
     /// The description of every member.
     shared: Option<Arc<About>>,
     /// The first segment, for messages.
     first: PathBuf,
     one_epoch: bool,
-    /// The number behind that of the last segment.
+    /// The number after the last segment's.
     next: Option<u32>,
-    /// The recording that the last segment is.
+    /// The id of the last segment's recording.
     previous: Option<RecordingId>,
-    /// The position behind the last segment.
+    /// The position after the last segment.
     position: u64,
-    /// Who owns the series, or else the first of its segments that somebody owns.
+    /// The owner of the series, or else of the first segment that has one.
     pub holder: Option<Holder>,
 }
 
 impl<'a> Chain<'a> {
-    /// Without a segment yet. These faults are known already.
+    /// A chain without segments. `faults` are known already.
     pub(crate) fn new(base: &'a Path, missing: &'a [u32], faults: Vec<String>, expected: usize) -> Self {
         let ended = Ended {
             verdict: RecordingVerdict::Complete,
@@ -126,7 +126,7 @@ impl<'a> Chain<'a> {
         Ok(())
     }
 
-    /// Takes over what the first segment says of all.
+    /// Takes over the facts of the first segment that hold for all.
     fn begin(&mut self, segment: &Recording) {
         let about = &segment.about;
         self.first = about.members[0].clone();
@@ -193,7 +193,8 @@ impl Recording {
         self.last_members
     }
 
-    /// Appends a segment behind a position of the stored stream. Returns the position behind it. `cause` is why frames before it are missing.
+    /// Appends a segment at a position of the stored stream. Returns the position after it. `cause` is why frames
+    /// before it are missing.
     fn append(
         &mut self,
         segment: Recording,
@@ -209,7 +210,7 @@ impl Recording {
             if base.is_multiple_of(self.about.block.0) { (base / self.about.block.0).max(running) } else { running };
         let first = segment.about.series.as_ref().and_then(|of| of.first).unwrap_or_default();
         let here = self.timeline.frame_at(base);
-        // A gap can stand at the end of the segment before.
+        // A gap can stand at the end of the previous segment.
         match first.0.checked_sub(here.0) {
             Some(0) => {}
             Some(frames) => {

@@ -1,9 +1,9 @@
-//! [`MemberDoubt`]: why the files of a member do not prove which of its samples are good, so that nothing of them may be cut off.
+//! [`MemberDoubt`]: why the files of a member do not prove which of its samples are good, so that none may be cut off.
 //!
-//! A recorder writes the journal's end, makes it durable, and only then lets the metadata say how the recording ended. So metadata that state an
-//! end prove that the journal had one, and that the data file had the length that they state. A journal that is missing, empty, shorter than
-//! that, or another recording's is no evidence of a crash: it was not copied, or not as a whole. Metadata that state failed writes, or samples
-//! that were not durable, prove nothing of the journal's length.
+//! A recorder writes the journal's end, makes it durable, and only then writes metadata with the end of the recording.
+//! So metadata with an end prove that the journal had one, and that the data file had the stated length. A journal that
+//! is missing, empty, shorter than that, or another recording's is no evidence of a crash: it was not copied, or not as
+//! a whole. Metadata that state failed writes, or samples that were not durable, prove nothing of the journal's length.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,18 +15,18 @@ use hairspring_ring::units::Frames;
 use super::{Block, Files, Member};
 use crate::journal::Record;
 
-/// Why nothing of a member's data may be cut off.
+/// Why none of a member's data may be cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberDoubt {
     /// There is no journal.
     NoJournal(PathBuf),
-    /// The journal has no readable record, and the metadata say that the recording ended.
+    /// The journal has no readable record, but by its metadata the recording ended.
     Unreadable(PathBuf),
     /// The journal is that of another recording, or of another part.
     Foreign(PathBuf),
     /// The journal ends before the data that the metadata state.
     Short(PathBuf),
-    /// There is no data file, though journal or metadata say that it has samples.
+    /// There is no data file, although journal or metadata list samples.
     NoData(PathBuf),
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for MemberDoubt {
     }
 }
 
-/// Why nothing of a member's data may be cut off, in a recording of this layout with these blocks.
+/// Why none of a member's data may be cut off, in a recording of this layout with these blocks.
 pub(super) fn doubt(layout: Layout, blocks: &[Block], member: &Member) -> Option<MemberDoubt> {
     let Files { data, journal, .. } = Files::of(&member.base);
     let mine = blocks.iter().filter(|block| block.member == member.number);
@@ -57,13 +57,13 @@ pub(super) fn doubt(layout: Layout, blocks: &[Block], member: &Member) -> Option
     let bytes = |frames: Frames| layout.bytes_of(frames).0;
     let stated = member.segments.iter().map(|one| bytes(one.sample_start).saturating_add(bytes(one.frames)));
     let stated = stated.max().unwrap_or(0);
-    // After a write or a sync that failed a journal may have ended early.
+    // After a failed write or sync a journal may have ended early.
     let is_sure = member.closing.as_ref().is_some_and(|closing| {
         closing.ledger.durable_bytes >= closing.ledger.stored_bytes
             && closing.gaps.iter().all(|gap| gap.cause != GapCause::WriteFailed)
     });
     if !member.has_journal {
-        // Metadata alone are what is left of a deletion that was interrupted.
+        // An interrupted deletion leaves the metadata alone.
         return (stated > 0 || member.data_bytes > 0).then_some(MemberDoubt::NoJournal(journal));
     }
     match member.journal.records.first() {

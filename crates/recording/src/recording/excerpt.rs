@@ -1,11 +1,11 @@
 //! [`Excerpt`]: frames of a recording in memory, read in place and proven.
 //!
-//! **Problem.** Programs want frames 1,000 to 2,000, and files hold blocks, spread over the members of a stripe. A checksum covers a whole
-//! block. Copies cost as much as a fast disk.
+//! **Problem.** Programs ask for frames 1,000 to 2,000, and files hold blocks, spread over the members of a stripe. A
+//! checksum covers a whole block. Copies cost as much as a fast disk.
 //!
-//! **Solution.** One memory takes the blocks that hold the frames, one after the other in the order of the stream. The disks read straight
-//! into it, several pieces at once, and each block is compared with its checksum there. The caller keeps the memory. [`ExcerptRun`]s say
-//! which frames lie where in it:
+//! **Solution.** One memory takes the blocks that hold the frames, one after the other in the order of the stream. The
+//! disks read straight into it, several pieces at once, and each block is compared with its checksum there. The caller
+//! keeps the memory. [`ExcerptRun`]s list the frames in it and their places:
 //!
 //! ```text
 //! frames asked for        a ······················ b
@@ -13,8 +13,8 @@
 //! memory          ........▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓   a run for each stretch without a gap
 //! ```
 //!
-//! **Conditions.** Several recordings can be read as one if their frames ascend, as those of segments do. A piece that direct I/O cannot
-//! read in place, because of its offset or length, is read into another buffer and copied.
+//! **Conditions.** Several recordings can be read as one if their frames ascend, as those of segments do. A piece that
+//! direct I/O cannot read in place, because of its offset or length, is read into another buffer and copied.
 //!
 //! No byte is returned before its block has matched its checksum, unless the caller asks for unchecked bytes.
 
@@ -64,7 +64,7 @@ pub enum ExcerptCheck {
 pub struct ExcerptRun {
     /// The global index of the first frame. It can lie before the first requested frame if a grain has two frames.
     pub first: Frames,
-    /// How many; whole grains.
+    /// Their number; whole grains.
     pub frames: Frames,
     /// Offset of the first in [`Excerpt::bytes`].
     pub at: usize,
@@ -83,7 +83,7 @@ pub struct DamagedBlock {
     pub file_offset: u64,
     /// Its length.
     pub length: u32,
-    /// What is wrong with it.
+    /// The failure.
     pub why: Unproven,
 }
 
@@ -104,7 +104,7 @@ impl fmt::Display for DamagedBlock {
 pub enum ExcerptError {
     /// A file cannot be opened, or the caller cancelled the reading.
     Recording(RecordingError),
-    /// There is not enough memory for so many frames.
+    /// There is not enough memory for this many frames.
     NoMemory(MemoryError),
     /// A block is bad; the first one of the excerpt.
     Block(Box<DamagedBlock>),
@@ -140,11 +140,13 @@ impl Excerpt {
     /// Reads under way at once; enough to keep one disk busy. A store for excerpts has this depth.
     pub const DEPTH: usize = 8;
 
-    /// Through the page cache, so that frames that are read again come from memory; nothing is registered, because a store reads one excerpt.
+    /// Through the page cache, so that frames that are read again come from memory; nothing is registered, because a
+    /// store reads one excerpt.
     pub const WAYS: Ways = Ways { uring: true, direct: false, registered: false };
 
-    /// Reads the frames of a range that exist. The parts ascend by frames; all have one layout. `look` is called after each piece of the
-    /// reading and can break it off. The store keeps the memory until it is dropped, so give each excerpt a store of its own.
+    /// Reads the existing frames of a range. The parts ascend by frames; all have one layout. `look` is called after
+    /// each piece of the reading and can cancel it. The store keeps the memory until it is dropped, so give each
+    /// excerpt a store of its own.
     ///
     /// # Errors
     /// See [`ExcerptError`].
@@ -175,7 +177,7 @@ impl Excerpt {
         Ok(excerpt)
     }
 
-    /// Where the frames lie, in order.
+    /// The runs of frames, in order.
     pub fn runs(&self) -> &[ExcerptRun] {
         &self.runs
     }
@@ -185,7 +187,7 @@ impl Excerpt {
         self.scratch.bytes(0, self.length)
     }
 
-    /// Reads the pieces that suit their files. Returns those to be read another way, in order.
+    /// Reads the pieces that suit their files. Returns the others, which must be read and copied, in order.
     fn read_in_place<'p>(
         &mut self,
         store: &mut dyn Store,
@@ -233,7 +235,7 @@ impl Excerpt {
             // The disk reads the next pieces while these are checked.
             for (Token(number), result) in ended.drain(..) {
                 let number = number as usize;
-                // What went wrong in a piece of several blocks shows when they are read one by one.
+                // Reading the blocks one by one later shows the error of a piece of several blocks.
                 let sound = result.is_ok() && pieces[number].places.iter().all(|place| self.matches(place));
                 if !sound {
                     flight.left.push(number);
@@ -294,13 +296,13 @@ impl Excerpt {
 struct Flight {
     reads: BlockReads,
     under_way: usize,
-    /// Pieces to be read another way.
+    /// Pieces that must be read and copied.
     left: Vec<usize>,
     /// Why no further pieces are begun.
     stop: Option<ExcerptError>,
 }
 
-/// A block, or what is wanted of it, and its place in the memory.
+/// A block, or the requested part of it, and its place in the memory.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     part: usize,
@@ -318,7 +320,7 @@ struct Joined {
     places: Vec<Place>,
 }
 
-/// What is to be read.
+/// The blocks to read.
 #[derive(Default)]
 struct Wanted {
     places: Vec<Place>,
@@ -378,7 +380,7 @@ impl Wanted {
     }
 }
 
-/// Puts blocks together that can be read at once.
+/// Joins blocks that can be read at once.
 fn joined(parts: &[ExcerptPart<'_>], places: &[Place]) -> Vec<Joined> {
     let mut pieces: Vec<Joined> = Vec::new();
     for place in places {

@@ -1,7 +1,8 @@
 //! Recordings of other programs: SigMF beside its data file, or in an archive (`.sigmf`), which is read in place.
 //!
-//! Such a recording has nothing but its file, so the size of the file is trusted: a block is a piece of it without a checksum. A file that is
-//! shorter than its captures is like a copy that was cut short. What the keys of the metadata mean is in [`sigmf`].
+//! Such a recording has nothing but its file, so the size of the file is trusted: a block is a piece of it without a
+//! checksum. A file that is shorter than its captures counts as a copy that was cut short. [`sigmf`] documents the keys
+//! of the metadata.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -26,7 +27,7 @@ use hairspring_store::{Errno, Open, StoreError};
 /// The approximate size of the blocks in which recordings of other programs are read.
 const FOREIGN_BLOCK: Bytes = Bytes::mib(4);
 
-/// What is known of a recording of another program beside its samples.
+/// Facts about a recording of another program besides its samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ForeignFile {
     /// SHA-512 of the data file as its metadata state it.
@@ -151,7 +152,7 @@ fn assembled(found: Found, foreign: Foreign) -> Result<Recording, RecordingError
         timeline.skip(position, Frames(capture.first.0.saturating_sub(here.0)));
         at = at.saturating_add(capture.header_bytes);
         let there = samples.saturating_sub(at);
-        // The captures lie one after the other; the last one takes what is there.
+        // The captures lie one after the other; the last one takes the remaining bytes.
         let wanted = foreign.captures.get(number + 1).map(|next| layout.bytes_of(next.start).0 - position);
         let piece = wanted.unwrap_or(u64::MAX).min(there / grain * grain);
         if is_short {
@@ -298,7 +299,8 @@ impl Recording {
         self.foreign.as_ref()?.sha512.as_deref()
     }
 
-    /// Whether another program wrote it. Then blocks have no checksums, and only [`Recording::stated_sha512`] can prove the data.
+    /// Whether another program wrote it. Then blocks have no checksums, and only [`Recording::stated_sha512`] can prove
+    /// the data.
     pub fn is_foreign(&self) -> bool {
         self.foreign.is_some()
     }
@@ -308,22 +310,23 @@ impl Recording {
         self.foreign.as_ref().is_some_and(|file| file.is_complex)
     }
 
-    /// Whether the samples lie in the files with their highest byte first. Only in recordings of other programs; readers turn them round.
+    /// Whether the samples lie in the files with their highest byte first. Only in recordings of other programs;
+    /// readers reverse them.
     pub fn is_big_endian(&self) -> bool {
         self.foreign.as_ref().is_some_and(|file| file.is_big_endian)
     }
 
-    /// The metadata of another program's recording as they are; in an archive they are no file.
+    /// The metadata of another program's recording, unchanged; in an archive they are no file.
     pub fn foreign_metadata(&self) -> Option<&[u8]> {
         self.foreign.as_ref().map(|file| &file.document[..])
     }
 
-    /// Where the data file of another program begins in the file that is read, and its length.
+    /// The offset of another program's data file in the file that is read, and its length.
     pub fn foreign_piece(&self) -> Option<(u64, u64)> {
         self.foreign.as_ref().map(|file| (file.offset, file.length))
     }
 
-    /// Bytes of a sample that readers turn round; 1 if they do not.
+    /// Bytes of a sample that readers reverse; 1 if they do not.
     pub fn swapped_bytes(&self) -> usize {
         if self.is_big_endian() { self.about.layout.container().bits() as usize / 8 } else { 1 }
     }

@@ -32,7 +32,7 @@ pub fn open_one(disk: &mut BlockingStore<'_>, paths: &[PathBuf]) -> Result<Recor
     let mut bases: Vec<PathBuf> = paths.iter().map(|path| Files::base_of(path)).collect();
     bases.dedup();
     let mut members: Vec<Member> = Vec::new();
-    // Before anything is read: whoever ends meanwhile has written an end.
+    // Before anything is read: a recorder that ends meanwhile has written an end by then.
     let mut holder = None;
     for base in &bases {
         holder = holder.or(holder_of(&*disk.store, base));
@@ -77,7 +77,7 @@ pub fn open_one(disk: &mut BlockingStore<'_>, paths: &[PathBuf]) -> Result<Recor
     assemble(members, missing_members, holder)
 }
 
-/// Who owns a member. Its journal is the same file as long as it is recorded.
+/// The owner of a member. Its journal is the same file as long as it is recorded.
 fn holder_of(store: &dyn Store, base: &Path) -> Option<Holder> {
     let files = Files::of(base);
     store.holder(&files.journal).or_else(|| store.holder(&files.meta))
@@ -128,8 +128,9 @@ fn assemble(
         of.epoch_first = epoch.unwrap_or(of.epoch_first);
         of.previous = (found.previous != RecordingId::default()).then_some(found.previous);
     }
-    // A resumed segment without a block was not used, though its metadata state its first frame from the beginning: a power cut may have taken
-    // any part of what its journal says of the time before it, and the segment before says that better.
+    // A resumed segment without a block was not used, though its metadata state its first frame from the beginning: a
+    // power cut may have taken any part of its journal's facts about earlier times, and the previous segment has better
+    // ones.
     if let Some(of) = &mut about.series
         && of.first.is_some_and(|first| first > Frames(0) && of.epoch_first >= first)
         && (blocks.is_empty() && kept.is_empty() && ended.is_none())
@@ -185,8 +186,8 @@ fn assemble(
     Ok(recording)
 }
 
-/// The description of the recording, from the first metadata that agree with the journal beside them. Journal records have
-/// checksums and metadata have none, so if no metadata agree, the journal's block size counts.
+/// The description of the recording, from the first metadata that agree with the journal beside them. Journal records
+/// have checksums and metadata have none, so if no metadata agree, the journal's block size counts.
 fn believed(members: &[Member]) -> Option<About> {
     let borne_out = |member: &&Member| block_by_journal(&member.about, member) == Some(member.about.block);
     let first = members.iter().find(borne_out).or(members.first())?;
@@ -211,7 +212,7 @@ pub fn frames_agree(about: &About, member: &Member) -> bool {
     }
 }
 
-/// Lists what in a member's files contradicts the recording.
+/// Lists the contradictions of a member's files to the recording.
 fn disagreements(about: &About, member: &Member) -> Vec<String> {
     let mut faults = Vec::new();
     let files = Files::of(&member.base);
@@ -264,7 +265,7 @@ fn open_member(disk: &mut BlockingStore<'_>, base: &Path) -> Result<Member, Reco
         Err(error) if error.errno.0 == libc::ENOENT => None,
         Err(error) => return Err(error.into()),
     };
-    // What is being deleted loses its metadata first. It is gone, not damaged.
+    // A member that is being deleted loses its metadata first. It is gone, not damaged.
     let is_whole = journal.is_some() && data_bytes.is_some();
     if !is_whole && disk.store.look(&files.meta).is_err_and(|error| error.errno.0 == libc::ENOENT) {
         return Err(RecordingError::NotFound(base.to_owned()));

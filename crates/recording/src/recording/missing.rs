@@ -1,12 +1,14 @@
-//! [`Missing`]: which frames a recording lacks, and why. Every reader takes its answer from here: exports, `play`, `verify`, Python.
+//! [`Missing`]: which frames a recording lacks, and why. Every reader takes its answer from here: exports, `play`,
+//! `verify`, Python.
 //!
-//! **Problem.** Frames are missing for several reasons, and each has a list of its own: gaps and skips in the journals, blocks that are in no
-//! file, segments that were deleted, jumps of `core:global_index` in recordings of other programs. A reader that looks into one list only
-//! takes its neighbours for adjacent, or a cut copy for a whole recording.
+//! **Problem.** Frames are missing for several reasons, and each has a list of its own: gaps and skips in the journals,
+//! blocks that are in no file, segments that were deleted, jumps of `core:global_index` in recordings of other
+//! programs. A reader of only one list takes frames around another hole for adjacent, or a truncated copy for a whole
+//! recording.
 //!
-//! **Solution.** The frames that are there follow from the blocks and the time line alone. All others between the first and the last frame are
-//! missing. The lists say why; what no list explains is [`MissingCause::Undeclared`], or [`MissingCause::NotStated`] where another program
-//! wrote the recording.
+//! **Solution.** The existing frames follow from the blocks and the time line alone. All others between the first and
+//! the last frame are missing. The lists give the reasons; frames in no list are [`MissingCause::Undeclared`], or
+//! [`MissingCause::NotStated`] where another program wrote the recording.
 //!
 //! ```text
 //! first_frame                                                   end_frame
@@ -30,15 +32,16 @@ pub enum MissingCause {
     LeftOut,
     /// Retention deleted the segment that held them.
     Deleted,
-    /// They are in no file, and nothing declares that: a copy that was cut short, a missing member or segment, a block that was never written.
+    /// They are in no file, and nothing declares that: a copy that was cut short, a missing member or segment, a block
+    /// that was never written.
     Undeclared,
     /// The recording of another program counts past them without a reason.
     NotStated,
 }
 
 impl MissingCause {
-    /// Its stable name in files and JSON: that of the gap, else `left_out`, `deleted`, `not_stated`; `damaged` for frames that are in no file,
-    /// which is the name of the gap that `recover` makes of them.
+    /// Its stable name in files and JSON: that of the gap, else `left_out`, `deleted`, `not_stated`; `damaged` for
+    /// frames that are in no file, which is the name of the gap that `recover` makes of them.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gap(cause) => cause.name(),
@@ -54,7 +57,7 @@ impl MissingCause {
         !matches!(self, Self::LeftOut | Self::Deleted)
     }
 
-    /// Whether the recording itself says that they are missing.
+    /// Whether the recording itself declares that they are missing.
     pub fn is_declared(self) -> bool {
         self != Self::Undeclared
     }
@@ -77,9 +80,9 @@ impl fmt::Display for MissingCause {
 pub struct MissingFrames {
     /// The global index of the first one.
     pub first: Frames,
-    /// How many.
+    /// Their number.
     pub frames: Frames,
-    /// Why.
+    /// The cause.
     pub cause: MissingCause,
     /// The true length of the gap, if that is known as an interval only.
     pub bounds: Option<GapBounds>,
@@ -102,7 +105,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// What a recording lacks if only these of its blocks are good; they ascend.
+    /// The frames that a recording lacks if only these of its blocks are good; they ascend.
     pub fn of(recording: &Recording, blocks: &[Block]) -> Self {
         let extent = recording.first_frame().0..recording.end_frame().0;
         let claims = claims(recording);
@@ -133,30 +136,32 @@ impl Missing {
         })
     }
 
-    /// The extent without the frames at its ends that are missing and not lost, and the missing frames between these ends.
+    /// The extent without missing but not lost frames at its ends, and the missing frames between these ends.
     pub fn between_ends(&self) -> (Range<u64>, Vec<MissingFrames>) {
         let (mut range, mut stretches) = (self.extent(), self.stretches.clone());
         leave_out_ends(&mut range, &mut stretches);
         (range, stretches)
     }
 
-    /// Whether nothing is missing.
+    /// Whether no frame is missing.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
     }
 
-    /// The number of the first frame, and that behind the last one, missing ones included.
+    /// The number of the first frame, and the one after the last, missing ones included.
     pub fn extent(&self) -> Range<u64> {
         self.extent.clone()
     }
 
-    /// Whether the recording says where it ends. If it was cut off, or its last segments are missing, nobody knows what came after the last frame.
+    /// Whether the end of the recording is known. If it was cut off, or its last segments are missing, the number of
+    /// frames after the last one is unknown.
     pub fn is_end_known(&self) -> bool {
         self.is_end_known
     }
 }
 
-/// Leaves out missing frames at both ends of a piece that are not lost: those that no trigger asked for, and those that retention deleted.
+/// Leaves out missing frames at both ends of a piece that are not lost: frames that no trigger asked for or that
+/// retention deleted.
 pub fn leave_out_ends(range: &mut Range<u64>, missing: &mut Vec<MissingFrames>) {
     let is_end = |it: Option<&MissingFrames>| it.filter(|it| !it.cause.is_loss()).copied();
     while let Some(last) = is_end(missing.last()).filter(|last| last.end().0 == range.end) {
@@ -172,12 +177,13 @@ pub fn leave_out_ends(range: &mut Range<u64>, missing: &mut Vec<MissingFrames>) 
 }
 
 impl Recording {
-    /// Which frames are missing, and why. What a journal names counts as there; nothing is read.
+    /// Which frames are missing, and why. Blocks listed in a journal count as existing; nothing is read.
     pub fn missing(&self) -> Missing {
         Missing::of(self, &self.blocks)
     }
 
-    /// The number of the first frame: 0, that of a segment in its series, or the first index of another program's recording.
+    /// The number of the first frame: 0, that of a segment in its series, or the first index of another program's
+    /// recording.
     pub fn first_frame(&self) -> Frames {
         match &self.about.series {
             _ if self.is_foreign() => self.timeline.frame_at(0),
@@ -186,14 +192,14 @@ impl Recording {
         }
     }
 
-    /// The number of the frame behind the last one that is stored or missing.
+    /// The number after the last frame that is stored or missing.
     pub fn end_frame(&self) -> Frames {
         let stored = self.blocks.last().map_or(0, Block::end);
         let end = self.holes.last().map_or(0, |hole| hole.position.saturating_add(hole.length)).max(stored);
         self.timeline.frame_at(end).max(self.first_frame())
     }
 
-    /// Whether it says where it ends: it ended in order, or was mended.
+    /// Whether the end of the recording is known: it ended in order, or was mended.
     fn is_end_known(&self) -> bool {
         match self.is_foreign() {
             // Its file is all that is known, unless it is shorter than its captures.
@@ -203,14 +209,14 @@ impl Recording {
     }
 }
 
-/// The runs of frames in these blocks: first, and the one behind the last.
+/// The runs of frames in these blocks: the first frame, and the one after the last.
 fn present<'a>(recording: &'a Recording, blocks: &'a [Block]) -> impl Iterator<Item = (u64, u64)> + 'a {
     let (timeline, layout) = (recording.timeline(), recording.about().layout);
     let runs = blocks.iter().flat_map(move |block| timeline.runs_in(block.position, Bytes(block.length.into())));
     runs.map(move |run| (run.first.0, run.first.0.saturating_add(layout.frames_in(run.length.unwrap_or_default()).0)))
 }
 
-/// What the lists of a recording say, ascending; of two that touch the same frames, the first counts.
+/// The entries of a recording's lists, ascending; of two that touch the same frames, the first counts.
 fn claims(recording: &Recording) -> Vec<MissingFrames> {
     // Ascending, like the gaps.
     let bounds = |first: Frames| {
@@ -231,7 +237,7 @@ fn claims(recording: &Recording) -> Vec<MissingFrames> {
         cause,
         bounds: None,
     });
-    // Another program's file that was cut short: what comes after its end is in no file.
+    // Another program's file that was cut short: the frames after its end are in no file.
     let foreign = recording.holes.first().filter(|_| recording.is_foreign()).map(|hole| {
         let first =
             recording.blocks.last().map_or(recording.first_frame(), |block| recording.timeline.frame_at(block.end()));

@@ -1,11 +1,12 @@
-//! What retention deletes from a series while it is read.
+//! Segments that retention deletes from a series while it is read.
 //!
-//! **Problem.** A reader opens a series and then reads for minutes. Retention deletes the oldest segments meanwhile, so their files are absent when
-//! the reader comes to them.
+//! **Problem.** A reader opens a series and then reads for minutes. Retention deletes the oldest segments meanwhile, so
+//! their files are gone when the reader comes to them.
 //!
-//! **Solution.** The index says that a segment is deleted before its first file is removed. A reader that cannot read a block looks into the index
-//! again ([`Recording::deleted_since`]), and leaves out what retention deleted ([`Recording::leave_out_deleted`]): those frames are missing because
-//! they were deleted, and they are no damage. Segments that the index still lists are damaged.
+//! **Solution.** The index lists a segment as deleted before its first file is removed. A reader that cannot read a
+//! block reads the index again ([`Recording::deleted_since`]), and leaves out the deleted blocks
+//! ([`Recording::leave_out_deleted`]): those frames are missing because they were deleted, and are no damage. Segments
+//! that the index still lists are damaged.
 
 use super::{Block, MissingCause, Recording, RecordingError};
 use crate::series::open::read_index;
@@ -16,8 +17,8 @@ use hairspring_ring::units::{Bytes, Frames};
 use hairspring_store::Store;
 
 impl Recording {
-    /// Those of these blocks, by index, that were in segments which retention has deleted since the series was opened; none of a recording that is no
-    /// series. Blocks.
+    /// The indices of the given blocks whose segments retention has deleted since the series was opened; empty for a
+    /// recording that is no series. Blocks.
     ///
     /// # Errors
     /// The index of the series cannot be read.
@@ -34,7 +35,8 @@ impl Recording {
         Ok(blocks.iter().filter(is_deleted).map(|block| block.index).collect())
     }
 
-    /// Leaves out blocks that [`Recording::deleted_since`] found: their frames are missing, because retention deleted them. The indices ascend.
+    /// Leaves out blocks that [`Recording::deleted_since`] found: their frames are missing, because retention deleted
+    /// them. The indices ascend.
     pub fn leave_out_deleted(&mut self, blocks: &[u64]) {
         let (gone, rest): (Vec<Block>, Vec<Block>) =
             self.blocks.iter().partition(|block| blocks.binary_search(&block.index).is_ok());

@@ -1,14 +1,16 @@
-//! Where the other members of a recording are looked for, and which of them belong to it so surely that they may be changed.
+//! Where the other members of a recording are looked for, and which of them belong to it so surely that they may be
+//! changed.
 //!
-//! **Problem.** Metadata list the paths of all members as they were recorded. Of a copy they lead to the original, which a command on the copy must
-//! not change, and must not take for the copy.
+//! **Problem.** Metadata list the paths of all members as they were recorded. In a copy these paths lead to the
+//! original, which a command on the copy must not change, and must not take for the copy.
 //!
-//! **Solution.** A member is first looked for beside the named one: at the same place relative to it as the metadata list, also under the
-//! name that the named one has now, and then in the same folder. Only then the listed path itself is tried. What is found there may be
-//! read. It may be changed only if the named member is where the metadata list it, in that very folder: then this is no copy.
+//! **Solution.** A member is first looked for beside the named one: at the same place relative to it as the metadata
+//! list, also under the present name of the named one, and then in the same folder. Only then the listed path itself is
+//! tried. A member found there may be read. It may be changed only if the named member is where the metadata list it,
+//! in that very folder: then this is no copy.
 //!
-//! A place beside the named member that is reached through a symbolic link below their common folder may be another recording's, and is
-//! treated like the listed path. A link above that folder leads both to the same tree.
+//! A place beside the named member that is reached through a symbolic link below their common folder may be another
+//! recording's, and is treated like the listed path. A link above that folder leads both to the same tree.
 
 use std::fs::{canonicalize, metadata};
 use std::os::unix::fs::MetadataExt;
@@ -21,11 +23,12 @@ use hairspring_file::folder_of;
 pub(super) struct Place {
     /// Its base path.
     pub(super) base: PathBuf,
-    /// Whether what is found there may be changed.
+    /// Whether a member found there may be changed.
     pub(super) is_ours: bool,
 }
 
-/// The places of the member with this number, the surest first. `named` are the numbers and base paths of those that the caller named.
+/// The places of the member with this number, the surest first. `named` are the numbers and base paths of those that
+/// the caller named.
 pub(super) fn candidates(listed: &[PathBuf], named: &[(usize, PathBuf)], number: usize) -> Vec<Place> {
     let Some(there) = listed.get(number) else { return Vec::new() };
     let (mut beside_it, mut as_listed) = (Vec::new(), Vec::new());
@@ -90,7 +93,7 @@ fn leads_out(root: &Path, below: &Path) -> bool {
     let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
     match (canonicalize(root), canonicalize(folder_of(&root.join(below)))) {
         (Ok(root), Ok(folder)) => folder != folder_of(&root.join(below)),
-        // Nothing is there; or it is a disk that is simulated.
+        // There is no such file; or the disk is simulated.
         _ => false,
     }
 }

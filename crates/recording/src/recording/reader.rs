@@ -35,7 +35,7 @@ struct Slot {
 /// Reads blocks in the order given, several at a time.
 pub struct BlockReader<'a> {
     store: &'a mut dyn Store,
-    /// By member: its path, where its blocks are to be read.
+    /// By member: the path of its data file, if blocks of it are to be read.
     paths: Vec<Option<PathBuf>>,
     /// By member: its data file, and its alignment, while it is open.
     files: Vec<Option<(FileId, u64)>>,
@@ -50,7 +50,7 @@ pub struct BlockReader<'a> {
     /// Slots in the order of the blocks.
     order: VecDeque<usize>,
     reads: BlockReads,
-    /// Bytes of a sample that are turned round.
+    /// Bytes of a sample that are reversed.
     swapped: usize,
 }
 
@@ -69,8 +69,8 @@ impl<'a> BlockReader<'a> {
         Self::of(store, recording, recording.blocks().to_vec())
     }
 
-    /// Reads these blocks of the recording, in this order. If a segment of a series is gone, its blocks cannot be read:
-    /// [`Recording::deleted_since`] says whether retention deleted it.
+    /// Reads these blocks of the recording, in this order. If a segment of a series is gone, its blocks cannot be read;
+    /// [`Recording::deleted_since`] finds out whether retention deleted it.
     ///
     /// # Errors
     /// A file cannot be opened, or there is no memory.
@@ -137,7 +137,7 @@ impl<'a> BlockReader<'a> {
                 let block = slot.block;
                 let at = slot.at;
                 self.slots[number] = None;
-                // What was not read has no place in the memory.
+                // Data that were not read have no place in the memory.
                 let bytes = ended.and_then(|()| {
                     let start = number * self.slot_bytes + (block.file_offset - at) as usize;
                     let bytes = self.scratch.bytes(start, block.length as usize);
@@ -178,7 +178,8 @@ impl<'a> BlockReader<'a> {
         self.reap();
     }
 
-    /// The data file of a member and its alignment; opens it again if it was closed. That of a missing member does not exist.
+    /// The data file of a member and its alignment; opens it again if it was closed. That of a missing member does not
+    /// exist.
     fn file(&mut self, member: usize) -> Result<(FileId, u64), Errno> {
         if let Some(known) = self.files.get(member).copied().flatten() {
             return Ok(known);

@@ -1,7 +1,7 @@
 //! [`BlockReads`]: reads blocks from their files into an attached memory, several at once and in any order.
 //!
-//! A read that is interrupted or cut short is continued. Each read ends once, with all its bytes or with the reason why they are
-//! missing. [`proven`] then compares the bytes with their checksum.
+//! A read that is interrupted or cut short is continued. Each read ends once, with all its bytes or with the reason why
+//! they are missing. [`proven`] then compares the bytes with their checksum.
 
 use std::fmt;
 
@@ -35,8 +35,8 @@ impl fmt::Display for Unproven {
     }
 }
 
-/// Returns the bytes of a block if they match its checksum. Recordings of other programs have no checksums; their bytes are
-/// returned as they are.
+/// Returns the bytes of a block if they match its checksum. Recordings of other programs have no checksums; their bytes
+/// are returned as they are.
 ///
 /// # Errors
 /// [`Unproven::Checksum`].
@@ -47,7 +47,7 @@ pub fn proven(bytes: &[u8], crc: Option<u32>) -> Result<&[u8], Unproven> {
     }
 }
 
-/// Turns the bytes of each sample round; 1 byte has no order.
+/// Reverses the bytes of each sample; 1 byte has no order.
 pub fn turned(bytes: &mut [u8], sample: usize) {
     match sample {
         2 => bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|sample| sample.reverse()),
@@ -68,14 +68,14 @@ pub struct BlockRead {
     pub alignment: u64,
     /// The destination; its length is a multiple of the alignment.
     pub piece: Piece,
-    /// How many bytes are needed; the file may end after them.
+    /// Number of bytes needed; the file may end after them.
     pub needed: u64,
 }
 
 /// The reads under way. The caller counts them, does not touch their pieces until they end, and flushes the store.
 #[derive(Debug, Default)]
 pub struct BlockReads {
-    /// For each read the part that is missing, and how many times it was continued without progress.
+    /// For each read the missing part, and how many times it was continued without progress.
     reads: Vec<(Token, BlockRead, u32)>,
     completions: Vec<Completion>,
     read: Bytes,
@@ -99,7 +99,7 @@ impl BlockReads {
             let (_, read, tries) = &mut self.reads[number];
             let length = result.unwrap_or(0);
             self.read.0 += length;
-            // Of a short read the aligned part is kept.
+            // Keep the aligned part of a short read.
             let kept = length / read.alignment * read.alignment;
             *tries = if kept > 0 { 0 } else { *tries + 1 };
             let ended = match result {

@@ -1,5 +1,5 @@
-//! Reads and writes whole files and single pieces through a [`Store`], one operation at a time: for metadata, journals and
-//! mending, where order matters and speed does not.
+//! Reads and writes whole files and single pieces through a [`Store`], one operation at a time: for metadata, journals
+//! and mending, where order matters and speed does not.
 
 use hairspring_machine::Instant;
 use std::path::Path;
@@ -97,7 +97,7 @@ impl<'a> BlockingStore<'a> {
         while have < length {
             let piece = Piece { memory: self.memory, at: have as usize, length: (whole - have) as usize };
             let end = have + self.act(path, "read", Op::Read(file, at + have, piece))?;
-            // Of a short read the aligned part is kept. If there is none, this is the end of the file.
+            // Keep the aligned part of a short read. If there is none, this is the end of the file.
             let kept = end / alignment * alignment;
             if kept == have {
                 have = end;
@@ -161,7 +161,7 @@ fn failed(attempted: &str, path: &Path, errno: Errno) -> StoreError {
     StoreError { attempted: attempted.to_owned(), path: path.to_owned(), errno }
 }
 
-/// A buffer that is attached to a store, and a notifier that nobody sets.
+/// A buffer that is attached to a store, and a notifier that is never set.
 pub fn buffer(store: &mut dyn Store, size: Bytes) -> Result<(Scratch, MemoryId, Notifier), RecordingError> {
     let memory =
         Memory::plain(size, size, pages_for(size)).map_err(|error| RecordingError::Limit(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! Makes recordings for tests from data, without a recorder: anything that the format allows.
+//! Makes recordings for tests from data, without a recorder: any recording that the format allows.
 
 use std::path::PathBuf;
 
@@ -19,35 +19,35 @@ use hairspring_ring::units::{Bytes, Frames, SampleRate};
 use hairspring_source::pattern::Pattern;
 use hairspring_store::scripted::Image;
 
-/// What the data are if nothing else is said.
+/// The default pattern of the data.
 pub const PATTERN: Pattern = Pattern::Noise { seed: 7 };
 
 /// The description of a recording to be made.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// How its samples lie.
+    /// The layout of its samples.
     pub layout: Layout,
     /// Bytes of a block.
     pub block: u64,
-    /// How many files it is striped over.
+    /// The number of files over which it is striped.
     pub members: usize,
     /// Length of the stored stream.
     pub stored: u64,
-    /// Gaps between positions: where, and how many frames.
+    /// Gaps between positions: position, and number of frames.
     pub gaps: Vec<(u64, u64)>,
     /// Skips, likewise: frames that no trigger asked for.
     pub skips: Vec<(u64, u64)>,
     /// Blocks that never completed, though later ones did.
     pub unwritten: Vec<u64>,
-    /// After how many records of a journal there is a sync.
+    /// Number of records of a journal between two syncs.
     pub sync_every: usize,
-    /// Whether it ended in order; else it was killed.
+    /// Whether it ended in order; otherwise it was killed.
     pub ended: bool,
-    /// Space that was reserved behind the last block.
+    /// Space that was reserved after the last block.
     pub reserved: u64,
-    /// What the data are.
+    /// The pattern of the data.
     pub pattern: Pattern,
-    /// What the channels measure.
+    /// Quantities and units of the channels.
     pub channels: Vec<ChannelDescription>,
 }
 
@@ -89,7 +89,7 @@ impl Spec {
         timeline
     }
 
-    /// What lies at a position.
+    /// The bytes at a position.
     pub fn content(&self, position: u64, length: u64) -> Vec<u8> {
         let mut bytes = vec![0; length as usize];
         for run in self.timeline().runs_in(position, Bytes(length)) {
@@ -221,7 +221,7 @@ impl Spec {
         Gap { first: Frames(end.0 - frames), frames: Frames(frames), cause: GapCause::BufferFull, found: Instant::BOOT }
     }
 
-    /// What the metadata of a member say.
+    /// The description in the metadata of a member.
     pub fn about(&self, member: usize) -> About {
         About {
             id: RecordingId([9; 16]),

@@ -1,6 +1,6 @@
 //! The index of a series: which segments there are, which were deleted, and where the series was resumed.
 //!
-//! An append-only file of records of 64 bytes, built as the journal's but with the magic `hsS1`:
+//! An append-only file of records of 64 bytes, with the journal's structure but the magic `hsS1`:
 //!
 //! ```text
 //! 0      4        8            16   17
@@ -16,11 +16,13 @@
 //! 7 ended      number:u32 boot id[16] realtime:i64 boottime:i64 synchronized:u8
 //! ```
 //!
-//! The first record is a *series*. A reader passes over records that are not whole: a power cut leaves some at the end, and damage leaves one
-//! in the middle. Where retention deletes, the index would grow without end; so now and then it is replaced by a shorter one, in which a
-//! record *before* sums up what was deleted. It is also replaced when a record could not be appended.
+//! The first record is a *series*. A reader skips records that are not whole: a power cut leaves some at the end, and
+//! damage leaves one in the middle. Retention would make the index grow without bound; so it is occasionally replaced
+//! by a shorter one, in which a record *before* sums up the deleted segments. It is also replaced when a record could
+//! not be appended.
 //!
-//! The index is a help, not the evidence: what a segment is stands in its own journal, and which segments there are the folder tells.
+//! The index only helps; the evidence is elsewhere: each segment has its own journal, and the folder shows which
+//! segments exist.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +46,7 @@ pub enum IndexRecord {
     Series {
         /// Its id.
         id: RecordingId,
-        /// How many directories each segment is striped over.
+        /// The number of directories over which each segment is striped.
         members: u16,
         /// When it began.
         started: Nanos,
@@ -64,9 +66,9 @@ pub enum IndexRecord {
     Closed {
         /// Its number.
         number: u32,
-        /// Its first frame, and the first that is not of it.
+        /// Its first frame.
         first: Frames,
-        /// The first frame that is not of it.
+        /// The first frame after it.
         end: Frames,
         /// Bytes in its files.
         stored_bytes: u64,
@@ -86,33 +88,33 @@ pub enum IndexRecord {
     },
     /// The series was resumed: a new epoch begins.
     Resumed {
-        /// How often it was resumed, this time included.
+        /// Number of times it was resumed, this time included.
         epoch: u16,
         /// The frame at which it begins again.
         first: Frames,
-        /// The fewest and
+        /// The least and
         least: Frames,
-        /// the most frames between.
+        /// the greatest number of frames between.
         most: Frames,
         /// When (`CLOCK_REALTIME`).
         at: Nanos,
     },
-    /// When a segment ended. Follows the record that says that it is closed; indexes of earlier versions have none.
+    /// The end of a segment. Follows the record that closes it; indexes of earlier versions have none.
     Ended {
         /// Its number.
         number: u32,
         /// When, by clocks that do not step within a boot.
         at: ClockMoment,
     },
-    /// Sums up what stood in an index that this one replaces.
+    /// Sums up the records of an index that this one replaces.
     Before {
-        /// How many segments were deleted,
+        /// Number of deleted segments,
         segments: u32,
-        /// and how many bytes of them.
+        /// and their bytes.
         bytes: u64,
         /// The number of the next segment.
         next: u32,
-        /// How often the series was resumed.
+        /// Number of times the series was resumed.
         epoch: u16,
     },
 }
@@ -179,7 +181,8 @@ impl IndexRecord {
         record
     }
 
-    /// Decodes 64 bytes; `None` if they are no record of this place. The inner `None` is a kind that this version does not know.
+    /// Decodes 64 bytes; `None` if they are no record of this place. The inner `None` is a kind that this version does
+    /// not know.
     #[expect(clippy::option_option, reason = "not a record, and a record of an unknown kind, are two things")]
     fn decode(bytes: &[u8; INDEX_RECORD_BYTES], sequence: u64) -> Option<Option<Self>> {
         let crc = u32::from_le_bytes(field(bytes, 4));
@@ -237,14 +240,14 @@ fn field<const N: usize>(bytes: &[u8; INDEX_RECORD_BYTES], at: usize) -> [u8; N]
     field
 }
 
-/// A segment as the index tells of it.
+/// A segment as the index lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listed {
     /// The id of its recording.
     pub id: RecordingId,
     /// Its first frame.
     pub first: Frames,
-    /// The first frame that is not of it, once it is closed.
+    /// The first frame after it, once it is closed.
     pub end: Option<Frames>,
     /// Bytes in its files, once it is closed.
     pub stored_bytes: u64,
@@ -263,7 +266,7 @@ pub struct Listed {
 pub struct SeriesIndex {
     /// The id of the series; `None` if the file holds no index.
     pub id: Option<RecordingId>,
-    /// How many members each segment has.
+    /// The number of members of each segment.
     pub members: u16,
     /// When the series began (`CLOCK_REALTIME`).
     pub started: Nanos,
@@ -275,13 +278,13 @@ pub struct SeriesIndex {
     pub dropped_segments: u32,
     /// Their bytes.
     pub dropped_bytes: u64,
-    /// The number after the highest that was ever used.
+    /// The number after the highest one ever used.
     pub next: u32,
-    /// How often the series was resumed.
+    /// Number of times the series was resumed.
     pub epoch: u16,
     /// The number of the record after the last whole one.
     pub records: u64,
-    /// The number of the first record that is not whole though a later one is.
+    /// The number of the first incomplete record that is followed by a whole one.
     pub damaged: Option<u64>,
 }
 
@@ -358,7 +361,7 @@ impl SeriesIndex {
         self.segments.insert(number, listed);
     }
 
-    /// Forgets the deletion of a segment, which is not listed by that.
+    /// Forgets the deletion of a segment, but does not list the segment.
     pub fn withdraw(&mut self, number: u32) {
         if let Some((_, stored_bytes)) = self.dropped.remove(&number) {
             self.dropped_segments = self.dropped_segments.saturating_sub(1);
@@ -366,7 +369,7 @@ impl SeriesIndex {
         }
     }
 
-    /// The records of an index that tells the same and forgets the single segments that were deleted, but for those in
+    /// The records of a shorter index with the same contents, without the single deleted segments, except those in
     /// [`dropped`](Self::dropped).
     pub fn shortened(&self) -> Vec<IndexRecord> {
         let mut records =
@@ -378,7 +381,7 @@ impl SeriesIndex {
             }
             records.push(IndexRecord::Dropped { number, stored_bytes, at });
         }
-        // Behind those, because it states all that were deleted.
+        // After those records, because it states the sums over all deletions.
         let (segments, bytes) = (self.dropped_segments, self.dropped_bytes);
         records.push(IndexRecord::Before { segments, bytes, next: self.next, epoch: self.epoch });
         for (number, listed) in &self.segments {
@@ -452,7 +455,7 @@ mod tests {
             prop_assert_eq!((read.records as usize, read.damaged), (cut.min(bytes.len()) / 64, None));
         }
 
-        /// One flipped bit lost all that was entered after it.
+        /// One flipped bit lost all records entered after it.
         #[test]
         fn a_flipped_bit_costs_an_index_one_record(bit in 0..4608_usize) {
             let (all, mut damaged) = (some(), SeriesIndex::encoded(&some()));

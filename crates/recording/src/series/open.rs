@@ -1,11 +1,12 @@
 //! Opens a series as one recording: its segments, one after the other.
 //!
-//! Readers see one stream of blocks. Frames are counted through the segments anyway; positions and numbers of blocks are counted on. What is
-//! between two segments because retention deleted it is a skip; a segment that is missing without that is a fault.
+//! Readers see one stream of blocks. Frames are counted through the segments anyway; positions and numbers of blocks
+//! continue. Frames between two segments that retention deleted are a skip; a segment that is missing for another
+//! reason is a fault.
 //!
-//! **Which segments there are** the names in the folder tell. The index tells which of them were deleted, and which are missing. So a series
-//! is whole without its index, or with one that lacks records. A file that only bears the name is not taken for a segment: its metadata must
-//! state the series.
+//! **The existing segments** follow from the names in the folder. The index lists which of them were deleted, and which
+//! are missing. So a series is whole without its index, or with one that lacks records. A file is not accepted as a
+//! segment by its name alone: its metadata must state the series.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -37,20 +38,20 @@ pub struct FoundSegment {
 pub struct FoundSeries {
     /// The base path of the series.
     pub base: PathBuf,
-    /// What the index says.
+    /// The contents of the index.
     pub index: SeriesIndex,
-    /// The segments that are there, by number. The last may be one that was made in advance and never used.
+    /// The existing segments, by number. The last may be one that was made in advance and never used.
     pub segments: Vec<FoundSegment>,
-    /// Segments that the index lists and that are not there.
+    /// Segments that the index lists and that do not exist.
     pub missing: Vec<u32>,
-    /// The numbers behind those of the index of which there is any file.
+    /// The numbers after those of the index for which any file exists.
     pub in_use: BTreeSet<u32>,
-    /// Who owned the index before it was read.
+    /// The owner of the index before it was read.
     pub holder: Option<Holder>,
 }
 
-/// Looks for a series under a name; `None` if there is none. A name is the base path of a series, its index, its collection, or one of
-/// several base paths in the directories of a stripe.
+/// Looks for a series under a name; `None` if there is none. A name is the base path of a series, its index, its
+/// collection, or one of several base paths in the directories of a stripe.
 ///
 /// # Errors
 /// The index or a directory cannot be read.
@@ -75,7 +76,7 @@ pub fn find(store: &mut dyn Store, path: &Path) -> Result<Option<FoundSeries>, R
         index = read(store)?;
         missing.retain(|number| index.segments.contains_key(number));
     }
-    // What was pinned before its first file was removed is not deleted, even if a crash came between.
+    // A segment that was pinned before its first file was removed is not deleted, even if a crash came between.
     let is_there = |number: u32, files: &Present| files.meta && (files.pin || !index.dropped.contains_key(&number));
     let there = present.iter().filter(|(number, files)| is_there(**number, files));
     let segments = there.map(|(number, _)| FoundSegment { number: *number, bases: vec![segment_base(&base, *number)] });
@@ -85,7 +86,7 @@ pub fn find(store: &mut dyn Store, path: &Path) -> Result<Option<FoundSeries>, R
     Ok(Some(FoundSeries { base, index, segments, missing, in_use, holder }))
 }
 
-/// Whether there are segments under a name though index and collection are gone, and no recording of that name.
+/// Whether segments exist under a name although index and collection are gone, and no recording of that name exists.
 fn is_without_index(store: &mut dyn Store, base: &Path) -> Result<bool, RecordingError> {
     let Some(series) = base.file_name() else { return Ok(false) };
     if exists(store, &Files::of(base).meta)? {
@@ -111,10 +112,10 @@ pub fn read_index(disk: &mut BlockingStore<'_>, path: &Path) -> Result<Option<Se
     }
 }
 
-/// Whether a file is there. Blocks.
+/// Whether a file exists. Blocks.
 ///
 /// # Errors
-/// The system cannot say.
+/// The system call failed.
 pub fn exists(store: &mut dyn Store, path: &Path) -> Result<bool, RecordingError> {
     match store.open(path, Open::Mend) {
         Ok(file) => {
@@ -123,15 +124,15 @@ pub fn exists(store: &mut dyn Store, path: &Path) -> Result<bool, RecordingError
         }
         // The ending of a series is longer than those of a recording.
         Err(error) if matches!(error.errno.0, libc::ENOENT | libc::ENAMETOOLONG) => Ok(false),
-        // A file that may not be written is there.
+        // A file without write permission exists.
         Err(error) if matches!(error.errno.0, libc::EACCES | libc::EROFS | libc::EPERM) => Ok(path.exists()),
         Err(error) => Err(error.into()),
     }
 }
 
 impl Recording {
-    /// Opens a recording as [`Recording::open_in`] does; of a series only the segment that holds a frame and those behind it, so that the
-    /// cost does not grow with the length of the past.
+    /// Opens a recording like [`Recording::open_in`]; of a series only the segment that holds a frame and the later
+    /// ones, so that the cost does not grow with the length of the past.
     ///
     /// # Errors
     /// As [`Recording::open_in`].
@@ -146,7 +147,8 @@ impl Recording {
     }
 }
 
-/// The first file on this machine that is one of a segment of this series from a number on: data, metadata or journal.
+/// The first file on this machine that belongs to a segment of this series with at least this number: data, metadata or
+/// journal.
 pub fn segment_file_from(base: &Path, from: u32) -> Option<PathBuf> {
     let entries = std::fs::read_dir(hairspring_file::folder_of(base)).ok()?;
     let prefix = [base.file_name()?.as_encoded_bytes(), b"-"].concat();
@@ -173,8 +175,9 @@ impl FoundSeries {
         self.missing.retain(|number| *number >= from);
     }
 
-    /// Opens the segments with these numbers, also one that was made in advance and never used: that one has no first frame. One that the index does not list and
-    /// that belongs to another series is left out, and one that retention has deleted meanwhile.
+    /// Opens the segments with these numbers, also one that was made in advance and never used: that one has no first
+    /// frame. Leaves out a segment that is not in the index and belongs to another series, and one that retention has
+    /// deleted meanwhile.
     pub fn open_each(
         &self,
         store: &mut dyn Store,
@@ -189,7 +192,7 @@ impl FoundSeries {
         Ok(all)
     }
 
-    /// Opens segments one after the other, and hands them on.
+    /// Opens segments one after the other, and passes them on.
     fn open_with(
         &self,
         store: &mut dyn Store,
@@ -229,9 +232,10 @@ impl FoundSeries {
         Ok(index.is_some_and(|index| !index.segments.contains_key(&segment.number)))
     }
 
-    /// Tells each segment what its neighbours and the index know of it. One that was cut off ends where the next one begins. One was used if a
-    /// later one was begun, though a power cut may have taken the beginning of its journal: then it begins where the index says, or where the
-    /// one before it was cut, and all its frames are lost.
+    /// Gives each segment the facts that its neighbours and the index have about it. A segment that was cut off ends
+    /// where the next one begins. A segment was used if a later one was begun, though a power cut may have taken the
+    /// beginning of its journal: then it begins at the frame in the index, or where the previous one was cut, and all
+    /// its frames are lost.
     fn tell_neighbours(&self, all: &mut [(u32, Recording)]) {
         let mut next = None;
         for place in (0..all.len()).rev() {
@@ -242,7 +246,7 @@ impl FoundSeries {
         }
     }
 
-    /// Tells one segment; `next` is the first frame of the next one.
+    /// The same for one segment; `next` is the first frame of the next one.
     pub fn tell(&self, number: u32, recording: &mut Recording, before: Option<&Recording>, next: Option<Frames>) {
         let Some(next) = next else { return };
         let listed = self.index.segments.get(&number).filter(|listed| listed.id == recording.about().id);
@@ -267,7 +271,7 @@ impl FoundSeries {
         let mut chain =
             Chain::new(&self.base, &self.missing, damaged.into_iter().chain(missing).collect(), self.segments.len());
         chain.holder = self.holder;
-        // Segments of which a later one may tell something: the last that was used, and those behind it.
+        // Segments that may still get facts from a later one: the last that was used, and those after it.
         let mut pending: Vec<(u32, Recording)> = Vec::new();
         self.open_with(store, &mut |_| true, &mut |number, recording| {
             let is_used = first_of(&recording).is_some();

@@ -85,7 +85,8 @@ fn metadata(recording: &Recording, member: &Member, faults: &mut Vec<String>) {
     }
 }
 
-/// Gaps in order, with adjacent gaps of one cause joined, as the metadata list them. A journal has a record for each piece.
+/// Gaps in order, with adjacent gaps of one cause joined, as the metadata list them. A journal has a record for each
+/// piece.
 fn joined(gaps: impl Iterator<Item = Gap>) -> Vec<(Frames, Frames, GapCause)> {
     let mut gaps: Vec<Gap> = gaps.collect();
     gaps.sort_by_key(|gap| (gap.first, gap.frames));

@@ -1,4 +1,4 @@
-//! What verification finds, and what it lets pass.
+//! The faults that verification finds, and the states that it accepts.
 
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn a_sound_recording_keeps_its_verdict() {
     check_sound(&Spec { layout: lines, block: 3072, stored: 30_000, ..Spec::plain() }, RecordingVerdict::Complete);
 }
 
-/// The promise of the whole module: no single bit may turn without being told.
+/// The promise of the whole module: no flipped bit passes unnoticed.
 #[test]
 fn no_flipped_bit_anywhere_passes() {
     let spec = Spec { gaps: vec![(4096, 3)], stored: 10_000, members: 2, ..Spec::plain() };
@@ -117,7 +117,7 @@ fn a_missing_member_is_named_with_what_to_do() {
     }
     let refused = verified(&without).expect_err("incomplete").to_string();
     assert_eq!(refused, "member 2 of 3 is missing (it was /d1/x): name it as well, where it is now");
-    // It has moved, and is named.
+    // It has moved, and the caller names it.
     for path in image.paths().filter(|path| path.starts_with("/d1")) {
         without
             .put(PathBuf::from("/elsewhere").join(path.file_name().expect("a name")), &image.read(path).expect("it"));
@@ -141,7 +141,7 @@ fn a_recording_that_was_cut_off_is_incomplete_and_sent_to_recover() {
 
 use std::path::PathBuf;
 
-/// Metadata of another program, with the digest of its data as `core:sha512`: then the data can be proven after all.
+/// Metadata of another program, with the digest of its data as `core:sha512`: with it the data can be proven.
 #[test]
 fn the_digest_that_another_program_states_is_compared() {
     let data: Vec<u8> = (0..40_000_u32).map(|at| (at * 7 % 251) as u8).collect();
@@ -164,7 +164,7 @@ fn the_digest_that_another_program_states_is_compared() {
     );
     let mut flipped = data.clone();
     flipped[31_000] ^= 4;
-    // A byte that belongs to no frame is not read and is a fault of its own, but the digest is of the whole file.
+    // A byte that belongs to no frame is not read and is a fault of its own, but the digest covers the whole file.
     let longer = [&data[..], &[0]].concat();
     for (other, faults) in [(&flipped[..], 1), (&data[..39_000], 1), (&data[..39_999], 2), (&longer[..], 2)] {
         let found = foreign(other, &key).expect("verified");

@@ -1,14 +1,15 @@
 //! [`ExternalWatch`]: decides when a recording reads an external clock, and ties each reading to `CLOCK_MONOTONIC`.
 //!
-//! A state machine without threads. A thread that has no deadline calls [`ExternalWatch::look`]; the clock may block it.
+//! A state machine without threads. A thread that has no deadline calls [`ExternalWatch::look`]; the clock may block
+//! it.
 //!
 //! # Problem
 //! The kernel stamps external clocks by the time of day, which can be set at any moment.
 //!
 //! # Solution
-//! A pair of the kernel's clocks is taken before and after each reading. `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` is constant but for a step and a
-//! suspend. So if both pairs agree within their widths, the stamp lies on `CLOCK_MONOTONIC` at its distance from them. If they do not, the
-//! reading is left out, and another one is taken.
+//! A pair of the kernel's clocks is taken before and after each reading. `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` is
+//! constant but for a step and a suspend. So if both pairs agree within their widths, the stamp lies on
+//! `CLOCK_MONOTONIC` at its distance from them. If they do not, the reading is left out, and another one is taken.
 
 use hairspring_machine::{Instant, Machine, Nanos};
 use hairspring_source::external::{ExternalClock, ExternalKind, ExternalStamp};
@@ -19,9 +20,10 @@ use crate::clock::{ClockNote, ClockPair};
 /// The first span between two readings of a clock that can be read at any time. It doubles up to the longest.
 const FIRST_SPAN: Nanos = Nanos::from_millis(250);
 const LONGEST_SPAN: Nanos = Nanos::from_secs(60);
-/// The least span between two pulses that are kept: those of one a second, with room for a rate that is off.
+/// The least span between two pulses that are kept: for one pulse a second, with room for a rate that is off.
 const LEAST_BETWEEN_PULSES: Nanos = Nanos::from_millis(500);
-/// After so long without a pulse there is a silence: two and a half seconds, so that one that is missing is a step, not a silence.
+/// Time without a pulse after which there is a silence: two and a half seconds, so that one missing pulse is a step,
+/// not a silence.
 const SILENT_AFTER: Nanos = Nanos::from_millis(2500);
 /// How long one call waits for a pulse.
 const WAIT: Nanos = Nanos::from_millis(100);
@@ -32,7 +34,7 @@ const TRIES: usize = 3;
 #[derive(Debug)]
 pub struct ExternalWatch {
     kind: ExternalKind,
-    /// The last pair, which is before the next reading.
+    /// The last pair, taken before the next reading.
     pair: ClockPair,
     /// When the clock is read next, and the span after that.
     due: Instant,
@@ -40,7 +42,7 @@ pub struct ExternalWatch {
     /// The end of the last reading; before the first, when the watch began.
     heard: Instant,
     kept: Option<Instant>,
-    /// The silence that was handed on last, while it lasts.
+    /// The current silence as it was handed on last.
     silence: Option<ExternalSilence>,
 }
 
@@ -52,7 +54,8 @@ impl ExternalWatch {
         Self { kind, pair, due: now, span: FIRST_SPAN, heard: now, kept: None, silence: None }
     }
 
-    /// Reads the clock if that is due, or waits a while for its next pulse. Returns when to call again. Blocks as long as the clock does.
+    /// Reads the clock if that is due, or waits a while for its next pulse. Returns when to call again. Blocks as long
+    /// as the clock does.
     pub fn look(
         &mut self,
         machine: &impl Machine,
@@ -65,7 +68,7 @@ impl ExternalWatch {
         self.due
     }
 
-    /// Takes the last reading of a clock that can be read at any time. Of pulses the last one was handed on when it came.
+    /// Takes the last reading of a clock that can be read at any time. The last pulse was handed on when it came.
     pub fn end(&mut self, machine: &impl Machine, clock: &mut dyn ExternalClock, hand_on: &mut dyn FnMut(ClockNote)) {
         if self.kind == ExternalKind::Ptp {
             self.read(machine, clock, hand_on);
@@ -87,7 +90,7 @@ impl ExternalWatch {
                     break;
                 }
             }
-            // A pulse that cannot be tied is gone; the next one comes in its time.
+            // A pulse without a valid reading is lost; the next one comes in its time.
             if self.kind == ExternalKind::Pps {
                 return;
             }
@@ -96,7 +99,7 @@ impl ExternalWatch {
         self.unheard(is_gone, hand_on);
     }
 
-    /// The reading on `CLOCK_MONOTONIC`; `None` if the time of day was set meanwhile, or the stamp is of the future.
+    /// The reading on `CLOCK_MONOTONIC`; `None` if the time of day was set meanwhile, or the stamp is in the future.
     fn tied(&mut self, machine: &impl Machine, stamp: ExternalStamp) -> Option<ExternalReading> {
         let pairs = [self.pair, ClockPair::take(machine)];
         self.pair = pairs[1];
@@ -126,11 +129,11 @@ impl ExternalWatch {
         }
     }
 
-    /// The clock gave nothing. Tells it when that is a silence, and then at spans that double.
+    /// Takes note of a failed reading. Reports a silence once it is long enough, and then at spans that double.
     fn unheard(&mut self, is_gone: bool, hand_on: &mut dyn FnMut(ClockNote)) {
         let now = self.pair.monotonic;
         let waits = self.kind == ExternalKind::Pps && !is_gone;
-        // A clock that is gone is asked again later, and not in a circle.
+        // A clock that is gone is asked again later, not in a busy loop.
         self.due = if waits { now } else { now + self.span };
         let told = self
             .silence
@@ -157,16 +160,16 @@ mod tests {
 
     const S: i64 = 1_000_000_000;
 
-    /// A clock in the time of the simulated computer that does what a script says.
+    /// A scripted clock in the time of the simulated computer.
     #[derive(Debug, Default)]
     struct Scripted {
-        /// It runs so much faster than the true time.
+        /// It runs faster than the true time by this rate.
         ppb: i64,
-        /// It is set forward by so much, from this true time on.
+        /// It is set forward by this amount, from this true time on.
         step: Option<(i64, i64)>,
-        /// It gives nothing between these, and is gone if so said.
+        /// It returns no readings between these times; `true`: its driver refuses.
         away: Option<(i64, i64, bool)>,
-        /// The time of day is set by so much in the middle of this reading.
+        /// The time of day is set by this amount in the middle of this reading.
         set: Option<(u32, Nanos)>,
         /// Its brackets are wider by up to this.
         jitter: i64,
@@ -181,7 +184,7 @@ mod tests {
         }
     }
 
-    /// The two together, for a clock knows no computer.
+    /// Clock and simulated computer together, because a clock has no access to the computer.
     #[derive(Debug)]
     struct Rig {
         sim: Sim,
@@ -232,7 +235,7 @@ mod tests {
         }
     }
 
-    /// What a recording of so many seconds learns of a clock.
+    /// Watches a clock for `seconds` seconds. Returns the record and the number of reads.
     fn watched(kind: ExternalKind, clock: Scripted, seconds: i64) -> (ClockRecord, u32) {
         let sim = Sim::new(Script::default());
         let mut rig = Rig { sim: sim.clone(), clock, kind };

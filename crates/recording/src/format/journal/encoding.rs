@@ -216,14 +216,14 @@ impl Record {
             19 => {
                 let ([kind], late, id) = (input.take(), input.span(), input.take());
                 let kind = ExternalKind::ALL.into_iter().find(|known| kind_number(*known) == kind);
-                // A clock that only a newer version knows, like a record that only it knows.
+                // A kind of clock that only a newer version knows counts as an unknown record.
                 let Some(kind) = kind else { return Ok((sequence, None)) };
                 Self::ExternalClock(ExternalHead { kind, late, id })
             }
             20 => {
                 let (ticks, earliest, latest) = (i64::from_le_bytes(input.take()), input.instant(), input.instant());
                 let [how] = input.take();
-                // A way that only a newer version knows is less than all that are known here.
+                // A bracket that only a newer version knows counts as the weakest one known here.
                 let how = ExternalBracket::ALL.into_iter().find(|known| *known as u8 == how);
                 Self::External(ExternalReading { ticks, earliest, latest, how: how.unwrap_or(ExternalBracket::Plain) })
             }
@@ -249,7 +249,7 @@ impl Record {
             12 => {
                 let frame = Frames(input.number());
                 let (earliest, latest, [how]) = (input.instant(), input.instant(), input.take());
-                // A source that only a newer version knows is less than all that are known here.
+                // A source that only a newer version knows counts as the weakest one known here.
                 let how = MarkSource::ALL.into_iter().find(|known| *known as u8 == how).unwrap_or(MarkSource::Arrival);
                 Self::Mark(Mark { frame, earliest, latest, how })
             }
@@ -277,7 +277,7 @@ fn kind_number(kind: ExternalKind) -> u8 {
     }
 }
 
-/// Puts fields one after the other.
+/// Writes fields one after the other.
 struct Out<'a> {
     bytes: &'a mut [u8; RECORD_BYTES],
     at: usize,
@@ -303,7 +303,7 @@ impl Out<'_> {
     }
 }
 
-/// Takes fields one after the other.
+/// Reads fields one after the other.
 struct In<'a> {
     bytes: &'a [u8; RECORD_BYTES],
     at: usize,

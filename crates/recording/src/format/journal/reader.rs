@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{DecodeError, RECORD_BYTES, Record};
 
-/// What space that was reserved reads as.
+/// Reserved space reads as zeros.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// The bytes of a journal file.
@@ -18,14 +18,14 @@ pub struct JournalContents {
     pub records: Vec<Record>,
     /// The sequence number of each of them. Records of an unknown kind leave numbers out.
     pub sequences: Vec<u64>,
-    /// The length of the part that holds them. What follows is not trusted.
+    /// The length of the part with valid records. The bytes after it are not trusted.
     pub valid_bytes: u64,
     /// The number of records of a kind that this version does not know.
     pub unknown: u64,
     /// Why reading stopped before the end of the file, if it did.
     pub stopped: Option<Stopped>,
-    /// Valid records after the place where reading stopped: they match their checksum and lie where their sequence number says. A
-    /// crash leaves none. Damage in the middle of a journal does.
+    /// Valid records after the place where reading stopped: they match their checksum and lie at the place of their
+    /// sequence number. A crash leaves none. Damage in the middle of a journal does.
     pub beyond: Vec<(u64, Record)>,
 }
 
@@ -73,7 +73,7 @@ pub struct JournalPieces {
     contents: JournalContents,
     /// The number of the next record.
     sequence: u64,
-    /// The beginning of a record of which the rest is in the next piece.
+    /// The beginning of a record that continues in the next piece.
     begun: Vec<u8>,
 }
 
@@ -89,7 +89,7 @@ impl JournalPieces {
             self.record(&slot);
         }
         let (slots, rest) = piece.as_chunks::<RECORD_BYTES>();
-        // Most of a large journal can be space that was reserved.
+        // Most of a large journal can be reserved space.
         if self.contents.stopped.is_some() && rest.is_empty() && ZEROS.get(..piece.len()) == Some(piece) {
             self.sequence += slots.len() as u64;
             return;
@@ -98,7 +98,7 @@ impl JournalPieces {
         self.begun.extend_from_slice(rest);
     }
 
-    /// What was read, when there are no further pieces.
+    /// The contents, when there are no further pieces.
     pub fn end(mut self) -> JournalContents {
         if self.contents.stopped.is_none() && !self.begun.is_empty() {
             self.contents.stopped = Some(Stopped::Torn);
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(contents.sequences, [0, 2]);
     }
 
-    /// Versions before these kinds read what is left, as it was.
+    /// Versions before these kinds read the other records as before.
     #[test]
     fn records_of_an_external_clock_are_passed_over_by_who_does_not_know_them() {
         let at = |ns| Instant::from_monotonic(Nanos::new(ns));
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(slots[2..5].iter().map(|slot| slot[16]).collect::<Vec<_>>(), [19, 20, 21]);
         assert_eq!(Journal::read(&slots.concat()).records, records);
         for slot in &mut slots[2..5] {
-            // A kind that this version does not know stands for them.
+            // A kind that this version does not know represents them.
             slot[16] += 200;
             let crc = crc32c::crc32c(&slot[8..]);
             slot[4..8].copy_from_slice(&crc.to_le_bytes());

@@ -1,4 +1,4 @@
-//! The JSON of `hairspring:clock`: what is known of time, and for readers that compute nothing what follows from it.
+//! The JSON of `hairspring:clock`: the facts about time, and values derived from them for readers that compute nothing.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::units::Frames;
@@ -25,7 +25,7 @@ pub(super) struct Clock {
     sender_count: Option<Count>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     external: Option<External>,
-    /// What follows from the above. It is computed again when it is read.
+    /// Values derived from the above. Reading ignores them and computes them again.
     #[serde(flatten, skip_deserializing)]
     derived: Option<Derived>,
 }
@@ -231,7 +231,7 @@ fn step(change: &ClockChange, axis: &TimeAxis) -> Step {
     Step { kind, monotonic_ns: [change.after, change.before].map(ns), frame, by_ns, rate_ppb }
 }
 
-/// What an object says. Marks that are impossible are left out.
+/// The facts in an object. Marks that are impossible are left out.
 pub(super) fn read(clock: Clock) -> ClockRecord {
     let mut record = ClockRecord::default();
     record.boot_id = clock.boot_id.and_then(|id| id.parse().ok());

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use super::About;
 
-/// Formats a moment that is known to `within`, for example `2026-11-21T15:44:43.000000001Z`: with as many decimals as leave the text within
-/// that distance. Works for any `Nanos`: 1677 to 2262.
+/// Formats a moment that is known to `within`, for example `2026-11-21T15:44:43.000000001Z`: with as many decimals as
+/// leave the text within that distance. Works for any `Nanos`: 1677 to 2262.
 pub fn datetime(since_1970: Nanos, within: Nanos) -> String {
     let known = (0..9_u32).take_while(|digits| within.count() < 10_i64.pow(9 - digits)).count();
     // Every `Nanos` is within the range of a timestamp, so the default is never taken.
@@ -15,7 +15,8 @@ pub fn datetime(since_1970: Nanos, within: Nanos) -> String {
     format!("{moment:.known$}")
 }
 
-/// The time of day at which a frame was taken: the middle of the interval in which it was. `None` if the time of frame 0 is unknown.
+/// The time of day at which a frame was taken: the middle of the interval in which it was. `None` if the time of frame
+/// 0 is unknown.
 pub(super) fn taken(about: &About, first: Frames) -> Option<String> {
     // Computed from the source's own rate, if it is known. The first frame of an epoch has the time of the start.
     let origin = about.series.as_ref().map_or(0, |of| of.epoch_first.0);

@@ -25,8 +25,8 @@ use hairspring_source::trigger::Missed;
 /// The state of a recording that has not ended.
 const RECORDING: &str = "recording";
 
-/// The most gaps and triggers that are also written as annotations, for tools that do not know the extension. The list in
-/// `hairspring:result` is complete.
+/// The most gaps and triggers that are also written as annotations, for tools that do not know the extension. The list
+/// in `hairspring:result` is complete.
 const MOST_ANNOTATIONS: usize = 10_000;
 
 #[derive(Serialize, Deserialize)]
@@ -101,7 +101,7 @@ struct Recording {
     id: String,
     member: usize,
     members: Vec<String>,
-    /// The same as bytes in hexadecimal digits, if one is not UTF-8.
+    /// The same as bytes in hexadecimal digits, if a path is not UTF-8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     members_bytes: Vec<String>,
     block_bytes: u64,
@@ -298,7 +298,7 @@ fn captures(about: &About, segments: &[StoredSegment], frames_per_sample: u64) -
 fn annotations(closing: &Closing, segments: &[StoredSegment], frames_per_sample: u64) -> Vec<Annotation> {
     let mut by_first: Vec<&StoredSegment> = segments.iter().collect();
     by_first.sort_by_key(|segment| segment.first);
-    // Where a frame lies in this file.
+    // The place of a frame in this file.
     let place = |frame: u64| {
         let number = by_first.partition_point(|segment| segment.first.0 <= frame).checked_sub(1)?;
         let segment = by_first.get(number)?;

@@ -1,9 +1,9 @@
-//! Reads SigMF of other programs, as far as playing and exporting the samples needs it.
+//! Reads SigMF of other programs, as far as playing and exporting the samples requires.
 //!
-//! Every key of SigMF 1.2.5 that moves samples is obeyed, or refused with its name: `core:datatype`, `core:num_channels`, `core:offset`,
-//! `core:dataset`, `core:trailing_bytes`, `core:metadata_only`, and in captures `core:sample_start`, `core:global_index` and
-//! `core:header_bytes`. Indices in metadata are absolute: the file begins with sample `core:offset`.
-//! Source: the specification, <https://github.com/sigmf/SigMF/blob/v1.2.5/sigmf-spec.md>.
+//! Every key of SigMF 1.2.5 that moves samples is obeyed, or refused with its name: `core:datatype`,
+//! `core:num_channels`, `core:offset`, `core:dataset`, `core:trailing_bytes`, `core:metadata_only`, and in captures
+//! `core:sample_start`, `core:global_index` and `core:header_bytes`. Indices in metadata are absolute: the file begins
+//! with sample `core:offset`. Source: the specification, <https://github.com/sigmf/SigMF/blob/v1.2.5/sigmf-spec.md>.
 
 use serde::Deserialize;
 
@@ -25,7 +25,7 @@ pub struct Foreign {
     pub is_big_endian: bool,
     /// Frames per second, as a fraction close to what the metadata state; `None` if they state none.
     pub rate: Option<SampleRate>,
-    /// What the device is called.
+    /// The name of the device.
     pub hardware: String,
     /// The name of the file with the samples, if it has another name than the metadata; it lies beside them.
     pub dataset: Option<String>,
@@ -33,7 +33,7 @@ pub struct Foreign {
     pub trailing_bytes: u64,
     /// The captures, ascending by their place in the file. The first begins at its first sample.
     pub captures: Vec<ForeignCapture>,
-    /// SHA-512 of the whole data file in hexadecimal digits, if it says so.
+    /// SHA-512 of the whole data file in hexadecimal digits, if stated.
     pub sha512: Option<String>,
 }
 
@@ -199,7 +199,8 @@ fn captures(stated: &[Capture], offset: u64, layout: Layout) -> Result<Vec<Forei
     Ok(captures)
 }
 
-/// The shortest decimal fraction, or the whole number of seconds for a frame, that is the rate as exactly as a 64-bit float states it.
+/// The shortest decimal fraction, or the whole number of seconds for a frame, that is the rate as exactly as a 64-bit
+/// float states it.
 fn rate(hz: f64) -> Option<SampleRate> {
     let is_close = |found: f64| (found / hz - 1.0).abs() <= 4.0 * f64::EPSILON;
     let seconds = (1.0 / hz).round();

@@ -14,8 +14,9 @@ pub struct StoredSegment {
     pub frames: Frames,
 }
 
-/// The segments of a data file, from the blocks in it: offset in the file, position in the stored stream, length, all in bytes
-/// and whole grains; ascending by offset. Pieces that follow one another in the file and in the source are one segment.
+/// The segments of a data file, from the blocks in it: offset in the file, position in the stored stream, length, all
+/// in bytes and whole grains; ascending by offset. Pieces that follow one another in the file and in the source are one
+/// segment.
 pub fn segments(timeline: &Timeline, blocks: impl IntoIterator<Item = (u64, u64, Bytes)>) -> Vec<StoredSegment> {
     let layout = timeline.layout();
     let mut segments: Vec<StoredSegment> = Vec::new();

@@ -1,4 +1,4 @@
-//! What is written is read back, and nothing that was damaged makes the reader panic.
+//! Metadata are read back as they were written, and no damage makes the reader panic.
 
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use hairspring_ring::gap::GapCause;
 use hairspring_ring::layout::Container;
 use hairspring_source::external::{ExternalBracket, ExternalFacts, ExternalKind};
 
-/// Anything that a recorder could know when it begins.
+/// Any description that a recorder could have when it begins.
 fn any_about() -> impl Strategy<Value = About> {
     let layout = (1..70_u32, prop::sample::select(Container::ALL.to_vec()))
         .prop_map(|(channels, container)| Layout::stored_as(channels, container.bits(), container).expect("exists"));
@@ -48,7 +48,7 @@ fn any_about() -> impl Strategy<Value = About> {
     )
 }
 
-/// Something of every channel but the first.
+/// Descriptions of every channel but the first.
 fn described(layout: Layout) -> Vec<ChannelDescription> {
     let channel = |number: u32| ChannelDescription {
         name: (number > 0).then(|| format!("channel {number}")),
@@ -62,7 +62,7 @@ fn described(layout: Layout) -> Vec<ChannelDescription> {
     (0..layout.channels()).map(channel).collect()
 }
 
-/// A record of time with some of everything.
+/// A record of time with facts of every kind.
 fn any_clock(id: &[u8; 16]) -> ClockRecord {
     let at = |ns: u8| Instant::from_monotonic(Nanos::new(ns.into()));
     let mut clock = ClockRecord::default();
@@ -92,7 +92,7 @@ fn any_clock(id: &[u8; 16]) -> ClockRecord {
     clock
 }
 
-/// Anything that it could know at the end.
+/// Any result that a recorder could have at the end.
 fn any_closing() -> impl Strategy<Value = Closing> {
     let cause = prop::sample::select(GapCause::ALL.to_vec());
     let gap = (any::<[u32; 2]>(), cause, any::<i64>()).prop_map(|([first, frames], cause, found)| Gap {
@@ -218,7 +218,7 @@ fn about() -> About {
     }
 }
 
-/// What other programs see.
+/// The view of other programs.
 #[test]
 fn packed_samples_are_bytes_by_the_grain_for_tools_that_do_not_know_better() {
     let segments = [(0, 0, 8), (8, 8, 4), (12, 100, 2)].map(|(sample_start, first, frames)| StoredSegment {

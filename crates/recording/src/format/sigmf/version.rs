@@ -1,7 +1,8 @@
 //! The version of the extension in metadata, and its change where the samples are compressed or restored.
 //!
-//! Metadata whose samples are compressed have version 2 in place of 1, and are the same otherwise. So a program that does not know
-//! the compression refuses them, and says that it takes a newer one. Otherwise its `recover` would find no data file, and declare all samples lost.
+//! Metadata whose samples are compressed have version 2 in place of 1, and are the same otherwise. So a program that
+//! does not know the compression refuses them, and reports that it needs a newer version. Otherwise its `recover` would
+//! find no data file, and declare all samples lost.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! An excerpt has the bytes of its frames, or says which block is bad.
+//! An excerpt has the bytes of its frames, or reports which block is bad.
 
 use std::ops::ControlFlow;
 
@@ -33,7 +33,7 @@ fn read(image: &Image, frames: Range<u64>, check: ExcerptCheck) -> Result<Read, 
     Ok(read.collect())
 }
 
-/// What an excerpt should have: a run for each stretch, and its bytes by the generator.
+/// The expected excerpt: a run for each stretch, and its bytes by the generator.
 fn expected(spec: &Spec, frames: &Range<u64>) -> Read {
     let (timeline, grain) = (spec.timeline(), spec.layout.grain());
     let runs = timeline.runs_in(0, Bytes(spec.stored));
@@ -78,7 +78,7 @@ fn any_range_of_frames_has_the_bytes_that_were_recorded() {
     }
 }
 
-/// A disk that reads whole sectors only, and blocks that do not begin at any.
+/// A disk that reads whole sectors only, and blocks that begin within sectors.
 #[test]
 fn blocks_that_suit_no_direct_reading_are_copied() {
     let spec = Spec { block: 1000, members: 2, gaps: vec![(3000, 9)], ..Spec::plain() };
