@@ -1,14 +1,15 @@
 //! [`CompressedReads`]: a store that reads the data of compressed recordings as if they were not compressed.
 //!
-//! **Problem.** Verifying, playing, joining, exports and Python read `x.sigmf-data` through a [`Store`]. A compressed recording has
-//! `x.sigmf-data.zst` in its place.
+//! **Problem.** Verifying, playing, joining, exports and Python read `x.sigmf-data` through a [`Store`]. A compressed
+//! recording has `x.sigmf-data.zst` in its place.
 //!
-//! **Solution.** A layer above the real store. It opens the compressed file where the other one does not exist, reads frames from the store
-//! below, and completes reads when it is flushed. Everything else goes to the store below. No reader knows of it.
+//! **Solution.** A layer above the real store. It opens the compressed file where the plain one does not exist, reads
+//! frames from the store below, and completes reads when it is flushed. All other operations go to the store below.
+//! Readers see no difference.
 //!
-//! **Conditions.** Reads of compressed data block in [`Store::flush`]. A frame that does not decompress, or whose checksum is wrong, is the
-//! error `EBADMSG` of the reads that need it. Compressed data can neither be mended nor created anew: that is refused with what to do first.
-//! The token 2⁶⁴−1 is this layer's own.
+//! **Conditions.** Reads of compressed data block in [`Store::flush`]. A frame that does not decompress, or whose
+//! checksum is wrong, is the error `EBADMSG` of the reads that need it. Compressed data can neither be mended nor
+//! created anew: the error states the remedy. The token 2⁶⁴−1 is reserved for this layer.
 
 use std::ffi::OsStr;
 use std::io;
@@ -28,7 +29,7 @@ use super::{
     Token,
 };
 
-/// The ending of compressed data, after that of the data.
+/// The ending of compressed data, appended to the name of the data.
 pub const COMPRESSED_ENDING: &str = ".zst";
 
 /// The ids of compressed files begin here; a store opens far fewer files.
@@ -56,7 +57,7 @@ pub struct CompressedReads<S> {
     memories: Memories,
     /// The ids of the memories in the store below.
     ids: Vec<MemoryId>,
-    /// By id; closed ones are given again.
+    /// By id; the ids of closed files are reused.
     files: Vec<Option<CompressedFile>>,
     /// The memory for frames, once there is a compressed file.
     scratch: Option<(Scratch, MemoryId, Notifier)>,
@@ -74,7 +75,7 @@ struct CompressedFile {
 }
 
 impl<S: Store> CompressedReads<S> {
-    /// Above a store on which nothing was opened or attached.
+    /// A layer above a store on which nothing was opened or attached.
     pub fn above(below: S) -> Self {
         let (memories, ids, files) = (Memories::default(), Vec::new(), Vec::new());
         Self { below, memories, ids, files, scratch: None, queued: Vec::new(), done: Vec::new() }
@@ -106,7 +107,7 @@ impl<S: Store> CompressedReads<S> {
             Ok(bytes)
         };
         let table = match FrameTable::read(size, &mut read) {
-            // Not an error of the disk: the table is damaged, and the frames may be whole.
+            // No error of the disk: the table is damaged, but the frames may be whole.
             Err(error) if error.raw_os_error().is_none() => FrameTable::find(size, read),
             other => other,
         };
@@ -138,7 +139,7 @@ impl<S: Store> CompressedReads<S> {
             let memory = self.scratch.as_ref().map(|scratch| scratch.1).unwrap_or(MemoryId(u32::MAX));
             let op = Op::Read(file, from + have as u64, Piece { memory, at: have, length: whole - have });
             let end = have + self.act(op).map_err(|errno| io::Error::from_raw_os_error(errno.0))? as usize;
-            // Of a short read the aligned part is kept.
+            // Keep the aligned part of a short read.
             let kept = end / alignment as usize * alignment as usize;
             if kept == have && end < needed {
                 return Err(io::ErrorKind::UnexpectedEof.into());
@@ -151,7 +152,7 @@ impl<S: Store> CompressedReads<S> {
         }
     }
 
-    /// Runs one operation of the store below to its end. Those of others that end meanwhile are kept.
+    /// Runs one operation of the store below to its end. Completions of other operations are kept.
     fn act(&mut self, op: Op) -> Result<u64, Errno> {
         self.below.submit(OWN, op);
         self.below.flush();
@@ -201,7 +202,7 @@ fn number_of(file: FileId) -> Option<usize> {
     file.0.checked_sub(FIRST_ID).map(|number| number as usize)
 }
 
-/// Whether there is a file. That it cannot be opened does not prove it.
+/// Whether a file exists. An error of the open does not prove that it does.
 fn exists(store: &mut impl Store, path: &Path) -> Result<bool, StoreError> {
     match store.open(path, Open::ReadData) {
         Ok(file) => {

@@ -1,14 +1,16 @@
-//! Removes a file whose space is freed in pieces, because freeing a large file at once can hold up the journal of its file system.
+//! Removes a file whose space is freed in pieces, because freeing a large file at once can hold up the journal of its
+//! file system.
 //!
-//! **Problem.** Space is freed in pieces by shortening the file. But a snapshot made of hard links has the same file under another name, a
-//! process may have it mapped and would die of SIGBUS, and a reader that has it open would find half of it.
+//! **Problem.** Space is freed in pieces by shortening the file. But a snapshot made of hard links has the same file
+//! under another name, a process may have it mapped and would die of SIGBUS, and a reader that has it open would find
+//! half of it.
 //!
-//! **Solution.** The name is removed first. The file is shortened only if no name is left and no other process has it open or mapped; then
-//! nobody can ever see it again. Otherwise the kernel frees it when its last user is gone.
+//! **Solution.** The name is removed first. The file is shortened only if no name is left and no other process has it
+//! open or mapped; then no process can ever see it again. Otherwise the kernel frees it when its last user is gone.
 //!
-//! **Why it works.** The kernel grants a write lease only if the asking descriptor is the only one on the file, mappings included. A file
-//! without a name cannot be opened anew. Where the file system grants no leases, the file is not shortened. The target of a symbolic link is
-//! never opened, so only the link is removed.
+//! **Why it works.** The kernel grants a write lease only if the asking descriptor is the only one on the file,
+//! mappings included. A file without a name cannot be opened anew. If the file system grants no leases, the file is not
+//! shortened. The target of a symbolic link is never opened, so only the link is removed.
 
 #![expect(unsafe_code, reason = "on the ledger: the lease that shows that a file has no other user")]
 
@@ -23,14 +25,14 @@ use super::{StoreError, folder};
 
 /// Bytes that are freed at once.
 const PIECE: u64 = 1 << 30;
-/// Chooses the signal that tells of an end of the lease; the same number on every architecture of Linux.
+/// Chooses the signal for the end of the lease; the same number on every architecture of Linux.
 const F_SETSIG: c_int = 10;
 
-/// Removes a file, and frees its space in pieces where nobody else can see it. `removed` is called when the name is gone; it closes what this
-/// process has open of the file. Blocks.
+/// Removes a file, and frees its space in pieces where no other process can see it. `removed` is called when the name
+/// is gone; it closes the descriptors that this process has on the file. Blocks.
 ///
 /// # Errors
-/// The name cannot be removed. What cannot be freed in pieces is freed at once.
+/// The name cannot be removed. Space that cannot be freed in pieces is freed at once.
 pub(super) fn discard(path: &Path, removed: impl FnOnce()) -> Result<(), StoreError> {
     let kept_open = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok();
     folder::remove(path)?;

@@ -1,4 +1,5 @@
-//! The open files of a store on real disks: how each was opened, its properties, and whether it fell back to the page cache.
+//! The open files of a store on real disks: how each was opened, its properties, and whether it fell back to the page
+//! cache.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -9,8 +10,8 @@ use super::memories::Span;
 use super::owner::{self, Holder, Lent, OwnError, Ownership, PathFacts, Work};
 use super::{Direct, Fallback, FileFacts, FileId, LEFT_OUT, Open, StoreError, discard, folder, system};
 
-/// Block sizes that are used as alignment if the file system states none. Other sizes mean something else (2 MiB for a tmpfs on
-/// huge pages, 1 MiB for a network), and [`ALIGNMENT`] is used instead.
+/// Block sizes that are used as alignment if the file system states none. Other sizes mean something else (2 MiB for a
+/// tmpfs on huge pages, 1 MiB for a network), and [`ALIGNMENT`] is used instead.
 const BELIEVED_BLOCKS: std::ops::RangeInclusive<u64> = 512..=65_536;
 
 /// An alignment that suffices for every known disk.
@@ -32,7 +33,7 @@ struct Entry {
 
 #[derive(Debug)]
 pub(super) struct Files {
-    /// By id; closed ones are given again.
+    /// By id; the ids of closed files are reused.
     entries: Vec<Option<Entry>>,
     may_be_direct: bool,
     /// Why files opened for direct I/O do without it, and whether there are such files.
@@ -67,8 +68,8 @@ impl Files {
         self.lent.push(ownership.lent());
     }
 
-    /// Opens a file, with direct I/O if requested and available. A new file is created without direct I/O first, because a file
-    /// system that refuses direct I/O may do so after it has created the file.
+    /// Opens a file, with direct I/O if requested and available. A new file is created without direct I/O first,
+    /// because a file system that refuses direct I/O may do so after it has created the file.
     pub(super) fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError> {
         let (creates, writes) = match how {
             Open::CreateData | Open::CreateJournal => (true, true),
@@ -94,7 +95,7 @@ impl Files {
 
     /// Lets the owners of this name take a new file; removes it if they cannot.
     fn adopt_new(&self, path: &Path, file: &File) -> Result<(), StoreError> {
-        // It is empty yet, and the first error is the one to report.
+        // It is still empty, and the first error is the one to report.
         adopt(&self.lent, path, file, path).inspect_err(|_| drop(folder::remove(path)))
     }
 
@@ -146,7 +147,7 @@ impl Files {
         FileFacts { size, alignment, memory_alignment, direct, shared: *linked || links > 1 }
     }
 
-    /// Who else owns a file.
+    /// The process outside these ownerships that owns a file.
     pub(super) fn holder(&self, path: &Path) -> Option<Holder> {
         let is_ours = self.lent.iter().any(|lent| lent.has(path));
         (!is_ours).then(|| owner::holder(path)).flatten()
@@ -156,7 +157,7 @@ impl Files {
         let file = self.file(id);
         match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(at)) {
             Ok(data) => data,
-            // Nothing but zeros follows.
+            // Only zeros follow.
             Err(rustix::io::Errno::NXIO) => file.metadata().map_or(at, |metadata| metadata.len().max(at)),
             Err(_) => at,
         }
@@ -173,8 +174,8 @@ impl Files {
         entry.file.set_len(length).map_err(|error| StoreError::new("set the length of", &entry.path, &error))
     }
 
-    /// Whether a transfer is direct and aligned as the file system requires. Then `EINVAL` means that the file system does not
-    /// support direct I/O after all.
+    /// Whether a transfer is direct and aligned as the file system requires. Then `EINVAL` means that the file system
+    /// does not support direct I/O after all.
     pub(super) fn should_work_directly(&self, id: FileId, at: u64, span: &Span<'_>) -> bool {
         let entry = self.entry(id);
         entry.direct != Direct::No

@@ -29,8 +29,8 @@ pub(super) fn sync(folder: &Path) -> Result<Synced, StoreError> {
     }
 }
 
-/// Puts a whole file in place, and makes its name durable. `take` gets the file before it has its name. After an error the file has its old
-/// content, or the new one if only the last step failed.
+/// Puts a whole file in place, and makes its name durable. `take` gets the file before it has its name. After an error
+/// the file has its old content, or the new one if only the last step failed.
 pub(super) fn put(
     path: &Path,
     content: &[u8],
@@ -45,7 +45,7 @@ pub(super) fn put(
     sync(folder_of(path))
 }
 
-/// What a path leads to.
+/// Device, inode, links and size of the file at a path.
 pub(super) fn look(path: &Path) -> Result<PathFacts, StoreError> {
     std::fs::metadata(path)
         .map(|found| PathFacts::from(&found))

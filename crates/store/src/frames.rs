@@ -1,12 +1,12 @@
-//! `FrameTable`: the pieces of compressed data that are decompressed one by one; and [`FrameWriter`]: data compressed by zstd, frame by frame, with
-//! a table of the frames at the end.
+//! `FrameTable`: the pieces of compressed data that are decompressed one by one; and [`FrameWriter`]: data compressed
+//! by zstd, frame by frame, with a table of the frames at the end.
 //!
 //! ```text
 //! frame of 1 MiB │ frame │ … │ frame of the rest │ skippable frame: length of each, compressed and not
 //! ```
 //!
-//! The table is that of zstd's *seekable format* (version 0.1.0, without checksums of its own); each frame has the checksum of zstd (XXH64).
-//! So `zstd --decompress` restores the file, too. Nothing here reads or writes files.
+//! The table is that of zstd's *seekable format* (version 0.1.0, without checksums of its own); each frame has the
+//! checksum of zstd (XXH64). So `zstd --decompress` restores the file, too. Nothing here reads or writes files.
 
 use std::io::{self, ErrorKind};
 
@@ -60,7 +60,8 @@ pub(super) struct FrameTable {
 }
 
 impl FrameTable {
-    /// Reads the table of zstd's frames at the end of a file of `whole` bytes. `read` reads so many bytes at an offset.
+    /// Reads the table of zstd's frames at the end of a file of `whole` bytes. `read(offset, length)` reads from the
+    /// file.
     ///
     /// # Errors
     /// Those of `read`, or `InvalidData`: the file has no table, or one that does not fit it.
@@ -89,7 +90,8 @@ impl FrameTable {
         if at != data_end {
             return Err(not_seekable());
         }
-        // Frames are equally long, but for the last one, and state their own lengths: a wrong length would move all frames behind it.
+        // Frames are equally long, except the last one, and state their own lengths: a wrong length would move all
+        // frames after it.
         let ends = [frames.first(), frames.last()].into_iter().flatten().copied().collect::<Vec<Frame>>();
         for frame in &ends {
             let head = read(frame.at, MOST_HEAD.min(frame.packed_length as u64))?;
@@ -107,7 +109,8 @@ impl FrameTable {
         Ok(Self { frames, size: begin })
     }
 
-    /// Finds the frames of a file of `whole` bytes whose table is damaged, from the first one to the first that is not whole. Reads all of it.
+    /// Finds the frames of a file of `whole` bytes whose table is damaged, from the first one to the first that is not
+    /// whole. Reads all of it.
     ///
     /// # Errors
     /// Those of `read`, or `InvalidData`: it does not begin with a frame.
@@ -128,14 +131,14 @@ impl FrameTable {
         self.size
     }
 
-    /// The frame that has the byte at an offset before compression, and its number; `None` at the end.
+    /// The frame with the byte at an offset before compression, and its number; `None` at the end.
     pub(super) fn frame_at(&self, offset: u64) -> Option<(usize, Frame)> {
         let number = self.frames.partition_point(|frame| frame.begin <= offset).checked_sub(1)?;
         (offset < self.size).then(|| (number, self.frames[number]))
     }
 }
 
-/// The length that a frame states of its content; `None` if it is none of ours.
+/// The length of a frame's content as the frame states it; `None` if it is none of ours.
 fn content_bytes(packed: &[u8]) -> Option<usize> {
     let stated = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten()?;
     usize::try_from(stated).ok().filter(|length| (1..=FRAME_BYTES).contains(length))

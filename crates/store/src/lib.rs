@@ -1,10 +1,10 @@
 //! [`Store`]: the interface to the disk. All data of recorder and player pass through it.
 //!
-//! Operations are submitted with a token and complete later, in any order. There are three implementations: io_uring, plain
-//! `pwrite`, and a disk in memory that fails, stalls and loses power as scripted.
+//! Operations are submitted with a token and complete later, in any order. There are three implementations: io_uring,
+//! plain `pwrite`, and a disk in memory that fails, stalls and loses power as scripted.
 //!
-//! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store keeps that
-//! memory alive until the operation has completed.
+//! Data are never copied on the way: an operation names a piece of a memory that was attached before, and the store
+//! keeps that memory alive until the operation has completed.
 
 pub mod compressed;
 mod discard;
@@ -78,8 +78,8 @@ pub enum Op {
     Read(FileId, u64, Piece),
     /// Make everything durable that was complete in a file when this was submitted (`fdatasync`).
     Sync(FileId),
-    /// Reserve space, so that writes there need no allocation (`fallocate`): file, offset, length. The file becomes that long, so
-    /// its size no longer shows how much was written.
+    /// Reserve space, so that writes there need no allocation (`fallocate`): file, offset, length. The file becomes
+    /// that long, so its size no longer shows how much was written.
     Allocate(FileId, u64, u64),
 }
 
@@ -112,7 +112,7 @@ impl std::fmt::Display for Errno {
 /// An action of a store that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreError {
-    /// What was attempted, as a fragment that fits after "failed to".
+    /// The action that failed, as a fragment that fits after "failed to".
     pub attempted: String,
     /// The file or folder.
     pub path: PathBuf,
@@ -130,14 +130,14 @@ impl std::fmt::Display for StoreError {
 impl std::error::Error for StoreError {}
 
 impl StoreError {
-    /// With what the system said; an error without a number counts as `EIO`.
+    /// An error with the system's number; an error without one counts as `EIO`.
     pub fn new(attempted: &str, path: &Path, error: &std::io::Error) -> Self {
         // Only errors of the system have a number; the calls used here return no others.
         let errno = Errno(error.raw_os_error().unwrap_or(libc::EIO));
         Self { attempted: attempted.to_owned(), path: path.to_owned(), errno }
     }
 
-    /// Whether a file was to be made, so that what is absent is its folder.
+    /// Whether a new file was to be made, so that its folder is missing, not the file.
     fn is_of_a_new_file(&self) -> bool {
         ["create", "write"].iter().any(|act| self.attempted.starts_with(act))
     }
@@ -164,8 +164,8 @@ impl StoreError {
     }
 }
 
-/// Which of the faster ways to the disk may be used. A store falls back automatically where one is unavailable; this switches one
-/// off on purpose.
+/// Which of the faster ways to the disk may be used. A store falls back automatically where one is unavailable; this
+/// switches one off on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
     /// io_uring instead of plain calls.
@@ -190,7 +190,8 @@ impl Default for Ways {
 /// The reason in a report for a way that [`Ways`] switches off.
 const LEFT_OUT: &str = "left out on request";
 
-/// Makes the best store that works on this machine: io_uring, or plain calls. It also reads compressed data. `depth` is the most operations under way.
+/// Makes the best store that works on this machine: io_uring, or plain calls. It also reads compressed data. `depth` is
+/// the most operations under way.
 pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
     let refused = if ways.uring {
         match uring::UringStore::new(depth, ways) {
@@ -203,10 +204,10 @@ pub fn best(depth: usize, ways: Ways) -> Box<dyn Store> {
     Box::new(CompressedReads::above(plain::PlainStore::below(vec![refused], depth, ways)))
 }
 
-/// Removes a file that may be gone already, because somebody else removed it. Blocks.
+/// Removes a file that another process may have removed already. Blocks.
 ///
 /// # Errors
-/// What the system said.
+/// The system's refusal.
 pub fn remove_if_there(store: &mut (impl Store + ?Sized), path: &Path) -> Result<(), StoreError> {
     match store.remove(path) {
         Err(error) if error.errno.0 != libc::ENOENT => Err(error),
@@ -214,7 +215,7 @@ pub fn remove_if_there(store: &mut (impl Store + ?Sized), path: &Path) -> Result
     }
 }
 
-/// Why a file could not be made: somebody else who owns one of that name, or what the system said. May block.
+/// Why a file could not be made: another process owns a file of that name, or the system refused. May block.
 pub fn not_made(store: &(impl Store + ?Sized), error: StoreError) -> OwnError {
     match store.holder(&error.path).filter(|_| error.errno.0 == libc::EEXIST) {
         Some(holder) => OwnError::Owned(Owned { file: error.path, holder }),
@@ -222,8 +223,8 @@ pub fn not_made(store: &(impl Store + ?Sized), error: StoreError) -> OwnError {
     }
 }
 
-/// Free bytes in the file system of a folder on this machine that this process may use; `None` if it does not state them. May
-/// block.
+/// Free bytes in the file system of a folder on this machine that this process may use; `None` if it does not state
+/// them. May block.
 pub fn free_bytes(folder: &Path) -> Option<u64> {
     system::free_bytes(folder)
 }
@@ -231,7 +232,7 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 /// Makes the name of a file on this machine durable, if the file system supports it.
 ///
 /// # Errors
-/// What the system said.
+/// The system's refusal.
 pub fn sync_folder(path: &Path) -> std::io::Result<()> {
     let synced = folder::sync(hairspring_file::folder_of(path));
     synced.map(|_| ()).map_err(|error| std::io::Error::from_raw_os_error(error.errno.0))
@@ -265,10 +266,11 @@ pub struct FileFacts {
     pub alignment: u64,
     /// Addresses in memory must be multiples of this.
     pub memory_alignment: u64,
-    /// Whether data provably bypass the page cache: the file was opened for direct I/O *and* the file system states its alignment
-    /// for it. tmpfs accepts the flag and ignores it.
+    /// Whether data provably bypass the page cache: the file was opened for direct I/O *and* the file system states its
+    /// alignment for it. tmpfs accepts the flag and ignores it.
     pub direct: Direct,
-    /// Whether the file has further names, or was opened by a symbolic link: changes of its content would show elsewhere, too.
+    /// Whether the file has further names, or was opened by a symbolic link: changes of its content would show
+    /// elsewhere, too.
     pub shared: bool,
 }
 
@@ -285,8 +287,9 @@ pub enum Direct {
 
 /// The interface to the disk.
 ///
-/// `submit` may only queue; `flush` submits everything queued to the system. At most [`Store::depth`] operations may be under
-/// way; the caller counts them. The other methods may block, so call them before or after the stream, not during it.
+/// `submit` may only queue; `flush` submits everything queued to the system. At most [`Store::depth`] operations may be
+/// under way; the caller counts them. The other methods may block, so call them before or after the stream, not during
+/// it.
 pub trait Store: Send {
     /// Keeps a memory for operations, and registers it with the kernel where that is available.
     fn attach(&mut self, memory: LentMemory) -> MemoryId;
@@ -294,17 +297,17 @@ pub trait Store: Send {
     /// Opens a file.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn open(&mut self, path: &Path, how: Open) -> Result<FileId, StoreError>;
 
-    /// Creates a file like [`open`](Self::open), with owner, group, mode and extended attributes of another file, if there is one. Blocks.
-    /// `how` is one of the two ways that create.
+    /// Creates a file like [`open`](Self::open), with owner, group, mode and extended attributes of another file, if
+    /// there is one. Blocks. `how` is one of the two ways that create.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn create_like(&mut self, path: &Path, other: &Path, how: Open) -> Result<FileId, StoreError>;
 
-    /// Closes a file, whose id may be given again. A store that is dropped closes all its files.
+    /// Closes a file, whose id may be reused. A store that is dropped closes all its files.
     ///
     /// # Panics
     /// If the file is not this store's. No operation on it may be under way.
@@ -313,13 +316,14 @@ pub trait Store: Send {
     /// The present properties of a file. A file that was opened for direct I/O may fall back to the page cache later.
     fn facts(&self, file: FileId) -> FileFacts;
 
-    /// Where a file has data next, from an offset on: everything before that is zeros, which take no space or were only reserved. The length of
-    /// the file if there are no more. A store that does not know returns the offset. May block.
+    /// The offset of a file's next data from an offset on: all bytes before it are zeros, which take no space or were
+    /// only reserved. The length of the file if there are no more. A store that does not know returns the offset. May
+    /// block.
     fn data_from(&self, _file: FileId, at: u64) -> u64 {
         at
     }
 
-    /// How many operations may be under way at once.
+    /// The most operations under way at once.
     fn depth(&self) -> usize;
 
     /// Queues an operation.
@@ -340,39 +344,40 @@ pub trait Store: Send {
     /// Cuts or extends a file to a length. Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn truncate(&mut self, file: FileId, length: u64) -> Result<(), StoreError>;
 
     /// Puts a whole small file in place: either the old content or the new one, never half, also after a power cut
     /// (temporary file, sync, rename, sync of the folder). Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn put(&mut self, path: &Path, content: &[u8]) -> Result<(), StoreError>;
 
-    /// Becomes the owner of these files, and of those that are made under these names through this store, until the value is dropped. Blocks
-    /// as long as it takes to open them.
+    /// Becomes the owner of these files, and of those that are made under these names through this store, until the
+    /// value is dropped. Blocks as long as it takes to open them.
     ///
     /// # Errors
     /// See [`Ownership::take`].
     fn own(&mut self, files: &[PathBuf], work: Work) -> Result<Ownership, OwnError>;
 
-    /// Lets files that are made through this store belong to an ownership that was taken elsewhere, if it has their names.
+    /// Lets files that are made through this store belong to an ownership that was taken elsewhere, if it has their
+    /// names.
     fn lend(&mut self, ownership: &Ownership);
 
-    /// Who else owns a file. May block.
+    /// The owner of a file other than this store's ownerships. May block.
     fn holder(&self, path: &Path) -> Option<Holder>;
 
-    /// What a path leads to now. Blocks.
+    /// Device, inode, links and size of the file that a path leads to now. Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn look(&self, path: &Path) -> Result<PathFacts, StoreError>;
 
-    /// What an open file is now, whatever its path leads to. Blocks.
+    /// The same of an open file, even if its path leads elsewhere now. Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     ///
     /// # Panics
     /// If the file is not this store's.
@@ -381,33 +386,33 @@ pub trait Store: Send {
     /// Removes a file. Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn remove(&mut self, path: &Path) -> Result<(), StoreError>;
 
-    /// Removes a file that may be large, and frees its space in pieces where no other name and no other process has it. Of a symbolic link
-    /// only the link is removed. Blocks, for long where the file is large.
+    /// Removes a file that may be large, and frees its space in pieces if no other name and no other process has it. If
+    /// the path is a symbolic link, only the link is removed. Blocks, for long if the file is large.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn discard(&mut self, path: &Path) -> Result<(), StoreError>;
 
     /// Calls a function with the name of each file in a folder, in any order. Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn names(&mut self, folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError>;
 
-    /// Gives a file another name in the same folder, and replaces a file that has it. The names are durable after a sync of the folder.
-    /// Blocks.
+    /// Gives a file another name in the same folder, and replaces a file that has it. The names are durable after a
+    /// sync of the folder. Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn rename(&mut self, from: &Path, to: &Path) -> Result<(), StoreError>;
 
     /// Makes the names of files in a folder durable. Blocks.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's refusal.
     fn sync_folder(&mut self, folder: &Path) -> Result<(), StoreError>;
 
     /// Free bytes in the file system of a folder that this process may use; `None` if it does not state them.

@@ -39,8 +39,8 @@ impl Memories {
     }
 }
 
-/// A range of addresses in a memory that stays mapped as long as this value lives. The submitter of an operation lends its piece
-/// until the operation is complete; the ring's cursors see to that.
+/// A range of addresses in a memory that stays mapped as long as this value lives. The submitter of an operation lends
+/// its piece until the operation is complete; the ring's cursors see to that.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span<'memories> {
     address: NonNull<u8>,
@@ -65,8 +65,8 @@ impl Span<'_> {
 
     /// Reads from an offset of a file into the range. Returns how many bytes were read.
     pub(super) fn read_at(&self, file: &File, at: u64) -> io::Result<u64> {
-        // SAFETY: the kernel writes at most `length` bytes, which stay mapped while the span lives; the caller that submitted the
-        // read has lent them.
+        // SAFETY: the kernel writes at most `length` bytes, which stay mapped while the span lives; the caller that
+        // submitted the read has lent them.
         counted(unsafe { libc::pread64(file.as_raw_fd(), self.address().cast(), self.length, offset(at)?) })
     }
 
@@ -80,8 +80,9 @@ impl Span<'_> {
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn copy_out(&self) -> Vec<u8> {
         let mut bytes = vec![0; self.length];
-        // SAFETY: `length` bytes are mapped at the address while the span lives (see `Memories::span`), the vector is as long
-        // and new, so the two do not overlap; nobody writes to a piece that is lent for writing it to the disk.
+        // SAFETY: `length` bytes are mapped at the address while the span lives (see `Memories::span`), the vector is
+        // as long and new, so the two do not overlap; no thread writes to a piece that is lent for writing it to the
+        // disk.
         unsafe { std::ptr::copy_nonoverlapping(self.address(), bytes.as_mut_ptr(), self.length) };
         bytes
     }
@@ -89,8 +90,8 @@ impl Span<'_> {
     /// Copies bytes to its beginning, as many as fit.
     pub(super) fn copy_in(&self, bytes: &[u8]) {
         let length = self.length.min(bytes.len());
-        // SAFETY: no more than `length` bytes, which are mapped at the address while the span lives; the slice is of another
-        // allocation; nobody else touches a piece that is lent for reading into it.
+        // SAFETY: no more than `length` bytes, which are mapped at the address while the span lives; the slice is of
+        // another allocation; no other thread touches a piece that is lent for reading into it.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.address(), length) };
     }
 }

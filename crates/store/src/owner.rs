@@ -1,11 +1,12 @@
 //! [`Ownership`]: one program at a time changes the files of a recording.
 //!
-//! **Problem.** A recorder writes for days. Meanwhile another command, another user or a unit that was started twice may take the same recording,
-//! believe that it was cut off, and cut it off.
+//! **Problem.** A recorder writes for days. Meanwhile another command, another user or a unit that was started twice
+//! may take the same recording for one that was cut off, and truncate it.
 //!
-//! **Solution.** Whoever changes a recording holds an exclusive lock on each of its files: the lock of an open file description (`F_OFD_SETLK`) on the
-//! inode. It ends with the process, by whatever signal; it follows a file that is moved; a program that closes another descriptor of the file
-//! does not lose it. Readers need no lock. They ask for the holder ([`holder`]), which takes only the permission to read.
+//! **Solution.** A process that changes a recording holds an exclusive lock on each of its files: the lock of an open
+//! file description (`F_OFD_SETLK`) on the inode. It ends with the process, whatever signal ends it; it follows a file
+//! that is moved; it survives when another descriptor of the file is closed. Readers need no lock. They ask for the
+//! holder ([`holder`]), which needs only the permission to read.
 //!
 //! ```text
 //!   take:     open, lock, look again whether the path still leads to that inode; each file in the order of the paths. If one is refused: give all back
@@ -13,11 +14,12 @@
 //!   replace:  write under another name, lock, rename                                      (likewise)
 //! ```
 //!
-//! The first byte that the lock covers says what the owner does with the files, so that everybody sees it.
+//! The first byte that the lock covers encodes what the owner does with the files, so that every process sees it.
 //!
-//! **Conditions.** A lock is on the inode and known to the kernel of this computer, or to the server of a network file system. Programs that do not ask,
-//! such as `cp`, `mv` and `rm`, are not kept out. Some file systems have no locks: then a recorder goes on and notes it, and nobody else may change
-//! a recording. Descriptors are closed at `exec`; a child that was forked without it keeps no lock that was given back.
+//! **Conditions.** A lock is on the inode and known to the kernel of this computer, or to the server of a network file
+//! system. Programs that do not check it, such as `cp`, `mv` and `rm`, are not kept out. Some file systems have no
+//! locks: then a recorder goes on and reports it, and no other program may change a recording. Descriptors are closed
+//! at `exec`; a child that was forked without it keeps no lock that was released.
 
 mod lock;
 mod process;
@@ -36,10 +38,10 @@ use super::{Errno, StoreError};
 use lock::{Answer, Lock};
 pub use process::OwnerProcess;
 
-/// How often a file is opened again because another one got its name meanwhile.
+/// Times that a file is opened again because another one got its name meanwhile.
 const MOST_TRIES: u32 = 16;
 
-/// What an owner does with the files.
+/// The work of an owner on its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// It records them.
@@ -48,7 +50,8 @@ pub enum Work {
     Changes,
     /// It deletes them.
     Deletes,
-    /// It copies them, and nobody may change them meanwhile. Others may copy them, too; the permission to read suffices.
+    /// It copies them, and no other process may change them meanwhile. Others may copy them, too; the permission to
+    /// read suffices.
     Copies,
 }
 
@@ -83,14 +86,14 @@ impl Work {
     }
 }
 
-/// What a path leads to, or an open file is.
+/// Device, inode, links and size of the file at a path, or of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathFacts {
     /// The device and the inode: the same for two paths only if they lead to the same file.
     pub device: u64,
     /// The inode.
     pub inode: u64,
-    /// How many names the file has; 0 after the last was removed.
+    /// Number of names of the file; 0 after the last was removed.
     pub links: u64,
     /// Its size in bytes.
     pub size: u64,
@@ -109,10 +112,10 @@ impl PathFacts {
     }
 }
 
-/// Somebody who holds the lock of a file.
+/// A process that holds the lock of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// What it does.
+    /// Its work on the file.
     pub work: Work,
     device: u64,
     inode: u64,
@@ -132,12 +135,12 @@ impl fmt::Display for Holder {
     }
 }
 
-/// A file that somebody else owns.
+/// A file that another process owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// The file.
     pub file: PathBuf,
-    /// Who owns it.
+    /// Its owner.
     pub holder: Holder,
 }
 
@@ -150,9 +153,9 @@ impl fmt::Display for Owned {
 /// Why files cannot be owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OwnError {
-    /// Somebody else owns one of them.
+    /// Another process owns one of them.
     Owned(Owned),
-    /// The file system has no locks: the file, and what the system said.
+    /// The file system has no locks: the file, and the system's error.
     NoLocks(PathBuf, Errno),
     /// A file cannot be opened.
     Store(StoreError),
@@ -199,18 +202,19 @@ struct Held {
 }
 
 impl Ownership {
-    /// Takes these files: those that exist, and those that a store to which the ownership is lent makes under these names. Does not wait.
+    /// Takes these files: those that exist, and those that a store to which the ownership is lent makes under these
+    /// names. Does not wait.
     ///
     /// # Errors
-    /// Somebody else owns one of them, one cannot be opened for writing, or there are no locks. A recorder is given what has no locks, too:
-    /// [`without`](Self::without) says so. Nothing is held after an error.
+    /// Another process owns one of them, one cannot be opened for writing, or there are no locks. A recorder also gets
+    /// files without locks, and [`without`](Self::without) lists the first. Nothing is held after an error.
     pub fn take(files: &[PathBuf], work: Work) -> Result<Self, OwnError> {
         let ownership = Self::of_nobody(work);
         ownership.add(files)?;
         Ok(ownership)
     }
 
-    /// The ownership of files that nobody else can reach.
+    /// The ownership of files that no other process can reach.
     pub fn of_nobody(work: Work) -> Self {
         Self(Arc::new(Mutex::new(Held { work, files: BTreeMap::new(), without: None })))
     }
@@ -218,7 +222,7 @@ impl Ownership {
     /// Takes more files.
     ///
     /// # Errors
-    /// As [`take`](Self::take). What was held before stays so.
+    /// As [`take`](Self::take). Files held before stay held.
     pub fn add(&self, files: &[PathBuf]) -> Result<(), OwnError> {
         let mut paths: Vec<PathBuf> = files.iter().map(|file| absolute(file)).collect();
         paths.sort_unstable();
@@ -247,7 +251,7 @@ impl Ownership {
         Ok(())
     }
 
-    /// Lets everybody see that the files are used for something else from now on.
+    /// Publishes that the owner does other work on the files from now on.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -261,12 +265,12 @@ impl Ownership {
         Ok(())
     }
 
-    /// The first file that is owned without a lock, because its file system has none, and what the system said.
+    /// The first file that is owned without a lock, because its file system has none, and the system's error.
     pub fn without(&self) -> Option<(PathBuf, Errno)> {
         self.held().without.clone()
     }
 
-    /// What a file with one of the owned names was when it was locked, under whatever name it is now.
+    /// The facts of the file of an owned name from when it was locked, even if it has another name now.
     pub fn facts(&self, path: &Path) -> Option<PathFacts> {
         self.held().files.get(&absolute(path))?.as_ref()?.facts()
     }
@@ -295,7 +299,8 @@ impl Lent {
         self.0.strong_count() == 0
     }
 
-    /// Takes a new file that gets this name next; it is `at` another path until then, or has the name already. Does nothing if the name is not owned.
+    /// Takes a new file that gets this name next; it is `at` another path until then, or has the name already. Does
+    /// nothing if the name is not owned.
     pub(super) fn adopt(&self, path: &Path, file: &File, at: &Path) -> Result<(), StoreError> {
         let Some(owner) = self.owner() else { return Ok(()) };
         let (path, mut held) = (absolute(path), owner.held());
@@ -314,11 +319,12 @@ impl Lent {
         let own = reopened(file, at).map_err(|error| StoreError::new("open to lock", &path, &error))?;
         match Lock::take(own, held.work) {
             Ok(Answer::Taken(lock)) => drop(held.files.insert(path, Some(lock))),
-            // Somebody was quicker: it has locked a file that is empty yet.
+            // Another process was quicker: it has locked a file that is still empty.
             Ok(Answer::Refused) => {
                 return Err(StoreError::new("lock", &path, &io::Error::from_raw_os_error(libc::EAGAIN)));
             }
-            // It is new, and nobody else knows it. What exists already could not have been taken here.
+            // The file is new, and no other process knows it. A file on such a file system that existed could not have
+            // been taken here.
             Err(errno) => {
                 held.files.insert(path.clone(), None);
                 held.without.get_or_insert((path, errno));
@@ -337,7 +343,7 @@ impl Lent {
     }
 }
 
-/// Who owns a file. Needs the permission to read it, and takes no lock.
+/// The owner of a file. Needs the permission to read it, and takes no lock.
 pub fn holder(path: &Path) -> Option<Holder> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path).ok()?;
     lock::holder(&file).ok()?
@@ -378,7 +384,7 @@ fn locked(path: &Path, work: Work, is_ours: impl Fn(&PathFacts) -> bool) -> Resu
             }
             Answer::Refused => match holder(path) {
                 Some(holder) => return Err(OwnError::Owned(Owned { file: path.to_owned(), holder })),
-                // It was given back just now.
+                // It was released just now.
                 None => last = Some(Holder { work: Work::Changes, device: opened.device, inode: opened.inode }),
             },
         }
@@ -389,12 +395,12 @@ fn locked(path: &Path, work: Work, is_ours: impl Fn(&PathFacts) -> bool) -> Resu
     }
 }
 
-/// Another description of an open file, which has this path.
+/// A second description of an open file, which has this path.
 fn reopened(file: &File, at: &Path) -> io::Result<File> {
     let again = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(at)?;
     match PathFacts::from(&again.metadata()?).is_same_file(&PathFacts::from(&file.metadata()?)) {
         true => Ok(again),
-        // Somebody has put another file in its place.
+        // Another process has put another file in its place.
         false => Err(io::Error::from_raw_os_error(libc::ESTALE)),
     }
 }

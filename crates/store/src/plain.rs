@@ -1,8 +1,8 @@
 //! [`PlainStore`]: the store on plain calls, one operation after the other.
 //!
-//! Works on every Linux, and fault injectors that intercept system calls can test it. [`Store::flush`] does all the work and
-//! blocks as long as the disk takes, so nothing is under way between two calls. A call that a signal interrupted before it moved
-//! anything is repeated; every other error goes to the submitter.
+//! Works on every Linux, and fault injectors that intercept system calls can test it. [`Store::flush`] does all the
+//! work and blocks as long as the disk takes, so nothing is under way between two calls. A call that a signal
+//! interrupted before it moved any byte is repeated; every other error goes to the submitter.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;

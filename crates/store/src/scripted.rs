@@ -2,8 +2,8 @@
 //!
 //! **Problem.** A test cannot wait until a real disk is full, slow, broken or without power, nor repeat it.
 //!
-//! **Solution.** A disk whose behaviour is data: a [`DiskScript`] with a seed, latencies and [`Fault`]s. The same script and the
-//! same operations always give the same result. The disk has two images of each file:
+//! **Solution.** A disk whose behaviour is data: a [`DiskScript`] with a seed, latencies and [`Fault`]s. The same
+//! script and the same operations always give the same result. The disk has two images of each file:
 //!
 //! ```text
 //!            write, truncate, allocate complete      a sync completes
@@ -12,17 +12,17 @@
 //!                                    image_after_kill(seed)     image_after_power_cut(seed)
 //! ```
 //!
-//! After SIGKILL everything that had completed is there. After a power cut everything that a sync made durable is there. Each
-//! later change, and each change under way, is there wholly, not at all, or in some of its sectors, as the seed decides. New
-//! names and removals are durable after a sync of the folder, otherwise the seed decides. Changes that were complete when a
-//! *failed* sync was submitted are never made durable by a later sync, because the kernel has dropped them from its list of pages
-//! to write.
+//! After SIGKILL all completed operations are in the image. After a power cut all changes that a sync made durable are
+//! in it. Each later change, and each change under way, is there wholly, not at all, or in some of its sectors, as the
+//! seed decides. New names and removals are durable after a sync of the folder, otherwise the seed decides. Changes
+//! that were complete when a *failed* sync was submitted are never made durable by a later sync, because the kernel has
+//! dropped them from its list of pages to write.
 //!
-//! A real disk reads memory at any time until the write completes. This disk reads it at submission for half of the writes and at
-//! completion for the others, as the seed decides. So a test detects memory that is reused too early.
+//! A real disk reads memory at any time until the write completes. This disk reads it at submission for half of the
+//! writes and at completion for the others, as the seed decides. So a test detects memory that is reused too early.
 //!
-//! **Limits.** Contents are kept in memory, except zeros, and except with [`DiskScript::forgetful`]. Folders are not modelled;
-//! every folder exists. In most power cuts real file systems lose less than this disk.
+//! **Limits.** Contents are kept in memory, except zeros, and except with [`DiskScript::forgetful`]. Folders are not
+//! modelled; every folder exists. In most power cuts real file systems lose less than this disk.
 //!
 //! This module is part of the library, for the tests of other crates and to predict a recording on a slower disk.
 
@@ -88,28 +88,28 @@ impl ScriptedDisk {
         self.lock().advance(now);
     }
 
-    /// When the next operation completes; `None` if none is under way.
+    /// The time at which the next operation completes; `None` if none is under way.
     pub fn next_due(&self) -> Option<Instant> {
         self.lock().next_due(None)
     }
 
-    /// The number of operations so far, including faults and blocking calls. A crash at each of `1..=operations()` is a crash at
-    /// every step.
+    /// The number of operations up to now, including faults and blocking calls. A crash at each of `1..=operations()`
+    /// is a crash at every step.
     pub fn operations(&self) -> u64 {
         self.lock().operations()
     }
 
-    /// How many files are open in stores on this disk.
+    /// Number of open files in stores on this disk.
     pub fn open_files(&self) -> usize {
         self.lock().open_files()
     }
 
-    /// How many files have a name.
+    /// Number of file names.
     pub fn names(&self) -> usize {
         self.lock().names()
     }
 
-    /// How many files have contents that may still be needed: a name, a durable name, or an open file.
+    /// Number of files whose contents may still be needed: they have a name, a durable name, or are open.
     pub fn inodes(&self) -> usize {
         self.lock().inodes()
     }
@@ -124,7 +124,7 @@ impl ScriptedDisk {
         self.lock().link(path, further);
     }
 
-    /// Stops the disk for ever, as [`What::Crash`] does.
+    /// Stops the disk for good, as [`What::Crash`] does.
     pub fn crash(&self) {
         self.lock().crash();
     }
@@ -134,8 +134,8 @@ impl ScriptedDisk {
         self.lock().is_crashed()
     }
 
-    /// The files as they would be if the process were killed now: everything that has completed, and as much of the operations
-    /// under way as the seed decides. The disk goes on.
+    /// The files as they would be if the process were killed now: everything that has completed, and as much of the
+    /// operations under way as the seed decides. The disk goes on.
     pub fn image_after_kill(&self, seed: u64) -> Image {
         self.lock().image_after_kill(seed)
     }
@@ -214,7 +214,8 @@ impl Store for ScriptedStore {
         self.disk.lock().reap(self.number, completions);
     }
 
-    /// With [`Pace::Stepped`] this returns at once. With [`Pace::Leaping`] the disk's time advances instead of real time.
+    /// With [`Pace::Stepped`] this returns at once. With [`Pace::Leaping`] the disk's time advances instead of real
+    /// time.
     fn wait(&mut self, notifier: &Notifier, until: Instant) {
         self.flush();
         let mut state = self.disk.lock();
@@ -249,7 +250,7 @@ impl Store for ScriptedStore {
         Ok(())
     }
 
-    /// No other process reaches a disk in memory, so nobody is refused.
+    /// No other process reaches a disk in memory, so every request is granted.
     fn own(&mut self, _files: &[PathBuf], work: Work) -> Result<Ownership, OwnError> {
         Ok(Ownership::of_nobody(work))
     }

@@ -15,8 +15,8 @@ pub(super) fn allocate(file: &File, at: u64, length: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), at, length)?)
 }
 
-/// The alignment that direct I/O on a file requires, of addresses and of offsets. `None` if the file system states none; (0, 0)
-/// if it has no direct I/O for this file.
+/// The alignment that direct I/O on a file requires, of addresses and of offsets. `None` if the file system states
+/// none; (0, 0) if it has no direct I/O for this file.
 pub(super) fn direct_alignment(file: &File) -> Option<(u64, u64)> {
     let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
     (found.stx_mask & StatxFlags::DIOALIGN.bits() != 0)

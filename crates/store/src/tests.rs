@@ -1,4 +1,4 @@
-//! What every store promises, held against each of them.
+//! The promises of every store, checked on each of them.
 
 #![expect(unsafe_code, reason = "fills and reads the attached memories")]
 
@@ -36,7 +36,8 @@ impl Bench {
     fn new(mut store: Box<dyn Store>, folder: tempfile::TempDir) -> Self {
         let size = Bytes(SIZE as u64);
         let memory = Arc::new(Memory::mirrored(size, size, Pages::Small).expect("64 KiB"));
-        // SAFETY: the bench makes no references to the memory, and waits for what is under way before it reads or fills it.
+        // SAFETY: the bench makes no references to the memory, and waits for what is under way before it reads or fills
+        // it.
         let lent = unsafe { LentMemory::new(Arc::clone(&memory)) };
         let id = store.attach(lent);
         Self { store, memory, id, folder, next: 0 }
@@ -59,7 +60,7 @@ impl Bench {
     fn bytes(&self, at: usize, length: usize) -> Vec<u8> {
         assert!(at + length <= self.memory.reach());
         let mut bytes = vec![0; length];
-        // SAFETY: within the reach, by the assertion; the test has waited for whatever reads into these bytes.
+        // SAFETY: within the reach, by the assertion; the test has waited for all reads into these bytes.
         unsafe { self.memory.address().as_ptr().add(at).copy_to_nonoverlapping(bytes.as_mut_ptr(), length) };
         bytes
     }
@@ -98,7 +99,7 @@ impl Bench {
         self.store.open(&path, how).expect("a file")
     }
 
-    /// What a file holds, through the store.
+    /// The bytes of a file, read through the store.
     fn content(&mut self, name: &str) -> Vec<u8> {
         let file = self.open(name, Open::Mend);
         let mut bytes = Vec::new();
@@ -289,7 +290,7 @@ fn fallback<'a>(fallbacks: &'a [Fallback], name: &str) -> Option<&'a Fallback> {
     fallbacks.iter().find(|fallback| fallback.name == name)
 }
 
-/// What the fallbacks say of a name: in use, refused, or nothing.
+/// The state of a name in the fallbacks: in use, refused, or absent.
 fn in_use(fallbacks: &[Fallback], name: &str) -> Option<bool> {
     fallback(fallbacks, name).map(|fallback| fallback.refused.is_none())
 }

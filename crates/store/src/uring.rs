@@ -6,19 +6,19 @@
 //!               └───────────── EINTR, EAGAIN; EINVAL at direct I/O ───────────┘
 //! ```
 //!
-//! **Guarantees.** The store keeps a memory mapped until no operation on it is under way. `reap` makes no system call. `wait`
-//! makes one, a `ppoll` of the notifier and the ring together. Both stay readable as long as something is unread, so no wake-up
-//! is lost between two calls. Short transfers are reported as they are. Operations that were interrupted (`EINTR`) or found no
-//! resources (`EAGAIN`) are repeated up to [`REPEATS`] times and then reported.
+//! **Guarantees.** The store keeps a memory mapped until no operation on it is under way. `reap` makes no system call.
+//! `wait` makes one, a `ppoll` of the notifier and the ring together. Both stay readable until their events are read,
+//! so no wake-up is lost between two calls. Short transfers are reported as they are. Operations that were interrupted
+//! (`EINTR`) or found no resources (`EAGAIN`) are repeated up to [`REPEATS`] times and then reported.
 //!
-//! **Direct I/O that is refused late**: if a transfer fails with `EINVAL` although it is aligned as the file system requires, the
-//! store repeats it through the page cache, keeps the file there, and reports the fallback.
+//! **Direct I/O that is refused late**: if a transfer fails with `EINVAL` although it is aligned as the file system
+//! requires, the store repeats it through the page cache, keeps the file there, and reports the fallback.
 //!
-//! **The end**: dropping the store waits until the kernel has finished all submitted operations, for at most [`DROP_LIMIT`]. If a
-//! disk hangs for longer, the memories stay mapped for ever, because the kernel may still use them.
+//! **The end**: dropping the store waits until the kernel has finished all submitted operations, for at most
+//! [`DROP_LIMIT`]. If a disk hangs for longer, the memories stay mapped forever, because the kernel may still use them.
 //!
-//! **Conditions.** The thread that submits operations must live until they complete, because the kernel cancels the operations of
-//! a thread that ends. The store may move between threads while nothing is under way.
+//! **Conditions.** The thread that submits operations must live until they complete, because the kernel cancels the
+//! operations of a thread that ends. The store may move between threads while nothing is under way.
 
 #![expect(unsafe_code, reason = "hands addresses to the kernel that it uses until an operation completes")]
 
@@ -204,8 +204,9 @@ impl UringStore {
         while let Some(&slot) = self.queued.front() {
             let Some(flight) = self.flights[slot] else { break };
             let entry = self.entry(flight.op).user_data(slot as u64);
-            // SAFETY: the addresses are those of a piece of an attached memory, the descriptor that of an open file; the store
-            // keeps both until the completion has come, and when it is dropped it waits for that or gives the memory up.
+            // SAFETY: the addresses are those of a piece of an attached memory, the descriptor that of an open file;
+            // the store keeps both until the completion has come, and when it is dropped it waits for that or gives the
+            // memory up.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
                 break;
             }
@@ -320,7 +321,8 @@ impl Store for UringStore {
 
     fn close(&mut self, file: FileId) {
         if self.files_refused.is_none() && file.0 < FILES {
-            // A place that stays taken keeps the file open until the store is dropped, and is overwritten with the next file.
+            // A slot that stays taken keeps the file open until the store is dropped, and is overwritten with the next
+            // file.
             drop(self.ring.submitter().register_files_update(file.0, &[-1]));
         }
         self.files.close(file);

@@ -12,15 +12,15 @@ use super::{Errno, Holder, PathFacts, Work};
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
-/// The answer to a wish for a lock.
+/// The answer to an attempt to lock.
 pub(super) enum Answer {
     Taken(Lock),
-    /// Somebody else has it.
+    /// Another owner has it.
     Refused,
 }
 
 impl Lock {
-    /// Takes the lock of a file that is open for writing, or for reading if it is to be copied. Does not wait.
+    /// Takes the lock of a file that is open for writing, or for reading if it is copied. Does not wait.
     ///
     /// # Errors
     /// There are no locks here.
@@ -34,7 +34,7 @@ impl Lock {
         }
     }
 
-    /// Lets the lock state other work.
+    /// Changes the work that the lock publishes.
     pub(super) fn turn(&self, work: Work) -> io::Result<()> {
         let file = self.0.as_raw_fd();
         // Never without a lock: it grows first, and is shortened from its beginning.
@@ -61,9 +61,9 @@ impl Drop for Lock {
     }
 }
 
-/// Who has the lock of a file that is open for reading.
+/// The holder of the lock of a file that is open for reading.
 pub(super) fn holder(file: &File) -> io::Result<Option<Holder>> {
-    // A lock of this very description is not shown; nobody takes one on it.
+    // A lock of this very description is not shown; none is taken on it.
     let found = call(file.as_raw_fd(), libc::F_OFD_GETLK, libc::F_WRLCK, 0)?;
     if libc::c_int::from(found.l_type) == libc::F_UNLCK {
         return Ok(None);
@@ -95,8 +95,8 @@ fn call_on(file: RawFd, command: libc::c_int, kind: libc::c_int, first: u64, len
         l_pid: 0,
     };
     loop {
-        // SAFETY: these three commands read and write one `flock`, which `lock` is and which lives through the call. A descriptor that is closed
-        // is an error.
+        // SAFETY: these three commands read and write one `flock`, which `lock` is and which lives through the call. A
+        // descriptor that is closed is an error.
         let result = unsafe { libc::fcntl(file, command, &raw mut lock) };
         if result == 0 {
             return Ok(lock);

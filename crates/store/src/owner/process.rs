@@ -1,8 +1,8 @@
-//! [`OwnerProcess`]: which process holds the lock of a file.
+//! [`OwnerProcess`]: the process that holds the lock of a file.
 //!
-//! The kernel does not say it: the lock belongs to an open file description, which several processes can share. `/proc/PID/fdinfo` lists the
-//! locks of each descriptor. There the device is that of the file system, which can be another than that of the file (btrfs, overlays), so the file
-//! itself is compared.
+//! The kernel does not return it: the lock belongs to an open file description, which several processes can share.
+//! `/proc/PID/fdinfo` lists the locks of each descriptor. The device there is that of the file system, which can differ
+//! from that of the file (btrfs, overlays), so the file itself is compared.
 
 use std::fmt;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Owners on real files. Each ownership has descriptions of its own, so two in one process refuse each other like two processes.
+//! Owners on real files. Each ownership has descriptions of its own, so two in one process refuse each other like two
+//! processes.
 
 use std::path::{Path, PathBuf};
 
@@ -112,7 +113,7 @@ fn what_an_owner_creates_replaces_and_renames_is_owned_before_it_has_its_name() 
         store.remove(&renamed).expect("removed");
         assert_eq!(owner.facts(&renamed), None);
         drop(owner);
-        // What the store makes now belongs to nobody.
+        // Files that the store makes from now on have no owner.
         store.put(&put, b"free").expect("put");
         assert_eq!([&made, &put].map(|name| holder(name)), [None, None]);
         drop(store);

@@ -130,7 +130,7 @@ enum Standing {
     Pending,
     /// A sync made it durable; it waits for a doubtful one before it.
     Synced,
-    /// A sync that was to make it durable failed.
+    /// The sync for it failed.
     Doubtful,
 }
 

@@ -73,11 +73,11 @@ struct Verdict {
     lies: bool,
 }
 
-/// What a blocking call has done.
+/// The result of a blocking call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
     Nothing,
-    /// It is done, and a power cut may undo it although it was to be durable.
+    /// It is done, but a power cut may undo it although it should be durable.
     InMemory,
     All,
 }
@@ -87,22 +87,22 @@ pub(super) struct State {
     script: DiskScript,
     chance: Chance,
     now: Instant,
-    /// When the disk will have moved the data of all submitted operations.
+    /// The time by which the disk will have moved the data of all submitted operations.
     idle_from: Instant,
     names: BTreeMap<PathBuf, usize>,
     durable_names: BTreeMap<PathBuf, usize>,
     inodes: Vec<Inode>,
-    /// Places of files that nothing refers to, and how many files there are when they are looked for again.
+    /// Slots of files without references, and the number of files at which they are looked for again.
     unused: Vec<usize>,
     collect_at: usize,
-    /// By id; closed ones are given again.
+    /// By id; the ids of closed files are reused.
     open: Vec<Option<OpenFile>>,
     flights: Vec<Flight>,
-    /// Completions by store; the numbers of stores that were dropped are given again.
+    /// Completions by store; the numbers of dropped stores are reused.
     done: Vec<Vec<Completion>>,
     dropped_stores: Vec<usize>,
     operations: u64,
-    /// For each fault the operations and bytes that matched it so far.
+    /// For each fault the operations and bytes that matched it up to now.
     seen: Vec<(u64, u64)>,
     is_crashed: bool,
 }
@@ -166,7 +166,7 @@ impl State {
         self.names.get(path).map(|inode| self.inodes[*inode].volatile.length)
     }
 
-    /// The place of a new file: that of one that nothing refers to any more, or a further one.
+    /// The slot of a new file: an unused one, or a new one.
     fn place_of(&mut self, inode: Inode) -> usize {
         if self.inodes.len() >= self.collect_at {
             let mut used = vec![false; self.inodes.len()];
@@ -534,7 +534,7 @@ impl State {
         }
     }
 
-    /// What a path leads to. It is no operation, so that no fault meets it.
+    /// The facts of the file at a path. This is no operation, so no fault applies to it.
     pub(super) fn look(&self, path: &Path) -> Result<PathFacts, StoreError> {
         let missing = || StoreError::new("look at", path, &io::Error::from_raw_os_error(libc::ENOENT));
         self.names.get(path).map(|inode| self.facts_of(*inode)).ok_or_else(missing)

@@ -5,25 +5,26 @@ use hairspring_machine::Nanos;
 use crate::Errno;
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// The properties of a disk. `DiskScript::default()` completes everything at once, never fails, and requires pieces of 512 bytes.
+/// The properties of a disk. `DiskScript::default()` completes everything at once, never fails, and requires pieces of
+/// 512 bytes.
 #[derive(Clone, Debug)]
 pub struct DiskScript {
     /// The seed of all random decisions.
     pub seed: u64,
-    /// What advances the disk's time.
+    /// The clock that advances the disk's time.
     pub pace: Pace,
     /// The shortest time of an operation.
     pub least_latency: Nanos,
     /// The longest time; operations take random times between the two, so completions come in any order.
     pub most_latency: Nanos,
-    /// How fast data move, one operation after the other; `None` for no limit.
+    /// The rate at which data move, one operation after the other; `None` for no limit.
     pub rate: Option<ByteRate>,
     /// Its capacity; `None` for no limit.
     pub capacity: Option<Bytes>,
-    /// A reservation for which there is no room takes what is free before it fails, as on ext4.
+    /// A reservation without room takes the free space before it fails, as on ext4.
     pub refused_takes_all: bool,
-    /// Data files require offsets and lengths that are multiples of this, a power of two. Others are refused with `EINVAL`, as
-    /// for direct I/O.
+    /// Data files require offsets and lengths that are multiples of this, a power of two. Others are refused with
+    /// `EINVAL`, as for direct I/O.
     pub alignment: u64,
     /// Keeps only the lengths of files, which read as zeros. For volumes that do not fit into memory.
     pub forgetful: bool,
@@ -48,7 +49,7 @@ impl Default for DiskScript {
     }
 }
 
-/// What moves a disk's time.
+/// The clock that advances a disk's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// Only `ScriptedDisk::advance`.
@@ -68,7 +69,7 @@ pub struct Fault {
     pub file: Option<String>,
     /// Which of the matching operations it strikes.
     pub when: When,
-    /// What happens.
+    /// The effect on the operation.
     pub what: What,
 }
 
@@ -107,7 +108,7 @@ pub enum When {
     AfterBytes(Bytes),
 }
 
-/// What happens to an operation.
+/// The effect of a fault on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// It fails. The changes of a failed sync never become durable.
@@ -116,11 +117,11 @@ pub enum What {
     Short(u64),
     /// First the whole disk stalls for this long.
     Stall(Nanos),
-    /// The disk confirms it and has not done it, if it is a sync of a file or a folder; a file that is put is there, but not durable.
-    /// Nothing else is changed.
+    /// The disk confirms a sync of a file or a folder without doing it; a file that is put exists, but is not durable.
+    /// Other operations are unchanged.
     Lie,
-    /// The disk disappears. Operations under way are done, half done or not done, as the seed decides, and all later ones fail
-    /// with `ENODEV`.
+    /// The disk disappears. Operations under way are done, half done or not done, as the seed decides, and all later
+    /// ones fail with `ENODEV`.
     Crash,
 }
 

@@ -1,4 +1,4 @@
-//! What a scripted disk promises: each kind of fault, each kind of end.
+//! The promises of a scripted disk: each kind of fault, each kind of end.
 
 #![expect(unsafe_code, reason = "attaches memories to the disk under test")]
 
@@ -26,7 +26,7 @@ impl Bench {
         let size = Bytes(64 << 10);
         let memory = Arc::new(Memory::plain(size, size, Pages::Small).expect("64 KiB"));
         let mut store = disk.store(8);
-        // SAFETY: nobody makes references to the memory; the disk copies when it is asked to, in this thread.
+        // SAFETY: no code here makes references to the memory; the disk copies when it is asked to, in this thread.
         let lent = unsafe { LentMemory::new(Arc::clone(&memory)) };
         let id = store.attach(lent);
         Self { disk: disk.clone(), store, memory, id }
@@ -259,7 +259,7 @@ fn half_synced() -> (Bench, FileId) {
     (bench, file)
 }
 
-/// What became of a block in some images: lost, whole, torn.
+/// The states of a block in some images: lost, whole, torn.
 fn fates(images: impl Iterator<Item = Image>, index: usize) -> [usize; 3] {
     let mut fates = [0; 3];
     for image in images {

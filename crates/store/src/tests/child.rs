@@ -1,4 +1,4 @@
-//! Promises that only show in a process of its own: under an injector of errors, or with less permitted.
+//! Promises that only show in a separate process: under an injector of errors, or with fewer permissions.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use super::*;
 /// Set in the child.
 const INSIDE: &str = "HAIRSPRING_STORE_CHILD";
 
-/// Runs a test of this file once more, alone, under a command; true in the child itself, which is to do the test.
-/// Whatever the child says is said again.
+/// Runs a test of this file once more, alone, under a command; true in the child itself, which then does the test.
+/// The child's output is printed again.
 #[track_caller]
 fn inside(test: &str, wrapper: &[&str]) -> bool {
     if std::env::var_os(INSIDE).is_some() {
@@ -104,8 +104,9 @@ fn where_no_more_memory_may_be_locked_buffers_go_unregistered_and_the_limit_is_n
     assert_eq!(bench.content("x"), pattern(4096));
 }
 
-/// A ring of 1 GiB is more than one buffer to the kernel. Where the limit lies in the middle the kernel took the first and said
-/// that all went well; transfers of the rest, sent as if it were registered, failed, and the target was given up.
+/// A ring of 1 GiB is more than one buffer to the kernel. With the limit in the middle the kernel registered the first
+/// buffer and returned success; transfers of the rest, sent as if it were registered, failed, and the target was given
+/// up.
 #[test]
 fn where_the_limit_lies_in_the_middle_the_rest_of_a_memory_goes_unregistered() {
     let test = "where_the_limit_lies_in_the_middle_the_rest_of_a_memory_goes_unregistered";
@@ -126,7 +127,7 @@ fn where_the_limit_lies_in_the_middle_the_rest_of_a_memory_goes_unregistered() {
         (0..16).map(|block| Op::Write(file, block * 4096, bench.piece(block as usize * 4096, 4096))).collect();
     let results: Vec<_> = ops.chunks(8).flat_map(|some| bench.all(some)).collect();
     assert_eq!(results, [WHOLE; 16]);
-    // The second half of the addresses is the same memory once more.
+    // The second half of the addresses maps the same memory again.
     assert_eq!(bench.one(Op::Write(file, SIZE as u64, bench.piece(2 * SIZE - 4096, 4096))), WHOLE);
     assert_eq!(bench.content("x"), [&pattern(SIZE)[..], &pattern(SIZE)[SIZE - 4096..]].concat());
 }

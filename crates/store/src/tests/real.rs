@@ -1,4 +1,4 @@
-//! What the stores on real disks promise beyond: the fallbacks, waking, ends in the middle, full disks.
+//! Further promises of the stores on real disks: the fallbacks, waking, ends in the middle, full disks.
 
 use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -24,17 +24,17 @@ fn the_ladder_says_what_is_in_use_and_why_the_rest_is_not() {
             fallbacks.iter().all(|fallback| fallback.refused.as_ref().is_none_or(|why| !why.is_empty())),
             "{fallbacks:?}"
         );
-        // Never better than asked for.
+        // Never better than requested.
         for (name, wanted) in [("io_uring", uring), ("direct", direct), ("registered_buffers", uring && registered)] {
             assert!(wanted || in_use(&fallbacks, name) != Some(true), "{ways:?} {fallbacks:?}");
         }
-        // One of the two engines, always.
+        // Always exactly one of the two engines.
         assert_ne!(in_use(&fallbacks, "io_uring"), Some(in_use(&fallbacks, "pwrite") == Some(true)), "{fallbacks:?}");
         assert!(in_use(&fallbacks, "direct").is_some(), "{fallbacks:?}");
     }
 }
 
-/// What the machine has, found out by other means than the store's: then the store uses it, or its fallbacks are wrong.
+/// The features of the machine, detected without the store: the store uses each, or its fallbacks are wrong.
 #[test]
 fn what_the_machine_has_is_used() {
     let test = "what_the_machine_has_is_used";
@@ -83,8 +83,8 @@ fn check_fallback(bench: &mut Bench, file: FileId) {
     assert_eq!(bench.content("x"), pattern(SIZE)[..4000]);
 }
 
-/// A file system may accept direct I/O when a file is opened and refuse it at each transfer. Here the file's stated alignment is
-/// forgotten, so that the kernel's refusal of odd pieces looks the same.
+/// A file system may accept direct I/O when a file is opened and refuse it at each transfer. Here the file's stated
+/// alignment is forgotten, so that the kernel's refusal of odd pieces looks the same.
 #[test]
 fn direct_io_that_is_refused_at_the_first_write_falls_back_and_is_reported() {
     let mut plain = PlainStore::new(8, Ways::ALL);
@@ -173,7 +173,8 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Lazily: the kernel closes the files of an io_uring some time after the ring, and until then the file system is busy.
+        // Lazily: the kernel closes the files of an io_uring some time after the ring, and until then the file system
+        // is busy.
         let _ = std::process::Command::new("umount").arg("--lazy").arg(self.0.path()).output();
     }
 }

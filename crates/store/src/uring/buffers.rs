@@ -1,9 +1,9 @@
 //! Registers the attached memories with the kernel, so that it need not look up their pages for each operation.
 //!
-//! One buffer has at most 1 GiB. A longer memory is registered as several buffers that overlap, so that every piece up to
-//! [`LONGEST_PIECE`] lies wholly in one of them. Longer pieces may be used unregistered. Each buffer is registered by its own
-//! call, because a call for several succeeds even if the kernel took only some. A buffer that the kernel refuses is used
-//! unregistered, and [`Buffers::fallback`] states how many bytes that are.
+//! One buffer has at most 1 GiB. A longer memory is registered as several buffers that overlap, so that every piece up
+//! to [`LONGEST_PIECE`] lies wholly in one of them. Longer pieces may be used unregistered. Each buffer is registered
+//! by its own call, because a call for several succeeds even if the kernel took only some. A buffer that the kernel
+//! refuses is used unregistered, and [`Buffers::fallback`] states the number of such bytes.
 
 #![expect(unsafe_code, reason = "registers memories with the kernel")]
 
@@ -69,14 +69,15 @@ impl Buffers {
                 iov_len: chunk.end - chunk.begin,
             };
             let slot = (first + index) as u32;
-            // SAFETY: the vector describes a part of the memory, within its reach. The store keeps the memory until nothing is
-            // under way; the kernel itself holds the pages that are registered.
+            // SAFETY: the vector describes a part of the memory, within its reach. The store keeps the memory until
+            // nothing is under way; the kernel itself holds the pages that are registered.
             if let Err(error) = unsafe { ring.submitter().register_buffers_update(slot, &[vector], None) } {
                 let remedy = match error.raw_os_error() {
                     Some(libc::ENOMEM) => "; raise the limit on locked memory (ulimit -l)",
                     _ => "",
                 };
-                // A mirrored memory has twice as many addresses as bytes, so its parts are stated as parts of its addresses.
+                // A mirrored memory has twice as many addresses as bytes, so its parts are stated as parts of its
+                // addresses.
                 let what =
                     format!("{} of {} addresses of memory", Bytes(chunk.begin as u64), Bytes(memory.reach() as u64));
                 let what = if index == 0 { format!("{} of memory", memory.size()) } else { format!("only {what}") };
