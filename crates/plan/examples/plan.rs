@@ -1,4 +1,5 @@
-//! Plans a recording: whether an old computer records 200 MB/s for an hour, what limits it, and how large the buffer must be.
+//! Plans a recording: whether an old computer records 200 MB/s for an hour, what limits it, and how large the buffer
+//! must be.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_machine::Nanos;

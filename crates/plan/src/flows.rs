@@ -1,8 +1,9 @@
-//! [`Flow`]: data that move from one device to another, through memory; and [`Loads`]: the load of all flows on every segment.
+//! [`Flow`]: data that move from one device to another, through memory; and [`Loads`]: the load of all flows on every
+//! segment.
 //!
-//! Data between two devices go through memory: up from one device, down to the other. If both devices are below one segment, the
-//! data cross it twice. That does not matter on a full-duplex link. On a half-duplex bus it halves the rate, which is AN006's
-//! warning about a card and a disk controller on one bus.
+//! Data between two devices go through memory: up from one device, down to the other. If both devices are below one
+//! segment, the data cross it twice. That does not matter on a full-duplex link. On a half-duplex bus it halves the
+//! rate, which is AN006's warning about a card and a disk controller on one bus.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +23,7 @@ pub struct Flow {
     pub rate: ByteRate,
 }
 
-/// A text that is not a flow; the message says what to write instead.
+/// A text that is not a flow; the message states the correct form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowError(String);
 
@@ -192,7 +193,7 @@ impl Loads {
     pub fn limiting(&self) -> Option<&Load> {
         let used = self.loads.iter().filter(|load| load.is_used());
         let known = used.filter_map(|load| Some((load, load.share()?)));
-        // Of equals the upper one comes first.
+        // The upper one of two equals counts.
         known.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(load, _)| load)
     }
 

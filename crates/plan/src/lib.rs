@@ -1,8 +1,9 @@
 //! Plans a set-up before it is bought: whether it can do a job, what limits it, and which sizes it needs.
 //!
-//! A [`Request`] names the streams and their targets; a [`Topology`] describes the links between them. [`Plan::of`] computes the
-//! load on every segment, compares it with measured rates, the room on the disks and the memory, and returns one verdict with its
-//! reasons. It does not measure: the caller supplies the rates that the machine sustains, as [`Sustainable`].
+//! A [`Request`] names the streams and their targets; a [`Topology`] describes the links between them. [`Plan::of`]
+//! computes the load on every segment, compares it with measured rates, the room on the disks and the memory, and
+//! returns one verdict with its reasons. It does not measure: the caller supplies the rates that the machine sustains,
+//! as [`Sustainable`].
 
 mod amounts;
 pub mod flows;
@@ -300,7 +301,8 @@ fn links(request: &Request, topology: &Topology) -> Vec<(String, String)> {
 }
 
 impl Topology {
-    /// Returns the topology with this many cards, and their names: its own cards first, then new ones at an unknown place.
+    /// Returns the topology with this many cards, and their names: its own cards first, then new ones at an unknown
+    /// place.
     ///
     /// # Errors
     /// There are too many.

@@ -1,19 +1,21 @@
 //! Finds the highest rate at which nothing is lost.
 //!
-//! **Problem.** A copy loop measures the speed of a disk at the disk's own pace, but a card does not wait. A rate without loss
-//! for one second says nothing about the disk's next stall.
+//! **Problem.** A copy loop measures the speed of a disk at the disk's own pace, but a card does not wait. A rate
+//! without loss for one second does not predict the disk's next stall.
 //!
-//! **Method.** The search is open loop: each probe records a card that has its own clock and loses the data that do not fit. The
-//! search doubles the rate until something is lost, then halves the bracket at its geometric mean until its ends are within the
-//! resolution. Fresh runs confirm the rate that it found; a loss in one of them lowers the rate and restarts the confirmation.
-//! The result is a rate at which *all* confirming runs were lossless, and the lowest rate that failed.
+//! **Method.** The search is open loop: each probe records a card that has its own clock and loses the data that do not
+//! fit. The search doubles the rate until something is lost, then halves the bracket at its geometric mean until its
+//! ends are within the resolution. Fresh runs confirm the rate that it found; a loss in one of them lowers the rate and
+//! restarts the confirmation. The result is a rate at which *all* confirming runs were lossless, and the lowest rate
+//! that failed.
 //!
-//! **What it means.** A time T without loss bounds the rate of loss events: with 95 % confidence it is below 3 / T (the "rule of
-//! three", Hanley and Lippman-Hand 1983). To show less than one event per hour, T must be three hours. The recommendation is 95 %
-//! of the confirmed rate (AN006 plans with 95–98 %), and only if the buffer was never more than half full.
+//! **What it means.** A time T without loss bounds the rate of loss events: with 95 % confidence it is below 3 / T (the
+//! "rule of three", Hanley and Lippman-Hand 1983). To show less than one event per hour, T must be three hours. The
+//! recommendation is 95 % of the confirmed rate (AN006 plans with 95–98 %), and only if the buffer was never more than
+//! half full.
 //!
-//! **Limits.** The search measures the disk in its present state: not when its fast part is full, and not while others write to
-//! it.
+//! **Limits.** The search measures the disk in its present state: not when its fast part is full, and not while others
+//! write to it.
 
 mod recordings;
 
@@ -53,9 +55,9 @@ pub struct Probe {
     pub rate: ByteRate,
     /// Its purpose.
     pub purpose: Purpose,
-    /// How long it recorded.
+    /// The time for which it recorded.
     pub elapsed: Nanos,
-    /// How much it recorded.
+    /// The bytes that it recorded.
     pub volume: Bytes,
     /// The first loss, if there was one.
     pub lost: Option<GapCause>,
@@ -77,8 +79,8 @@ impl Probe {
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The highest rate that all confirming runs recorded without loss; `None` if there is none above a thousandth of the first
-    /// rate.
+    /// The highest rate that all confirming runs recorded without loss; `None` if there is none above a thousandth of
+    /// the first rate.
     pub lossless: Option<ByteRate>,
     /// The lowest rate with a loss; `None` if nothing was lost.
     pub failed: Option<Probe>,
@@ -92,8 +94,8 @@ pub struct Found {
     pub losses_per_hour_below: Option<f64>,
     /// The recommended rate; `None` if nothing was confirmed.
     pub recommended: Option<ByteRate>,
-    /// Whether the buffer was more than half full in a confirming run. Then the recommended rate is that of the highest lossless
-    /// probe below half full, if there is one.
+    /// Whether the buffer was more than half full in a confirming run. Then the recommended rate is that of the highest
+    /// lossless probe below half full, if there is one.
     pub buffer_was_tight: bool,
 }
 

@@ -1,16 +1,16 @@
 //! Computes the sizes of a recording before it begins: memory, block and volume.
 //!
-//! Moving a block takes a fixed time and a time in proportion to its length: `T(n) = t₀ + n/r∞`. The two are equal at the length
-//! `n½ = r∞·t₀`, which reaches half of the full rate; `19·n½` reaches 95 %. So two fitted numbers tell which block is long enough
-//! ([`Fit`]). The buffer must hold the data that arrive while the disk takes nothing ([`buffer`]): for twice the worst expected
-//! stall plus the time between two syncs.
+//! Moving a block takes a fixed time and a time in proportion to its length: `T(n) = t₀ + n/r∞`. The two are equal at
+//! the length `n½ = r∞·t₀`, which reaches half of the full rate; `19·n½` reaches 95 %. So two fitted numbers determine
+//! which block is long enough ([`Fit`]). The buffer must hold the data that arrive while the disk takes nothing
+//! ([`buffer`]): for twice the worst expected stall plus the time between two syncs.
 
 use hairspring_machine::Nanos;
 
 use super::Fits;
 use hairspring_ring::units::{ByteRate, Bytes};
 
-/// The share of a measured rate that a plan uses; AN006 says 95 to 98 %.
+/// The share of a measured rate that a plan uses; AN006 recommends 95 to 98 %.
 pub const MARGIN: f64 = 0.95;
 
 /// The block size without a measurement: "in the region of a few MBytes".
@@ -22,7 +22,8 @@ pub const NOTIFY_LEAST: Bytes = Bytes::kib(4);
 /// The largest recommended block.
 pub const NOTIFY_MOST: Bytes = Bytes::mib(32);
 
-/// The smallest recommended block for a disk that reaches its full rate with shorter ones, because each block costs a wake-up.
+/// The smallest recommended block for a disk that reaches its full rate with shorter ones, because each block costs a
+/// wake-up.
 pub const NOTIFY_FITTED_LEAST: Bytes = Bytes::mib(1);
 
 /// The longest time to fill a block, so that a slow stream does not stay in memory for long.
@@ -66,8 +67,8 @@ impl MemoryRoom {
         Some(Self { total: field("MemTotal:")?, available: field("MemAvailable:")? })
     }
 
-    /// The most memory for all buffers together: a quarter of all, at most the available memory, and at most what a program can
-    /// address.
+    /// The most memory for all buffers together: a quarter of all, at most the available memory, and at most what a
+    /// program can address.
     pub fn for_buffers(self, pointer_bits: u32) -> Bytes {
         let addressable = if pointer_bits <= 32 { MEMORY_32_BIT } else { Bytes(u64::MAX) };
         Bytes(self.total.0 / MEMORY_PART).min(self.available).min(addressable)
@@ -86,8 +87,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Through at least three different lengths, by least squares of the relative error of the times. `None` if they do not lie
-    /// on a line that rises.
+    /// Through at least three different lengths, by least squares of the relative error of the times. `None` if they do
+    /// not lie on a line that rises.
     pub fn of(points: &[(Bytes, ByteRate)]) -> Option<Self> {
         let times = points.iter().filter(|(length, rate)| length.0 > 0 && rate.bytes_per_s() > 0.0);
         let times: Vec<(f64, f64)> =
@@ -121,8 +122,8 @@ impl Fit {
     }
 }
 
-/// The block size for a stream: long enough for the disk by its fit, or a few MiB without a fit, and short enough to fill within
-/// a second.
+/// The block size for a stream: long enough for the disk by its fit, or a few MiB without a fit, and short enough to
+/// fill within a second.
 pub fn notify(rate: ByteRate, fit: Option<Fit>) -> Bytes {
     let wanted = fit.map_or(NOTIFY_USUAL, Fit::near_full).clamp(NOTIFY_FITTED_LEAST, NOTIFY_MOST);
     let in_time = rate.volume_in(NOTIFY_LATEST).0.max(NOTIFY_LEAST.0);

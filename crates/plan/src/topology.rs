@@ -11,7 +11,8 @@
 //! ```
 //!
 //! It comes from a file ([`Topology::parse`]), from the system ([`Topology::read`]) or from the built-in list
-//! ([`Topology::named`]). A capacity that the system does not state is [`Capacity::Unknown`] with the reason, never a guess.
+//! ([`Topology::named`]). A capacity that the system does not state is [`Capacity::Unknown`] with the reason, never a
+//! guess.
 
 pub mod file;
 mod json_position;
@@ -52,7 +53,7 @@ pub struct Segment {
     pub name: String,
     /// The segment above it; `None` for the memory. Less than its own number.
     pub below: Option<usize>,
-    /// What it is.
+    /// The kind of link or bus.
     pub kind: SegmentKind,
 }
 
@@ -79,11 +80,11 @@ pub enum SegmentKind {
 /// A device on a segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BusDevice {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is.
+    /// The kind of device.
     pub kind: DeviceKind,
-    /// Where it is.
+    /// Its place in the tree.
     pub place: Place,
     /// The most bytes per second that the device itself takes from memory; the write rate of a disk.
     pub takes: Option<ByteRate>,
@@ -156,12 +157,12 @@ pub enum Capacity {
     Unknown(String),
 }
 
-/// An invalid topology or change of a topology; the message says what to write instead.
+/// An invalid topology or change of a topology; the message states the correct form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError {
     /// Line and column in the file, from 1.
     pub at: Option<(usize, usize)>,
-    /// What is wrong and what to do.
+    /// The mistake and its remedy.
     pub what: String,
 }
 
@@ -320,7 +321,7 @@ pub(super) fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
 }
 
 impl Segment {
-    /// What it can carry.
+    /// The rate that it can carry.
     pub fn capacity(&self) -> Capacity {
         match &self.kind {
             SegmentKind::Inside => Capacity::Ample,

@@ -1,9 +1,10 @@
-//! Exports of recordings: a view for HDF5 that copies no samples, and cuts as NumPy's `.npy`, WAV, FLAC, Zarr, CSV and HDF5.
+//! Exports of recordings: a view for HDF5 that copies no samples, and cuts as NumPy's `.npy`, WAV, FLAC, Zarr, CSV and
+//! HDF5.
 //!
-//! Cuts contain proven samples only; a damaged block ends the export with an error. Every output is a new file, or for Zarr a new folder,
-//! that gets its name when it is whole. No file is overwritten. Arrays refuse a cut with gaps unless the caller says what becomes of the
-//! missing frames ([`GapChoice`]). What is missing is the recording's own answer ([`Missing`](hairspring_recording::Missing)), and every
-//! export reports it ([`ExportedPiece`]).
+//! Cuts contain proven samples only; a damaged block ends the export with an error. Every output is a new file, or for
+//! Zarr a new folder, that gets its name when it is whole. No file is overwritten. Arrays refuse a cut with gaps unless
+//! the caller chooses how to treat missing frames ([`GapChoice`]). The recording itself determines which frames are
+//! missing ([`Missing`](hairspring_recording::Missing)), and every export reports them ([`ExportedPiece`]).
 
 mod array_facts;
 mod csv;
@@ -51,12 +52,13 @@ impl Cut {
     }
 }
 
-/// What the numbers of an export are.
+/// The numbers of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportUnits {
     /// The codes that were recorded.
     Codes,
-    /// Values in the units of the channels, code × scale + offset, as 64-bit floats. A channel without both is an error.
+    /// Values in the units of the channels, code × scale + offset, as 64-bit floats. A channel without both is an
+    /// error.
     Channels,
 }
 
@@ -65,13 +67,13 @@ pub enum ExportUnits {
 pub struct ArrayCut {
     /// The exported frames.
     pub cut: Cut,
-    /// What becomes of missing frames.
+    /// The treatment of missing frames.
     pub gaps: GapChoice,
-    /// What the numbers are; WAV and FLAC hold codes only.
+    /// The numbers; WAV and FLAC hold codes only.
     pub units: ExportUnits,
 }
 
-/// What was exported.
+/// The exported frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportedPiece {
     /// The global index of the first row.
@@ -80,7 +82,7 @@ pub struct ExportedPiece {
     pub frames: Frames,
     /// The frames of the piece that the recording lacks, in order.
     pub missing: Vec<MissingFrames>,
-    /// The frame from which on nobody knows what came, because the recording was cut off; `None` if the piece does not reach it.
+    /// The first frame after the known end of a recording that was cut off; `None` if the piece does not reach it.
     pub unknown_from: Option<Frames>,
 }
 
@@ -96,14 +98,14 @@ impl ExportedPiece {
 pub enum ExportError {
     /// The recording cannot be read.
     Recording(RecordingError),
-    /// The output cannot be written: which, and what the system said.
+    /// The output cannot be written: its path, and the system's error.
     Output(PathBuf, std::io::Error),
     /// The format cannot hold it, for this reason, with a remedy.
     Unsuitable(String),
-    /// A block does not hold what was recorded: which, and why.
+    /// A block differs from what was recorded: which, and why.
     Damaged(String),
-    /// Retention deleted these blocks of the series while they were read; the indices ascend. The export of what is left succeeds:
-    /// [`Recording::leave_out_deleted`](hairspring_recording::Recording::leave_out_deleted).
+    /// Retention deleted these blocks of the series while they were read; the indices ascend. An export without them
+    /// succeeds: [`Recording::leave_out_deleted`](hairspring_recording::Recording::leave_out_deleted).
     Deleted(Vec<u64>),
 }
 

@@ -5,8 +5,8 @@
 //!       └──────→ export
 //! ```
 //!
-//! The [`player`] reads the blocks of a recording ahead, checks each, and feeds a sink that has a clock of its own and never waits. An
-//! [`export`] holds the same samples in a form that other programs read.
+//! The [`player`] reads the blocks of a recording ahead, checks each, and feeds a sink that has a clock of its own and
+//! never waits. An [`export`] holds the same samples in a form that other programs read.
 
 pub mod export;
 pub mod player;

@@ -5,11 +5,12 @@
 //!         (Reader)         (Feed)      clock
 //! ```
 //!
-//! The disk's half reads blocks straight into a ring, several at once, and publishes them in order when their checksums are
-//! right. The sink's half takes them as its clock asks. The ring is filled before the clock starts (preroll).
+//! The disk's half reads blocks straight into a ring, several at once, and publishes them in order when their checksums
+//! are right. The sink's half takes them as its clock asks. The ring is filled before the clock starts (preroll).
 //!
-//! A frame that is not there when it is due is missing from the output and counted. Later frames are played at their own time. Gaps of the
-//! recording are replayed as they were recorded, or as [`GapFill`] says. A damaged block is a gap, too.
+//! A frame that is not there when it is due is missing from the output and counted. Later frames are played at their
+//! own time. Gaps of the recording are replayed as they were recorded, or as [`GapFill`] specifies. A damaged block is
+//! a gap, too.
 //!
 //! Two threads: the caller reads, and a second thread serves the sink and ends before the call returns.
 
@@ -53,7 +54,7 @@ pub struct PlayConfig {
     pub preroll_promille: u64,
     /// The output during gaps.
     pub gaps: GapFill,
-    /// How often the recording is played; `None` until it is stopped.
+    /// The number of times that the recording is played; `None` until it is stopped.
     pub rounds: Option<u64>,
 }
 
@@ -79,7 +80,7 @@ pub enum PlayError {
     Rounds,
     /// The buffer does not hold two blocks.
     Buffer {
-        /// What it holds.
+        /// The size of the buffer.
         buffer: Bytes,
         /// The smallest possible size.
         least: Bytes,
@@ -138,11 +139,11 @@ const PADDINGS: usize = 1024;
 pub struct PlayProgress {
     /// Whether the clock runs.
     pub playing: bool,
-    /// What the sink counted.
+    /// The counts of the sink.
     pub counters: sink::SinkCounters,
     /// The fill of the buffer.
     pub ring: Fill,
-    /// The least it held while the clock ran and data were to come.
+    /// The least fill while the clock ran and data were to come.
     pub low_water: Option<Bytes>,
     /// Frames of the whole output; `None` if it has no end.
     pub length: Option<Frames>,
@@ -159,7 +160,7 @@ pub struct Played {
     pub end: End,
     /// Frames of the whole output; `None` if it had no end.
     pub length: Option<Frames>,
-    /// What the sink counted.
+    /// The counts of the sink.
     pub counters: sink::SinkCounters,
     /// The first underruns; [`sink::SinkCounters::underruns`] counts all.
     pub underruns: Vec<Underrun>,
@@ -183,7 +184,7 @@ pub struct Played {
     pub unaccounted_frames: i128,
     /// The rate of the sink's clock; `None` if it has none.
     pub wanted: Option<SampleRate>,
-    /// What the output took from the start of the clock to the end.
+    /// The rate at which the output took data from the start of the clock to the end.
     pub reached: Option<ByteRate>,
     /// From the start of the clock to the end.
     pub elapsed: Nanos,
@@ -191,9 +192,9 @@ pub struct Played {
     pub preroll: Nanos,
     /// The greatest lateness of serving the sink, after its requested time.
     pub worst_lateness: Nanos,
-    /// The least the buffer held while the clock ran and data were to come.
+    /// The least fill of the buffer while the clock ran and data were to come.
     pub low_water: Option<Bytes>,
-    /// How the buffer was.
+    /// The fill of the buffer at the end.
     pub ring: Fill,
     /// The granted buffer, and the refusals.
     pub granted: Granted,
@@ -240,7 +241,7 @@ impl Player {
         let feed = Feed::new(consumer, padded, extent, config.gaps, Arc::clone(&shared));
         let way = Way {
             rounds: config.rounds,
-            // Where gaps are left out, the place of a block in the output is known only when all before it is.
+            // With gaps left out, the place of a block in the output is known only when all data before it are.
             leaves_out_late: config.gaps != GapFill::Skip && sink.describe().rate.is_some(),
             depth: config.depth,
         };
@@ -266,12 +267,13 @@ impl Player {
         let start = driver.started.unwrap_or(ended);
         let output = counters.recorded_frames + counters.filled_frames + counters.missing_frames;
         let length = driver.feed.length().map(|length| match self.gaps {
-            // A damaged block that would have been skipped, but was found only after its frames were due, counts as missing.
+            // A damaged block that would have been skipped, but was found only after its frames were due, counts as
+            // missing.
             GapFill::Skip => length.max(Frames(output)),
             GapFill::Zero | GapFill::Hold => length,
         });
         let unaccounted_frames = match (end, length) {
-            // All of the output's frames were played or missing; and what was missing came too late or never.
+            // All of the output's frames were played or missing; missing frames came too late or never.
             (End::Finished, Some(length)) if length.0 == output => {
                 let never = length.0.saturating_sub(driver.feed.at().0);
                 i128::from(counters.missing_frames) - i128::from(driver.feed.dropped().0) - i128::from(never)

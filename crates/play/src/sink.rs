@@ -1,7 +1,7 @@
 //! [`Sink`]: takes a played stream; the counterpart of [`Source`](hairspring_source::Source).
 //!
-//! A clocked sink never waits. A frame that is not there when it is due is missing from the output and counted; it is played neither later
-//! nor twice. Later frames are played at their own time.
+//! A clocked sink never waits. A frame that is not there when it is due is missing from the output and counted; it is
+//! played neither later nor twice. Later frames are played at their own time.
 //!
 //! ```text
 //! recording   0 1 2 3 4 5 6 7 8 9
@@ -9,8 +9,8 @@
 //! output      0 1 2 3 _ _ 6 7 8 9            (4 and 5 are missing; 6 is where it belongs)
 //! ```
 //!
-//! Like a source, a sink is a state machine without threads: its caller passes the time, and the sink returns when it must be
-//! called again. It takes its frames from a [`Feed`], which has filled the gaps of the recording.
+//! Like a source, a sink is a state machine without threads: its caller passes the time, and the sink returns when it
+//! must be called again. It takes its frames from a [`Feed`], which has filled the gaps of the recording.
 
 pub mod feed;
 pub mod output;
@@ -51,9 +51,9 @@ pub struct SinkCounters {
     pub missing_frames: u64,
     /// Runs of such frames.
     pub underruns: u64,
-    /// Of all that it took, what is in its FIFO and not yet played.
+    /// Frames that it took and that are in its FIFO, not yet played.
     pub fifo_frames: u64,
-    /// Of all that it took, what it took before its clock started.
+    /// Frames that it took before its clock started.
     pub primed_frames: u64,
 }
 
@@ -81,9 +81,9 @@ impl Late {
 pub struct Underrun {
     /// The index in the output of the first one: the number of frames that were due before it.
     pub first: Frames,
-    /// How many.
+    /// Their number.
     pub frames: Frames,
-    /// Why, as far as it was known when the first was found missing.
+    /// The cause, as far as it was known when the first was found missing.
     pub late: Late,
     /// When it was found.
     pub found: Instant,
@@ -102,7 +102,7 @@ pub enum SinkNext {
 
 /// Takes a stream.
 pub trait Sink: Send {
-    /// What it is.
+    /// The properties of this sink.
     fn describe(&self) -> SinkDescription;
 
     /// Fills the FIFO before the clock starts.
@@ -117,7 +117,7 @@ pub trait Sink: Send {
     /// Ends at `now`; frames in the FIFO are not played.
     fn stop(&mut self, now: Instant);
 
-    /// The counts so far.
+    /// The counts up to now.
     fn counters(&self) -> SinkCounters;
 
     /// The first runs of missing frames, [`MOST_UNDERRUNS`] at most; [`SinkCounters::underruns`] counts all.

@@ -9,7 +9,8 @@
 //! holder ([`holder`]), which needs only the permission to read.
 //!
 //! ```text
-//!   take:     open, lock, look again whether the path still leads to that inode; each file in the order of the paths. If one is refused: give all back
+//!   take:     open, lock, check that the path still leads to that inode; file by file in the order of the paths;
+//!             if one is refused, release all
 //!   create:   create, lock                        (by the store to which the ownership was lent)
 //!   replace:  write under another name, lock, rename                                      (likewise)
 //! ```

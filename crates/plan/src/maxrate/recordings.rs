@@ -63,7 +63,7 @@ pub enum ProbeError {
     Volume(Bytes),
     /// The recording did not begin.
     Record(RecordError),
-    /// A recording ended for another reason than a loss. A full or broken disk says nothing about rates.
+    /// A recording ended for another reason than a loss. A full or broken disk is no evidence about rates.
     Failed(String),
     /// It cannot be read back.
     Verify(RecordingError),
@@ -99,8 +99,8 @@ impl Recordings {
         Bytes(buffer.saturating_add(fifo.0).saturating_mul(TIMES_THE_BUFFERS))
     }
 
-    /// The rate of the same path with a card that waits. The search begins near it; it is neither a lossless rate nor a limit.
-    /// Blocks as [`probe`](Self::probe) does.
+    /// The rate of the same path with a card that waits. The search begins near it; it is neither a lossless rate nor a
+    /// limit. Blocks as [`probe`](Self::probe) does.
     ///
     /// # Errors
     /// The recording did not begin, failed, or was stopped.
@@ -113,7 +113,7 @@ impl Recordings {
         let layout = self.card.layout();
         let pattern = self.card.pattern().unwrap_or(hairspring_source::pattern::Pattern::Noise { seed: 0 });
         let source = UnpacedCard::new(layout, pattern, Some(layout.frames_in(self.volume)));
-        // The volume is unknown, and reserving all that is allowed could fill the disk.
+        // The volume is unknown, and reserving all of the allowed volume could fill the disk.
         let config = RecordConfig { length: Some(self.length), ..self.config(OnOverrun::Block, None) };
         let recorded = self.one(Box::new(source), &config, stop, progress);
         self.remove();
@@ -126,8 +126,8 @@ impl Recordings {
         rate.map(|rate| (rate, recorded)).ok_or_else(|| ProbeError::Failed("nothing was stored".to_owned()))
     }
 
-    /// Records at the rate, and removes the recording. A confirming recording is read back first. Blocks; two threads run within
-    /// the call.
+    /// Records at the rate, and removes the recording. A confirming recording is read back first. Blocks; two threads
+    /// run within the call.
     ///
     /// # Errors
     /// The recording could not be made or read, or [`ProbeError::Stopped`]. A loss is no error.

@@ -22,9 +22,10 @@
 //! # Ok::<(), hairspring_plan::TopologyError>(())
 //! ```
 //!
-//! A segment states its capacity by one of `pcie` (with `max_gt_per_s` and `max_lanes` if both ends could run faster), `bus` (PCI
-//! or PCI-X: 32 or 64 bits, 33, 66, 100 or 133 MHz), or `rate` with `duplex` `full` (the default) or `half`. A segment without
-//! any has an unknown capacity, and the plan says so. Any other key is an error with its line and column.
+//! A segment states its capacity by one of `pcie` (with `max_gt_per_s` and `max_lanes` if both ends could run faster),
+//! `bus` (PCI or PCI-X: 32 or 64 bits, 33, 66, 100 or 133 MHz), or `rate` with `duplex` `full` (the default) or `half`.
+//! A segment without any has an unknown capacity, and the plan reports it. Any other key is an error with its line and
+//! column.
 
 use serde::Deserialize;
 
@@ -121,7 +122,7 @@ impl Topology {
         }
         let form: FileForm = serde_json::from_str(text).map_err(|error| {
             let words = error.to_string();
-            // Our message begins with the place, so it is cut off here.
+            // Our message begins with the place, so serde's is removed.
             let what = words.rsplit_once(" at line ").map_or(words.as_str(), |(what, _)| what);
             TopologyError { at: Some((error.line(), error.column())), what: what.to_owned() }
         })?;

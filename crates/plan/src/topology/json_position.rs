@@ -1,4 +1,5 @@
-//! Finds the line and column of a value in a JSON text, so that errors about its meaning have a place like syntax errors.
+//! Finds the line and column of a value in a JSON text, so that errors about its meaning have a place like syntax
+//! errors.
 
 /// A step from a value to one within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +10,8 @@ pub(super) enum Step<'s> {
     Index(usize),
 }
 
-/// The line and column, from 1, of the value to which the steps lead; of the last value on the way if the steps lead nowhere.
+/// The line and column, from 1, of the value to which the steps lead; of the last value on the way if the steps lead
+/// nowhere.
 pub(super) fn position(text: &str, steps: &[Step]) -> (usize, usize) {
     let mut scan = Scan { text, at: 0 };
     scan.space();
@@ -53,8 +55,8 @@ impl<'t> Scan<'t> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// Goes to the value of a member of the object that begins here. Of two members with that name the last counts, as in
-    /// parsing.
+    /// Goes to the value of a member of the object that begins here. If two members have that name, the last counts, as
+    /// in parsing.
     fn member(&mut self, name: &str) -> bool {
         if !self.take('{') {
             return false;
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(place(&[Step::Member("a"), Step::Index(2)]), (3, 5));
         assert_eq!(place(&[Step::Member("a"), Step::Index(2), Step::Member("b")]), (3, 11));
         assert_eq!(place(&[Step::Member("c"), Step::Member("d")]), (4, 22));
-        // What is missing: where it should have been.
+        // A missing member: the place where it should have been.
         assert_eq!(place(&[Step::Member("c"), Step::Member("z")]), (4, 8));
         assert_eq!(place(&[Step::Member("a"), Step::Index(3)]), (2, 8));
     }

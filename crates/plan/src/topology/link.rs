@@ -1,7 +1,8 @@
 //! Computes the capacity of a PCI bus or a PCI Express link.
 //!
-//! A link has a rate for each direction: transfers per second × lanes × encoding, minus the headers of the packets. A legacy bus
-//! has one rate that both directions share: width × clock. Both are upper limits; measured rates lie 3 to 30 % below them.
+//! A link has a rate for each direction: transfers per second × lanes × encoding, minus the headers of the packets. A
+//! legacy bus has one rate that both directions share: width × clock. Both are upper limits; measured rates lie 3 to 30
+//! % below them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +22,8 @@ const GENERATIONS: [(u32, u32, u32); 6] =
 /// The generation that puts its packets into frames of 256 bytes, 236 of which carry packets.
 const FRAMED: (u32, f64) = (64_000, 236.0 / 256.0);
 
-/// Bytes of a data packet besides its payload: framing and sequence number 4, header with a 64-bit address 16, checksum 4.
+/// Bytes of a data packet besides its payload: framing and sequence number 4, header with a 64-bit address 16, checksum
+/// 4.
 pub const PACKET_OVERHEAD_BYTES: u32 = 24;
 
 /// The payload that every device supports. It gives the least rate of a link whose setting cannot be read.
@@ -88,7 +90,7 @@ impl FromStr for Speed {
     }
 }
 
-/// A PCI Express link: a speed on so many lanes.
+/// A PCI Express link: the speed of a lane, and the number of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
     speed: Speed,
@@ -109,7 +111,7 @@ impl Link {
         self.speed
     }
 
-    /// How many lanes there are.
+    /// Number of lanes.
     pub fn lanes(self) -> u32 {
         self.lanes
     }
@@ -179,7 +181,7 @@ pub fn available<'l>(path: impl Iterator<Item = &'l LinkState> + Clone) -> Optio
     let mut narrowest: Option<(Link, &str)> = None;
     for state in path {
         let now = state.now?;
-        // Of two equals the upper one is named.
+        // The upper one of two equals is named.
         if narrowest.is_none_or(|(link, _)| now.megabits_per_s() <= link.megabits_per_s()) {
             narrowest = Some((now, &state.port));
         }

@@ -1,10 +1,10 @@
 //! Reads the topology of this computer from `/sys`, and the disk of a folder.
 //!
-//! The place of a PCI function is its path in `/sys/devices`: every address before the last is a bridge. The functions on a link
-//! state the link below a port (`current_link_speed`, `current_link_width`, `max_…`), or the port itself does. The kind of a
-//! bridge follows from the order: below the root complex is a link, below a link the inside of a chip, and within it links again.
-//! Functions without link attributes are on a legacy bus, whose width and clock the kernel does not state. Virtual machines state
-//! no link attributes at all, so the rate is unknown.
+//! The place of a PCI function is its path in `/sys/devices`: every address before the last is a bridge. The functions
+//! on a link state the link below a port (`current_link_speed`, `current_link_width`, `max_…`), or the port itself
+//! does. The kind of a bridge follows from the order: below the root complex is a link, below a link the inside of a
+//! chip, and within it links again. Functions without link attributes are on a legacy bus, whose width and clock the
+//! kernel does not state. Virtual machines state no link attributes at all, so the rate is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,8 +21,8 @@ const LAYERS_MOST: u32 = 8;
 const CONFIG_BYTES: usize = 4096;
 
 impl Topology {
-    /// Reads the topology from the kernel's file system mounted at `sys` (`/sys`). Facts that it does not state are unknown in
-    /// the result; there is no error.
+    /// Reads the topology from the kernel's file system mounted at `sys` (`/sys`). Facts that it does not state are
+    /// unknown in the result; there is no error.
     pub fn read(sys: &Path) -> Self {
         let functions = functions(sys);
         let bridges: BTreeSet<&str> = functions.values().flat_map(Function::bridges).collect();
@@ -40,7 +40,7 @@ impl Topology {
             let above = bridge.bridges().last().and_then(|name| topology.segment(name));
             let inside = above.is_some_and(|above| matches!(topology.segments()[above].kind, SegmentKind::Pcie(_)));
             let kind = below_bridge(bridge, &below, inside);
-            // Further bridges than a topology holds are left out.
+            // Bridges beyond the limit of a topology are left out.
             let _ = topology.add_segment(Segment { name: bridge.address().to_owned(), below: above, kind });
         }
         let disks = disks(sys);
@@ -69,8 +69,8 @@ impl Topology {
         topology
     }
 
-    /// The place of a function. A function at the root has a segment of its own without known properties: it is inside the
-    /// processor or its hub, or it is virtual.
+    /// The place of a function. A function at the root has a segment of its own without known properties: it is inside
+    /// the processor or its hub, or it is virtual.
     fn place_of(&mut self, function: &Function) -> Place {
         if let Some(bridge) = function.bridges().last() {
             return self.segment(bridge).map_or(Place::Unknown, Place::On);
@@ -108,7 +108,7 @@ fn below_bridge(bridge: &Function, below: &[&Function], inside: bool) -> Segment
         now: lower.map_or(bridge.now, |lower| lower.now.or(bridge.now)),
         best: both(able, bridge.best),
         able,
-        // An end that states nothing might be slower than the other.
+        // If one end states nothing, it might be slower than the other.
         payload_bytes: payloads.collect::<Option<Vec<u32>>>().and_then(|payloads| payloads.into_iter().min()),
     })
 }
@@ -160,7 +160,7 @@ fn functions(sys: &Path) -> BTreeMap<String, Function> {
             now: link("current_link_speed", "current_link_width"),
             best: link("max_link_speed", "max_link_width"),
             payload_bytes: fs::read(path.join("config")).ok().and_then(|config| payload_bytes(&config)),
-            // -1 where there is one node only.
+            // -1 on computers with only one node.
             numa_node: text("numa_node").and_then(|node| node.trim().parse().ok()),
         };
         Some((own, function))
@@ -181,13 +181,13 @@ fn is_address(text: &str) -> bool {
     let hexadecimal = |text: &str, digits: std::ops::RangeInclusive<usize>| {
         digits.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
-    // Behind some controllers a domain has more digits than four.
+    // Domains behind some controllers have more than four digits.
     matches!(parts[..], [domain, bus, device] if hexadecimal(domain, 4..=8) && hexadecimal(bus, 2..=2) && hexadecimal(device, 2..=2))
         && hexadecimal(function, 1..=1)
 }
 
-/// The largest payload for which a function is configured, from its configuration space. Only root can read that beyond its first
-/// 64 bytes; `None` if it is unreadable, or if the function is not PCI Express.
+/// The largest payload for which a function is configured, from its configuration space. Only root can read that beyond
+/// its first 64 bytes; `None` if it is unreadable, or if the function is not PCI Express.
 pub fn payload_bytes(config: &[u8]) -> Option<u32> {
     const CAPABILITIES: u8 = 1 << 4;
     const EXPRESS: u8 = 0x10;

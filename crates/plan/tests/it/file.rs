@@ -1,4 +1,4 @@
-//! Topology files: what is read, and what is refused where.
+//! Topology files: which are read, and which are refused at which place.
 
 use hairspring_plan::{Capacity, Move, Topology};
 

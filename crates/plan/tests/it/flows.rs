@@ -1,11 +1,11 @@
-//! What flows make on shared segments.
+//! The loads of flows on shared segments.
 
 use hairspring_plan::{BusDevice, Capacity, DeviceKind, Fits, Move, Place, Segment, SegmentKind, Topology};
 use proptest::prelude::*;
 
 use super::{flow, load, loads, mb_per_s, named};
 
-/// How much of one stream from the card to the disk gets through, in MB/s, and what limits it.
+/// The rate of one stream from the card to the disk that gets through, in MB/s, and the limiting segment.
 #[track_caller]
 fn check(topology: &Topology, limiting: &str, through_mb_per_s: f64) {
     let loads = loads(topology, &[flow("card0", "disk0", 100.0)]);
@@ -15,7 +15,8 @@ fn check(topology: &Topology, limiting: &str, through_mb_per_s: f64) {
     assert!((through - through_mb_per_s).abs() < 1e-9, "{}: {through} MB/s", topology.name);
 }
 
-/// AN006: "as data has to be transferred twice across this bus segment the overall throughput is only half of the maximum".
+/// AN006: "as data has to be transferred twice across this bus segment the overall throughput is only half of the
+/// maximum".
 #[test]
 fn a_bus_that_data_cross_twice_carries_half() {
     check(&named("an006-shared-pcix"), "pcix-2", 132.0);
@@ -124,7 +125,7 @@ fn an_old_bus_counts_both_directions_and_a_link_does_not() {
 }
 
 proptest! {
-    /// Against the definition: what goes up through a segment is what the devices below it send.
+    /// Against the definition: the upward load of a segment is the sum of what the devices below it send.
     #[test]
     fn a_segment_carries_what_the_devices_below_it_send_and_take(
         parents in prop::collection::vec(any::<prop::sample::Index>(), 1..8),

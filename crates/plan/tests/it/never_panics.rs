@@ -1,4 +1,4 @@
-//! No text makes a parser panic, and what it accepts it can work with.
+//! No text makes a parser panic, and every accepted text can be used for planning.
 
 use hairspring_plan::topology::link::Speed;
 use hairspring_plan::topology::system::payload_bytes;

@@ -78,8 +78,8 @@ fn the_buffer_outlasts_two_stalls_and_a_sync() {
     assert_eq!(sizes::buffer_within(Bytes::mib(300), Bytes::mib(4)), Bytes::mib(256));
 }
 
-/// AN006: "our program won't get more than 3 GByte of room for data storage on a 32 bit system", and buffers "should not exceed
-/// 1/4 of system memory".
+/// AN006: "our program won't get more than 3 GByte of room for data storage on a 32 bit system", and buffers "should
+/// not exceed 1/4 of system memory".
 #[test]
 fn buffers_get_a_quarter_of_the_memory_and_on_32_bits_three_gibibytes() {
     let room = MemoryRoom::parse("MemTotal:       67108864 kB\nMemFree: 1 kB\nMemAvailable:   50000000 kB\n");

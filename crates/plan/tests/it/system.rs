@@ -99,7 +99,7 @@ fn segments_are_the_links_below_ports() {
     let kind = |name: &str| topology.segment(name).map(|number| &topology.segments()[number].kind);
     let Some(SegmentKind::Pcie(disk)) = kind("0000:00:01.0") else { panic!("a link") };
     assert_eq!(disk.now.map(|link| (link.speed().gt_per_s(), link.lanes())), Some((8.0, 4)));
-    // What both ends can.
+    // The best link that both ends support.
     assert_eq!(disk.best.map(|link| (link.speed().gt_per_s(), link.lanes())), Some((8.0, 4)));
     assert!(!disk.is_below_its_best());
     assert_eq!(kind("0000:02:00.0"), Some(&SegmentKind::Inside), "the inside of a switch");

@@ -1,4 +1,4 @@
-//! The verdict of a plan, and that its reasons say why and what to do.
+//! The verdict of a plan, and its reasons with cause and remedy.
 
 use hairspring_machine::Nanos;
 use hairspring_plan::{
@@ -8,7 +8,7 @@ use hairspring_ring::{ByteRate, Bytes};
 
 use super::{mb_per_s, named};
 
-/// One card at 100 MB/s to disk0, on a computer with 64 GiB, of which nothing was measured.
+/// One card at 100 MB/s to disk0, on a computer with 64 GiB, without measurements.
 fn request() -> Request {
     Request {
         direction: Direction::Record,
@@ -86,7 +86,7 @@ fn a_bus_that_is_too_slow_is_named_with_what_gets_through() {
     };
     let plan = check(&fast_disks, &named("an006-shared-pcix"), Fits::No, words);
     assert!((plan.most.expect("known").bytes_per_s() - 132e6).abs() < 1e-3);
-    // With the card elsewhere what remains is the hub, of which nobody tells the rate; the measured disk went over it.
+    // With the card elsewhere the hub remains. Its rate is unknown, but the measured disk used it.
     check(&fast_disks, &named("an006-own-pcix"), Fits::WithMargin, "the measured rate includes it");
 }
 

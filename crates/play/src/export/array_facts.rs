@@ -1,4 +1,5 @@
-//! What the samples of an array stand for, as JSON for formats that have a place for it: first frame, rate, channels, time of frame 0.
+//! Facts about the samples of an array, as JSON for formats that have a place for it: first frame, rate, channels, time
+//! of frame 0.
 
 use serde_json::{Map, Value, json};
 
@@ -11,16 +12,17 @@ use hairspring_recording::Recording;
 use hairspring_recording::channels::Justified;
 use hairspring_recording::sigmf::About;
 
-/// The most missing stretches that are listed in a comment of a sound file.
+/// The most runs of missing frames that are listed in a comment of a sound file.
 const MOST_LISTED: usize = 1000;
 
-/// Whether a channel has its bits at the top of its samples, so that these do not fit into as many bits as the card has.
+/// Whether a channel has its bits at the top of its samples, so that these need more bits than the card has.
 pub(super) fn is_shifted(about: &About) -> bool {
     about.channels.iter().any(|channel| channel.justified == Some(Justified::High))
 }
 
-/// The facts of a recording that begins with this frame: `first_frame`, `sample_rate_hz`, `layout`, `hardware`, `channels` as in the metadata of the recording, and the
-/// interval in which frame 0 was taken. What is not known is not there.
+/// The facts of a recording that begins with this frame: `first_frame`, `sample_rate_hz`, `layout`, `hardware`,
+/// `channels` as in the metadata of the recording, and the interval in which frame 0 was taken. Unknown facts are left
+/// out.
 fn of_recording(recording: &Recording, first: Frames) -> Map<String, Value> {
     let about = recording.about();
     let mut facts = Map::new();
@@ -43,7 +45,8 @@ fn of_recording(recording: &Recording, first: Frames) -> Map<String, Value> {
     facts
 }
 
-/// The facts of an array, for formats that have a place for them: those of the recording, what is missing, and what the numbers are.
+/// The facts of an array, for formats that have a place for them: those of the recording, the missing frames, and the
+/// unit of the numbers.
 pub(super) fn facts(recording: &Recording, rows: &Rows) -> Map<String, Value> {
     let mut facts = of_recording(recording, rows.first);
     let name = match rows.units {
@@ -53,7 +56,7 @@ pub(super) fn facts(recording: &Recording, rows: &Rows) -> Map<String, Value> {
     facts.insert("values".to_owned(), json!(name));
     let missing = &rows.piece.missing;
     if !missing.is_empty() && !rows.is_filled() {
-        // Rows have no frame numbers then.
+        // Rows then have no frame numbers.
         facts.insert("gaps_left_out".to_owned(), json!(true));
     }
     if let Some(frame) = rows.piece.unknown_from() {
@@ -67,7 +70,7 @@ pub(super) fn facts(recording: &Recording, rows: &Rows) -> Map<String, Value> {
     facts
 }
 
-/// The facts as text, for formats that have no attributes. Of very many gaps the first are listed.
+/// The facts as text, for formats without attributes. Of very many gaps only the first are listed.
 pub(super) fn text(recording: &Recording, rows: &Rows) -> String {
     let mut facts = facts(recording, rows);
     if let Some(Value::Array(gaps)) = facts.get_mut("gaps")

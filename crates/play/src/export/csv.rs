@@ -1,4 +1,4 @@
-//! CSV, for small cuts: a row for each frame, with its global index and its time. The heads say what the numbers stand for.
+//! CSV, for small cuts: a row for each frame, with its global index and its time. The heads state names and units.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct Csv {
     pub cut: Cut,
     /// The most rows; more are an error. CSV is about ten times as large as the recording.
     pub most_frames: Frames,
-    /// What the numbers are.
+    /// The numbers.
     pub units: ExportUnits,
 }
 
@@ -32,8 +32,8 @@ impl Csv {
     }
 }
 
-/// Writes a cut as text. Missing frames are lines that begin with `#`. Times are seconds since the first frame of the source, exact to a
-/// picosecond, where the rate is known.
+/// Writes a cut as text. Missing frames are lines that begin with `#`. Times are seconds since the first frame of the
+/// source, exact to a picosecond, where the rate is known.
 ///
 /// # Errors
 /// See [`ExportError`].
@@ -119,7 +119,7 @@ pub fn csv(
     Ok(ExportedPiece { first: Frames(piece.first_there()), ..piece.exported() })
 }
 
-/// The head of a channel's column: its name, and what its numbers stand for as far as that is known.
+/// The head of a channel's column: its name, and the unit of its numbers if known.
 fn head(recording: &Recording, number: u32, channel: Option<&ChannelDescription>, units: ExportUnits) -> String {
     let nothing = ChannelDescription::default();
     let channel = channel.unwrap_or(&nothing);

@@ -1,7 +1,8 @@
-//! FLAC (RFC 9639): integers of up to 32 bits without loss, for up to 8 channels and 1,048,575 Hz. The own [`encoder`] says why.
+//! FLAC (RFC 9639): integers of up to 32 bits without loss, for up to 8 channels and 1,048,575 Hz. [`encoder`] explains
+//! why it is our own.
 //!
-//! The facts of [`array_facts`](super::super::array_facts) are in the tag `COMMENT`, as JSON. The MD5 sum of all samples is in the file, so
-//! that `flac --test` proves it.
+//! The facts of [`array_facts`](super::super::array_facts) are in the tag `COMMENT`, as JSON. The MD5 sum of all
+//! samples is in the file, so that `flac --test` proves it.
 
 mod bits;
 mod encoder;
@@ -22,7 +23,8 @@ use hairspring_store::Store;
 /// Writes a cut as FLAC. Complex samples of other programs are two channels, I and Q.
 ///
 /// # Errors
-/// See [`ExportError`]; among them floats, more than 8 channels, and a rate that is unknown, no whole number of hertz or too high.
+/// See [`ExportError`]; among them floats, more than 8 channels, and a rate that is unknown, no whole number of hertz
+/// or too high.
 pub fn flac(
     store: &mut dyn Store,
     recording: &Recording,

@@ -1,8 +1,8 @@
 //! A view for HDF5: a small file whose datasets lie in the data files of the recording (external storage). No sample is
 //! copied; programs that read HDF5 read the recording in place.
 //!
-//! Each run of frames without a gap is a dataset of frames × channels: `data` if there is one run only, else `frames_N` with N
-//! the global index of its first frame. The pieces of a striped run are listed one after the other.
+//! Each run of frames without a gap is a dataset of frames × channels: `data` if there is one run only, else `frames_N`
+//! with N the global index of its first frame. The pieces of a striped run are listed one after the other.
 //!
 //! The view names the data files by absolute paths. It does not check the samples: `verify` does.
 //!
@@ -35,7 +35,7 @@ const MOST_ATTRIBUTE: usize = 60_000;
 /// Most datasets of one view.
 pub const MOST_DATASETS: usize = 1000;
 
-/// What was written.
+/// The result of writing a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hdf5View {
     /// Datasets.
@@ -49,7 +49,7 @@ pub struct Hdf5View {
 /// Writes a view of a recording.
 ///
 /// # Errors
-/// See [`ExportError`]; among them recordings that are not in order, and such with more gaps or pieces than HDF5 takes.
+/// See [`ExportError`]; among them recordings that are not in order, or with more gaps or pieces than HDF5 takes.
 pub fn hdf5(recording: &Recording, path: &Path) -> Result<Hdf5View, ExportError> {
     if let Some(fault) = recording.faults().first() {
         let remedy = recording.remedy();
@@ -148,7 +148,7 @@ pub fn hdf5_copy(
     Ok(Hdf5View { datasets: datasets.len(), pieces: 0, exported: rows.exported() })
 }
 
-/// What all datasets have in common.
+/// The shape and type that all datasets share.
 struct Shape {
     columns: u64,
     frames_per_row: u64,
@@ -232,7 +232,7 @@ fn of_what_is_missing(missing: &[MissingFrames]) -> Vec<Attribute> {
     }
 }
 
-/// What the channels measure: lists with a value for each channel. An empty text or a NaN means unknown.
+/// Quantities and units of the channels: lists with a value for each channel. An empty text or a NaN means unknown.
 fn of_the_channels(channels: &[ChannelDescription]) -> Vec<Attribute> {
     if channels.is_empty() {
         return Vec::new();

@@ -10,8 +10,9 @@ use hairspring_recording::Recording;
 use hairspring_recording::verify::ReadProgress;
 use hairspring_store::Store;
 
-/// Writes a cut as an array of frames × channels. Packed samples become 16-bit ones, digital lines bytes of 0 and 1, complex samples of
-/// other programs complex numbers: of 8-bit and 16-bit integers and 32-bit floats `complex64`, else `complex128`.
+/// Writes a cut as an array of frames × channels. Packed samples become 16-bit ones, digital lines bytes of 0 and 1,
+/// complex samples of other programs complex numbers: of 8-bit and 16-bit integers and 32-bit floats `complex64`, else
+/// `complex128`.
 ///
 /// # Errors
 /// See [`ExportError`].

@@ -29,7 +29,7 @@ impl Output {
         self.writer.write_all(bytes).map_err(|error| ExportError::Output(self.path.clone(), error))
     }
 
-    /// Replaces bytes that were written before. What is written next follows them.
+    /// Replaces bytes that were written before. The next write follows these bytes.
     pub(super) fn write_at(&mut self, at: u64, bytes: &[u8]) -> Result<(), ExportError> {
         let placed = self.writer.seek(SeekFrom::Start(at)).and_then(|_| self.writer.write_all(bytes));
         placed.map_err(|error| ExportError::Output(self.path.clone(), error))

@@ -1,4 +1,5 @@
-//! [`Piece`]: the part of a recording that is exported: its frames, which of them are missing, and the reading of the others.
+//! [`Piece`]: the part of a recording that is exported: its frames, which of them are missing, and the reading of the
+//! others.
 
 use std::ops::Range;
 
@@ -12,11 +13,11 @@ use hairspring_store::Store;
 /// A cut, within the frames that the recording has.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
-    /// The number of its first frame, and that behind the last one, missing ones included.
+    /// The number of its first frame, and the one after the last, missing ones included.
     pub(super) range: Range<u64>,
     /// Its missing frames, in order.
     pub(super) missing: Vec<MissingFrames>,
-    /// The frame from which on nobody knows what came, if the cut reaches there.
+    /// The first frame after the known end of the recording, if the cut reaches it.
     unknown_from: Option<Frames>,
 }
 
@@ -25,7 +26,7 @@ type Take<'a> = dyn FnMut(Frames, &[u8]) -> Result<(), ExportError> + 'a;
 
 impl Piece {
     /// # Errors
-    /// The cut begins behind the end of the recording.
+    /// The cut begins after the end of the recording.
     pub(super) fn of(recording: &Recording, cut: Cut) -> Result<Self, ExportError> {
         let missing = recording.missing();
         let extent = missing.extent();
@@ -41,7 +42,8 @@ impl Piece {
         Ok(Self { missing: missing.within(range.clone()).collect(), range, unknown_from })
     }
 
-    /// Leaves out frames at both ends that are not lost: those that no trigger asked for, and those that retention deleted.
+    /// Leaves out missing frames at both ends that are not lost: frames that no trigger asked for or that retention
+    /// deleted.
     pub(super) fn shorten(&mut self) {
         leave_out_ends(&mut self.range, &mut self.missing);
     }
@@ -58,13 +60,13 @@ impl Piece {
         )))
     }
 
-    /// The frames that are there.
+    /// The number of existing frames.
     pub(super) fn frames_there(&self) -> u64 {
         let missing: u64 = self.missing.iter().map(|missing| missing.frames.0).sum();
         self.range.end - self.range.start - missing
     }
 
-    /// The first frame that is there, or the first of the piece if none is.
+    /// The first existing frame, or the first of the piece if there is none.
     pub(super) fn first_there(&self) -> u64 {
         let mut first = self.range.start;
         for missing in &self.missing {
@@ -89,7 +91,7 @@ impl Piece {
         runs
     }
 
-    /// What the export reports of the piece itself.
+    /// The export's report on the piece itself.
     pub(super) fn exported(&self) -> ExportedPiece {
         ExportedPiece {
             first: Frames(self.range.start),
@@ -99,12 +101,13 @@ impl Piece {
         }
     }
 
-    /// The frame from which on nobody knows what came.
+    /// The first frame after the known end of the recording.
     pub(super) fn unknown_from(&self) -> Option<Frames> {
         self.unknown_from
     }
 
-    /// Hands the proven rows of the piece to `take`, run by run in order: exactly its frames, though a grain may have two.
+    /// Hands the proven rows of the piece to `take`, run by run in order: exactly its frames, though a grain may have
+    /// two.
     pub(super) fn read(
         &self,
         store: &mut dyn Store,

@@ -1,4 +1,4 @@
-//! The rows of an array: the frames of a cut as numbers, in order, and what becomes of frames that are missing.
+//! The rows of an array: the frames of a cut as numbers, in order, and the treatment of missing frames.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use hairspring_store::Store;
 /// Most bytes of filled frames that are handed over at once.
 const MOST_FILLED: u64 = 1 << 20;
 
-/// What becomes of frames that are missing in a cut. An array cannot mark a gap.
+/// The treatment of frames that are missing in a cut. An array cannot mark a gap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GapChoice {
     /// The export is refused.
@@ -62,10 +62,10 @@ pub(super) enum RowPiece<'a> {
 }
 
 impl Rows {
-    /// Finds out how many rows a cut has. With `pairs`, complex samples become complex numbers; else their parts are channels.
+    /// Finds out how many rows a cut has. With `pairs`, complex samples become complex numbers; else their parts are
+    /// channels.
     ///
-    /// # Errors
-    /// It lies behind the end, or frames are missing and the choice refuses that, or the value to fill with is none of these samples, or a
+    /// It lies after the end; frames are missing and the choice refuses that; the fill value is no such sample; or a
     /// channel has no scale.
     pub(super) fn of(recording: &Recording, options: ArrayCut, pairs: bool) -> Result<Self, ExportError> {
         let mut piece = Piece::of(recording, options.cut)?;
@@ -94,7 +94,7 @@ impl Rows {
         Ok(Self { first, frames, number, columns, piece, units: options.units, fill, codes })
     }
 
-    /// What the export reports.
+    /// The export's report.
     pub(super) fn exported(self) -> ExportedPiece {
         ExportedPiece { first: self.first, frames: self.frames, ..self.piece.exported() }
     }

@@ -1,5 +1,5 @@
-//! Exports hold what was recorded; and other programs read it: sigmf-python, NumPy and h5py, by `tests/other_programs.py`; zarr, soundfile and
-//! flac, by `tests/other_arrays.py`.
+//! Exports hold what was recorded; and other programs read it: sigmf-python, NumPy and h5py, by
+//! `tests/other_programs.py`; zarr, soundfile and flac, by `tests/other_arrays.py`.
 
 use std::io::Write as _;
 use std::path::Path;

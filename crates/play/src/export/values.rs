@@ -23,7 +23,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// What the samples of a layout become: packed samples 16-bit ones, digital lines bytes of 0 and 1.
+    /// The numbers for the samples of a layout: packed samples become 16-bit ones, digital lines bytes of 0 and 1.
     pub(super) fn of(layout: Layout) -> Self {
         match layout.container() {
             Container::I8 => Self::I8,

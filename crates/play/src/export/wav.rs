@@ -1,9 +1,10 @@
-//! WAV: PCM of 8, 16, 24 or 32 bits or 32-bit floats; beyond 4 GiB RF64, which is WAV with sizes of 64 bits (EBU Tech 3306; ITU-R BS.2088
-//! calls the same layout BW64).
+//! WAV: PCM of 8, 16, 24 or 32 bits or 32-bit floats; beyond 4 GiB RF64, which is WAV with sizes of 64 bits (EBU Tech
+//! 3306; ITU-R BS.2088 calls the same layout BW64).
 //!
-//! **A sample is the code that was recorded**, not shifted or scaled. The integers of WAV are signed, except those of 8 bits, which begin
-//! at −128. Codes without a sign get the next larger integer; codes of 24 bits, which recordings store in 32, get 24. The facts of [`array_facts`](super::array_facts) are the comment
-//! (`LIST INFO ICMT`), as JSON: a program that reads volts needs the scales in it.
+//! **A sample is the code that was recorded**, not shifted or scaled. The integers of WAV are signed, except those of 8
+//! bits, which begin at −128. Codes without a sign get the next larger integer; codes of 24 bits, which recordings
+//! store in 32, get 24. The facts of [`array_facts`](super::array_facts) are the comment (`LIST INFO ICMT`), as JSON: a
+//! program that reads volts needs the scales in it.
 
 use std::path::Path;
 
@@ -25,7 +26,8 @@ const SUBTYPE: [u8; 14] = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xAA, 0, 0x38, 0x9B,
 /// Writes a cut as WAV. Complex samples of other programs are two channels, I and Q.
 ///
 /// # Errors
-/// See [`ExportError`]; among them a rate that is unknown or no whole number of hertz, 64-bit floats, and values in units.
+/// See [`ExportError`]; among them a rate that is unknown or no whole number of hertz, 64-bit floats, and values in
+/// units.
 pub fn wav(
     store: &mut dyn Store,
     recording: &Recording,
@@ -70,7 +72,7 @@ pub fn wav(
     Ok(rows.exported())
 }
 
-/// Refuses values in units, which a program that plays sound takes for something else.
+/// Refuses values in units, because a program that plays sound would misread them.
 pub(super) fn sound_holds_codes(format: &str, units: ExportUnits) -> Result<(), ExportError> {
     match units {
         ExportUnits::Codes => Ok(()),
@@ -97,7 +99,7 @@ pub(super) fn whole_hertz(recording: &Recording, format: &str, most: u32) -> Res
     })
 }
 
-/// What stands before the samples.
+/// The bytes before the samples.
 struct Head<'a> {
     channels: u32,
     rate_hz: u32,
@@ -174,7 +176,7 @@ fn chunk(name: [u8; 4], content: &[u8]) -> Vec<u8> {
     chunk
 }
 
-/// The head of a file of so many frames of four 32-bit channels.
+/// The head of a file with `frames` frames of four 32-bit channels.
 #[cfg(test)]
 pub(super) fn head_of_four(frames: u64) -> Vec<u8> {
     Head { channels: 4, rate_hz: 1_000_000, number: Number::I32, is_24: false, frames, comment: "{}" }.encoded()

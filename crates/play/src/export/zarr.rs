@@ -7,12 +7,12 @@
 //! x.zarr/valid/…             with filled gaps: a boolean for each frame, whether it was recorded
 //! ```
 //!
-//! **Own writer.** A store of Zarr is JSON and files of chunks; the crate for it brings some sixty others. Only what is written here is
-//! supported: one array, sharded, with the codecs `bytes` and `zstd`.
+//! **Own writer.** A store of Zarr is JSON and files of chunks; the crate for it brings some sixty others. This writer
+//! supports only its own output: one array, sharded, with the codecs `bytes` and `zstd`.
 //!
 //! A sample is the code that was recorded, or a value in the unit of its channel. The attributes have the facts of
-//! [`array_facts`](super::array_facts), say which of both it is, and list the gaps. A chunk whose frames are all missing is not stored: a
-//! reader gives the fill value. The folder gets its name when it is whole.
+//! [`array_facts`](super::array_facts), state which of the two it is, and list the gaps. A chunk whose frames are all
+//! missing is not stored: a reader returns the fill value. The folder gets its name when it is whole.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -27,7 +27,7 @@ use hairspring_recording::Recording;
 use hairspring_recording::verify::ReadProgress;
 use hairspring_store::Store;
 
-/// A chunk has about so many bytes before compression: small enough to read a short piece, large enough to compress.
+/// Approximate bytes of a chunk before compression: small enough to read a short piece, large enough to compress.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Chunks in a shard, which is a file.
 const SHARD_CHUNKS: u64 = 128;
@@ -203,7 +203,7 @@ fn fill_value(rows: &Rows) -> Value {
     }
 }
 
-/// Floats that JSON has not are words.
+/// Floats that JSON lacks are written as words.
 fn float(value: f64) -> Value {
     match value {
         value if value.is_nan() => json!("NaN"),
@@ -285,7 +285,7 @@ impl Shards {
         self.place(place)
     }
 
-    /// Notes the place of a chunk, and ends the shard behind its last one.
+    /// Notes the place of a chunk, and ends the shard after its last one.
     fn place(&mut self, place: [u64; 2]) -> std::io::Result<()> {
         self.places.push(place);
         if self.places.len() as u64 == SHARD_CHUNKS { self.end_shard() } else { Ok(()) }
@@ -321,7 +321,8 @@ struct NewFolder {
     begun: PathBuf,
     path: PathBuf,
     whole: bool,
-    /// Descriptors for removing it: one for each level of folders. Where none are left, files could be made that cannot be removed.
+    /// Descriptors reserved for removing the folder: one for each level of folders. Without them, files could be made
+    /// that cannot be removed.
     kept_back: Vec<File>,
 }
 
@@ -370,7 +371,7 @@ impl Drop for NewFolder {
     fn drop(&mut self) {
         if !self.whole {
             self.kept_back.clear();
-            // What cannot be removed is left under its temporary name.
+            // Files that cannot be removed stay under the temporary name.
             drop(fs::remove_dir_all(&self.begun));
         }
     }

@@ -18,7 +18,7 @@ use hairspring_store::Store;
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
 /// How often the caller gets the progress.
 const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);
-/// The longest sleep: a wish to stop is seen after it.
+/// The longest sleep: a request to stop is seen after it.
 const LONGEST_SLEEP: Nanos = Nanos::from_millis(50);
 
 /// Serves a sink. A state machine: primes, starts the clock, plays, has ended.
@@ -133,7 +133,7 @@ impl Driver {
     }
 }
 
-/// Ends the sink's thread if the reader panics, because the scope would wait for it for ever.
+/// Ends the sink's thread if the reader panics, because the scope would wait for it forever.
 struct StopsOnPanic<'a>(&'a AtomicBool);
 
 impl Drop for StopsOnPanic<'_> {
@@ -156,8 +156,8 @@ fn thread_cpu() -> Nanos {
     Host.read(Clock::ThreadCpu)
 }
 
-/// Plays a track until it ends, the sink fails or `stop` is set. Blocks; spawns one thread, which ends within it. `progress`
-/// is called about ten times a second.
+/// Plays a track until it ends, the sink fails or `stop` is set. Blocks; spawns one thread, which ends within it.
+/// `progress` is called about ten times a second.
 ///
 /// # Errors
 /// Reasons that prevent the beginning. Later failures are in the result.

@@ -8,8 +8,8 @@
 //!        │ reading   │ done      │ reading   │              │
 //! ```
 //!
-//! A block that cannot be read, or whose checksum is wrong, is never published as data: its place in the ring becomes padding
-//! and its frames a gap. A block all of whose frames are late already is not read at all.
+//! A block that cannot be read, or whose checksum is wrong, is never published as data: its place in the ring becomes
+//! padding and its frames a gap. A block all of whose frames are late already is not read at all.
 
 #![expect(unsafe_code, reason = "looks at blocks that the kernel has read into the ring")]
 
@@ -56,7 +56,7 @@ enum State {
     Reading,
     /// Read, with the right checksum.
     Good,
-    /// Not to be played; without a cause if it is in no file, so that the track says why.
+    /// Not played. Without a cause it is in no file, and the track gives the reason.
     Lost(Option<GapCause>),
 }
 
@@ -96,13 +96,13 @@ pub(crate) struct Reader {
     next: usize,
     round: u64,
     rounds: Option<u64>,
-    /// Whether late blocks need not be read.
+    /// Whether late blocks are left unread.
     leaves_out_late: bool,
     depth: usize,
     flights: VecDeque<Flight>,
-    /// Bytes of the ring that are reserved behind the head.
+    /// Bytes of the ring that are reserved after the head.
     reserved: u64,
-    /// Bytes of these, the first, that are the beginning of a frame that ends in the next block.
+    /// The first of these bytes, which are the beginning of a frame that ends in the next block.
     held: u64,
     tokens: u64,
     /// The index in the output of the next frame to be published.
@@ -130,8 +130,8 @@ impl Reader {
         way: &Way,
         shared: Arc<Shared>,
     ) -> Result<Self, PlayError> {
-        // SAFETY: the player alone has the id; it reads only into pieces that `reserve_ahead` gave it, and neither publishes
-        // them nor looks at them before their reads are complete.
+        // SAFETY: the player alone has the id; it reads only into pieces that `reserve_ahead` gave it, and neither
+        // publishes them nor looks at them before their reads are complete.
         let lent = unsafe { LentMemory::new(Arc::clone(producer.memory())) };
         let memory = store.attach(lent);
         let mut files = Vec::new();
@@ -147,8 +147,9 @@ impl Reader {
                         || !last && !u64::from(block.length).is_multiple_of(wanted))
             };
             if track.blocks.iter().any(unaligned) {
-                // Files of other programs and mended files are read through the page cache, which needs no alignment. Unaligned
-                // direct reads would leave padding in the ring between blocks, and within a frame that lies in both.
+                // Files of other programs and mended files are read through the page cache, which needs no alignment.
+                // Unaligned direct reads would leave padding in the ring between blocks, and within a frame that lies
+                // in both.
                 file = store.open(path, Open::Mend).map_err(PlayError::Store)?;
             } else {
                 alignment = alignment.max(wanted);
@@ -203,7 +204,7 @@ impl Reader {
                 published = true;
             }
             self.submit();
-            // What is left out needs no disk: there is more to do at once.
+            // Blocks that are left out need no disk: more can be done at once.
             if !published {
                 break;
             }
@@ -213,7 +214,7 @@ impl Reader {
             self.finish(now, End::Finished);
             return Wait::Ended;
         }
-        // Release: pairs with the Acquire in the driver; what was published before is seen.
+        // Release: pairs with the Acquire in the driver; data published before are seen.
         self.shared.full.store(self.reads.is_idle(), Ordering::Release);
         Wait::Until(now + LOOK_AT_LEAST)
     }
@@ -262,7 +263,8 @@ impl Reader {
         self.producer.close(end);
     }
 
-    /// Declares that the frames before `until` in the output are missing; without a cause they are in no file, and the track says why.
+    /// Declares that the frames before `until` in the output are missing. Without a cause they are in no file, and the
+    /// track gives the reason.
     fn miss_until(&mut self, until: u64, cause: Option<GapCause>, now: Instant) {
         while self.at < until {
             let round = self.track.frames().0.max(1);
@@ -280,7 +282,7 @@ impl Reader {
                 Some(GapCause::ServedLate) => self.counters.unread_frames += frames.0,
                 Some(_) => {
                     self.counters.bad_frames += frames.0;
-                    // Relaxed: seen by the sink with the bytes behind the gap, which are published later.
+                    // Relaxed: seen by the sink with the bytes after the gap, which are published later.
                     self.shared.bad_frames.fetch_add(frames.0, Ordering::Relaxed);
                 }
             }
@@ -308,7 +310,7 @@ impl Reader {
                 let grain = self.track.layout.grain();
                 let last = (stretch.position + stretch.length - 1) / grain.bytes * grain.bytes;
                 let last = Frames(self.track.timeline.frame_at(last).0 + grain.frames);
-                // Relaxed: a hint; a block that is read in vain is thrown away by the sink.
+                // Relaxed: a hint; a block that is read in vain is discarded by the sink.
                 let due = self.shared.due.load(Ordering::Relaxed);
                 if self.leaves_out_late && self.output_index(self.round, last) <= due {
                     flight.state = State::Lost(Some(GapCause::ServedLate));
@@ -364,8 +366,8 @@ impl Reader {
         }
     }
 
-    /// Publishes the oldest stretch, or a part of it; `false` if it is not read yet, or if its gap finds no room before something
-    /// is taken.
+    /// Publishes the oldest stretch, or a part of it; `false` if it is not read yet, or if its gap finds no room before
+    /// the sink takes data.
     fn publish(&mut self, now: Instant) -> bool {
         let Some(&Flight { stretch, state, published, slot, .. }) = self.flights.front() else { return false };
         let round = self.round_of_first();
@@ -374,7 +376,7 @@ impl Reader {
         match state {
             State::Reading => return false,
             State::Lost(cause) => {
-                // Frames of which a part lies in the blocks beside it are lost, too.
+                // Frames that reach into the blocks beside it are lost, too.
                 let (first, last) = (stretch.position / grain * grain, end.next_multiple_of(grain).min(self.whole()));
                 let rest = Bytes(last.saturating_sub(first));
                 let runs: Vec<Run> = self.track.timeline.runs_in(first, rest).collect();

@@ -1,4 +1,4 @@
-//! Both halves of a player in virtual time, on a disk that does what a script says.
+//! Both halves of a player in virtual time, on a scripted disk.
 
 mod sound;
 
@@ -48,7 +48,7 @@ fn recording(layout: Layout, frames: u64, holes: &[(u64, u64)]) -> (Track, Image
     (Track { layout, rate, timeline, stored, files, blocks, extent, missing, swapped_bytes: 1 }, image)
 }
 
-/// The holes of a time line behind its first frame, as a source states them.
+/// The holes of a time line after its first frame, as a source states them.
 fn missing_in(timeline: &Timeline, end: Frames) -> Vec<MissingFrames> {
     let runs: Vec<_> = timeline.runs().collect();
     let ends =
@@ -133,7 +133,7 @@ fn a_recording_is_played_from_the_first_to_the_last_frame() {
 
 #[test]
 fn recorded_gaps_are_replayed_where_and_as_long_as_they_were() {
-    // A gap in a block, one at the border of two, one at the very end; what is missing at the beginning is not played.
+    // A gap in a block, one at the border of two, one at the very end; frames missing at the beginning are not played.
     let holes = [(0, 77), (1000, 5), (4096, 12_345), (20_000, 3)];
     let (track, image) = recording(mono(), 10_000, &holes);
     assert_eq!(track.missing.iter().map(|gap| gap.frames.0).collect::<Vec<_>>(), [5, 12_345, 3]);
@@ -187,8 +187,9 @@ fn gaps_are_filled_with_zeros_or_the_last_frame_or_left_out() {
 
 #[test]
 fn a_recording_is_played_several_times_without_a_break() {
-    // The last block is short; in the second case it is a multiple of what the disk wants, so that the next round follows in
-    // the ring without padding. Pieces reached over that border once, and the numbers of their frames with them.
+    // The last block is short; in the second case it is a multiple of the disk's alignment, so that the next round
+    // follows in the ring without padding. Pieces reached over that border once, and the numbers of their frames with
+    // them.
     for frames in [5001, 3328] {
         let (track, image) = recording(mono(), frames, &[(4096, 7)]);
         let (sink, checked) = clocked(&track, 1_000_000);
@@ -216,7 +217,8 @@ fn a_stall_of_the_disk_is_a_hole_in_the_output_and_never_a_delay() {
     assert_eq!(found.right + found.missing, 100_000);
     let [underrun] = played.underruns[..] else { panic!("one hole: {:?}", played.underruns) };
     assert_eq!((underrun.frames, underrun.late), (Frames(found.missing), Late::BufferEmpty));
-    // It begins behind what the disk had given before, and is as long as the stall less what the buffer held.
+    // It begins after the frames that the disk had delivered before, and is as long as the stall minus the buffer's
+    // content.
     assert_eq!(underrun.first.0 % (BLOCK / 2), 0);
     assert!((40_000..=60_000).contains(&underrun.frames.0), "{underrun:?}");
     assert_eq!(played.elapsed, Nanos::from_millis(100), "no delay");
@@ -314,7 +316,8 @@ fn a_recording_that_was_opened_is_played() {
     assert_eq!(found.right, track.layout.frames_in(Bytes(spec.stored)).0 - 1024);
 }
 
-/// What a player leaves out is what every other reader says is missing: declared frames are gaps, and all others are damage.
+/// The player leaves out the frames that every other reader reports as missing: declared frames are gaps, and all
+/// others are damage.
 #[test]
 fn the_frames_that_are_not_played_are_those_that_the_recording_says_are_missing() {
     use hairspring_recording::testing::{PATTERN, Spec};
@@ -417,7 +420,7 @@ fn what_cannot_be_played_is_refused() {
 
 #[test]
 fn more_gaps_than_find_a_place_at_once_are_all_replayed() {
-    // A gap behind each of 3000 frames; the ring knows 1024 at once.
+    // A gap after each of 3000 frames; the ring holds 1024 at once.
     let holes: Vec<(u64, u64)> = (1..3000).map(|frame| (frame * 2, 1)).collect();
     let (track, image) = recording(mono(), 3000, &holes);
     let (sink, checked) = clocked(&track, 1_000_000);
@@ -428,8 +431,8 @@ fn more_gaps_than_find_a_place_at_once_are_all_replayed() {
 }
 
 proptest! {
-    /// Whatever is missing in the recording or damaged on the disk, and however slow that is: nothing wrong is ever played,
-    /// nothing at the wrong time, and every frame is accounted for.
+    /// For any missing frames in the recording, any damage and any slowness of the disk: no wrong frame is played,
+    /// none at the wrong time, and every frame is accounted for.
     #[test]
     fn nothing_is_played_wrong_or_at_the_wrong_time(
         (bits, channels) in prop_oneof![(Just(16), 1_u32..6), (Just(12), 1_u32..4), (Just(1), 1_u32..30)],

@@ -11,7 +11,7 @@ use hairspring_ring::units::{Bytes, Frames, SampleRate};
 /// A block of the stored stream in one of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackBlock {
-    /// Where its bytes are in the stored stream.
+    /// The position of its bytes in the stored stream.
     pub position: u64,
     /// Their number.
     pub length: u32,
@@ -36,13 +36,14 @@ pub struct Track {
     pub stored: Bytes,
     /// The files.
     pub files: Vec<PathBuf>,
-    /// The blocks, in the order of their positions. What lies in none of them is missing.
+    /// The blocks, in the order of their positions. Bytes in none of them are missing.
     pub blocks: Vec<TrackBlock>,
-    /// The number of the first frame that is played, and that behind the last one, missing ones included.
+    /// The number of the first frame that is played, and the one after the last, missing ones included.
     pub extent: Range<u64>,
-    /// The missing frames between these, ascending. Those that the recording declares are gaps; others, and blocks that cannot be read, are damage.
+    /// The missing frames between these, ascending. Those that the recording declares are gaps; others, and blocks that
+    /// cannot be read, are damage.
     pub missing: Vec<MissingFrames>,
-    /// Bytes of a sample that lie in the files with the highest first, and are turned round; 1 if none do.
+    /// Bytes of a sample that lie in the files with the highest first, and are reversed; 1 if none do.
     pub swapped_bytes: usize,
 }
 
@@ -56,8 +57,8 @@ pub(super) struct Stretch {
 }
 
 impl Track {
-    /// The track of a whole recording. Blocks of members that were not found are missing. Frames at its ends that no trigger asked for, or that
-    /// retention deleted, are not played.
+    /// The track of a whole recording. Blocks of members that were not found are missing. Frames at its ends that no
+    /// trigger asked for, or that retention deleted, are not played.
     pub fn of(recording: &Recording) -> Self {
         let files: Vec<usize> = recording.members().iter().map(|member| member.number).collect();
         let block = |block: &hairspring_recording::Block| {
@@ -91,14 +92,15 @@ impl Track {
         Frames(self.extent.end.saturating_sub(self.extent.start))
     }
 
-    /// Frames that are there by the recording's own account.
+    /// Frames that exist by the recording's own account.
     pub fn stored_frames(&self) -> Frames {
         let declared = self.missing.iter().filter(|missing| missing.cause.is_declared());
         let declared = declared.fold(0_u64, |sum, missing| sum.saturating_add(missing.frames.0));
         Frames(self.frames().0.saturating_sub(declared))
     }
 
-    /// How many frames from this one on are missing for one reason, and whether the recording declares them. What no entry explains is damage.
+    /// The number of frames from this one on that are missing for one reason, and whether the recording declares them.
+    /// Frames in no entry are damage.
     pub(super) fn missing_at(&self, frame: Frames) -> (Frames, bool) {
         let next = self.missing.partition_point(|missing| missing.end() <= frame);
         match self.missing.get(next) {

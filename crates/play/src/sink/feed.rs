@@ -52,14 +52,14 @@ impl FromStr for GapFill {
     }
 }
 
-/// What the two halves of a player share besides the ring.
+/// State shared by the two halves of a player, besides the ring.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     /// The reader can do nothing until frames are taken.
     pub(crate) full: AtomicBool,
-    /// How far the output is.
+    /// Index in the output before which frames come too late, so that the reader may leave them out.
     pub(crate) due: AtomicU64,
-    /// Frames of damaged blocks so far.
+    /// Frames of damaged blocks up to now.
     pub(crate) bad_frames: AtomicU64,
 }
 
@@ -103,11 +103,11 @@ pub struct Feed {
     gaps: GapFill,
     /// The index in the output of the next frame.
     at: u64,
-    /// The same with the frames that were left out under [`GapFill::Skip`].
+    /// The same, counting the frames that were left out under [`GapFill::Skip`].
     frame: u64,
     /// Missing frames that come next.
     hole: u64,
-    /// Whether the gap behind the last byte was seen.
+    /// Whether the gap after the last byte was seen.
     ended: bool,
     fill: Vec<u8>,
     dropped: u64,
@@ -143,13 +143,13 @@ impl Feed {
         if self.gaps != GapFill::Skip {
             return Some(length);
         }
-        // Known gaps are not counted in it from the beginning; damage comes to light only now. Relaxed: it is told before the
-        // frames behind it, whose publication orders it.
+        // Known gaps are left out of it from the beginning; damage is found only now. Relaxed: it is counted before the
+        // frames after it, whose publication orders it.
         let bad = self.shared.bad_frames.load(Ordering::Relaxed);
         Some(Frames(length.0.saturating_sub(bad)))
     }
 
-    /// Frames that came too late and were thrown away.
+    /// Frames that came too late and were discarded.
     pub fn dropped(&self) -> Frames {
         Frames(self.dropped)
     }
@@ -217,10 +217,10 @@ impl Feed {
         self.frame += frames;
     }
 
-    /// Throws away frames before `until` in the output, as far as they are there: they come too late. Tells the reader not to
+    /// Discards the available frames before `until` in the output, because they come too late. Asks the reader not to
     /// read more of them.
     pub fn pass(&mut self, until: Frames) {
-        // Relaxed: a hint; what is read in vain is thrown away here.
+        // Relaxed: a hint; frames that are read in vain are discarded here.
         self.shared.due.store(until.0, Ordering::Relaxed);
         while self.at < until.0 {
             let left = until.0 - self.at;

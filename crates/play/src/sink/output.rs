@@ -13,7 +13,7 @@ pub trait Output: Send {
     /// The next frames.
     ///
     /// # Errors
-    /// What the system said; the sink ends then.
+    /// The system's error; the sink then ends.
     fn play(&mut self, piece: FeedPiece<'_>) -> io::Result<()>;
 
     /// Frames from `at` in the output on were not there when they were due.
@@ -51,8 +51,9 @@ impl Output for Null {
     }
 }
 
-/// Writes to a file, a pipe or the standard output. What was missing is written as zeros, so that the time is kept. Writing
-/// blocks where the other side does not take it; a clocked sink then counts what it could not take meanwhile.
+/// Writes to a file, a pipe or the standard output. Missing frames are written as zeros, so that the time is kept.
+/// Writing blocks while the other side takes no data; a clocked sink then counts the frames that it could not take
+/// meanwhile.
 #[derive(Debug)]
 pub struct Writer<W> {
     to: W,
@@ -119,7 +120,7 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A checker, and where its findings can be read at any time.
+    /// A checker, and its findings, which can be read at any time.
     pub fn new(pattern: Pattern, layout: Layout) -> (Self, Arc<Mutex<Checked>>) {
         let checked = Arc::new(Mutex::new(Checked { in_order: true, ..Checked::default() }));
         (Self { pattern, layout, checked: Arc::clone(&checked) }, checked)

@@ -1,7 +1,8 @@
 //! [`SoundOutput`]: plays to a sound card.
 //!
-//! The card's pointer is the clock. The kernel is told never to stop the stream: where frames are not there in time it plays silence, and the
-//! pointer says how many were missing. Later frames are written where they belong, so they are played at their own time.
+//! The card's pointer is the clock. The kernel is set never to stop the stream: if frames are not there in time it
+//! plays silence, and the pointer shows how many were missing. Later frames are written at their own position, so they
+//! are played at their own time.
 //!
 //! ```text
 //!            given until here       the card is here
@@ -23,7 +24,7 @@ use hairspring_source::sound::{Pcm, PcmState, PointerCount};
 use super::feed::Feed;
 use super::{Late, MOST_UNDERRUNS, Sink, SinkCounters, SinkDescription, SinkNext, Underrun};
 
-/// How often an output that has run dry looks for data without having been woken.
+/// Interval at which an output that has run dry checks for data without a wake-up.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(10);
 /// Bytes that are written at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -37,9 +38,9 @@ pub struct SoundOutput {
     count: Option<PointerCount>,
     /// Frames that the card has played, or should have.
     due: u64,
-    /// Frames that were given to the card or found missing so far.
+    /// Frames that were given to the card or found missing up to now.
     taken: u64,
-    /// Where the last run of missing frames ended.
+    /// The end of the last run of missing frames.
     dry_until: u64,
     failed: Option<i32>,
     ended: Option<End>,
@@ -71,7 +72,7 @@ impl SoundOutput {
         SinkNext::Ended(end)
     }
 
-    /// Gives the card what it has room for.
+    /// Gives the card as many frames as it has room for.
     fn refill(&mut self, feed: &mut Feed) -> io::Result<()> {
         loop {
             feed.pass(Frames(self.taken));
@@ -93,7 +94,7 @@ impl SoundOutput {
         }
     }
 
-    /// Looks where the card is; what it was not given until then is missing.
+    /// Reads the card's pointer; frames not given to the card by then are missing.
     fn look(&mut self, now: Instant, feed: &mut Feed) -> io::Result<()> {
         let status = self.pcm.status()?;
         match status.state {
@@ -187,7 +188,7 @@ impl Sink for SoundOutput {
             Some(end) if left == 0 => self.end(end),
             None if level == 0 && feed.length().is_some_and(|length| self.taken >= length.0) => self.end(End::Finished),
             Some(_) => SinkNext::At(now + lasts(left).min(LOOK_AT_LEAST).max(lasts(1))),
-            // Half of the buffer is the time there is for being late.
+            // Half of the buffer is the margin for lateness.
             None if level > setup.buffer.0 / 2 => SinkNext::At(now + lasts(level - setup.buffer.0 / 2)),
             None => SinkNext::Data(now + lasts(level).min(LOOK_AT_LEAST).max(lasts(1))),
         }

@@ -1,7 +1,7 @@
 //! [`VirtualOutput`]: a converter with a clock of its own and a finite FIFO, that plays into an [`Output`].
 //!
-//! Its clock is the time that its caller passes. Frames in the FIFO will certainly be played, so they go to the output at once,
-//! and the FIFO itself is only a count. A frame that is due before it was taken is missing.
+//! Its clock is the time that its caller passes. Frames in the FIFO will certainly be played, so they go to the output
+//! at once, and the FIFO itself is only a count. A frame that is due before it was taken is missing.
 
 use std::io;
 
@@ -14,7 +14,7 @@ use hairspring_ring::End;
 use hairspring_ring::layout::Layout;
 use hairspring_ring::units::{Bytes, Frames, SampleRate};
 
-/// How often an output that has run dry looks for data without having been woken.
+/// Interval at which an output that has run dry checks for data without a wake-up.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(10);
 
 /// A clocked output.
@@ -25,13 +25,13 @@ pub struct VirtualOutput<O> {
     rate: SampleRate,
     /// Frames that the FIFO holds.
     fifo: u64,
-    /// When frame 0 was played.
+    /// The time at which frame 0 was played.
     start: Option<Instant>,
-    /// Frames that were due so far.
+    /// Frames that were due up to now.
     due: u64,
-    /// Frames that were taken or found missing so far.
+    /// Frames that were taken or found missing up to now.
     taken: u64,
-    /// Where the last run of missing frames ended.
+    /// The end of the last run of missing frames.
     dry_until: u64,
     ended: Option<End>,
     counters: SinkCounters,
@@ -65,7 +65,7 @@ impl<O: Output> VirtualOutput<O> {
         SinkNext::Ended(end)
     }
 
-    /// Takes what fits into the FIFO.
+    /// Takes as many frames as fit into the FIFO.
     fn refill(&mut self, feed: &mut Feed) -> io::Result<()> {
         loop {
             feed.pass(Frames(self.taken));
@@ -84,7 +84,7 @@ impl<O: Output> VirtualOutput<O> {
         }
     }
 
-    /// Lets the clock run to `due`; what was not taken until then is missing.
+    /// Advances the clock to `due`; frames not taken by then are missing.
     fn run(&mut self, due: u64, now: Instant, feed: &mut Feed) -> io::Result<()> {
         self.due = due;
         if due <= self.taken {
@@ -144,10 +144,10 @@ impl<O: Output> Sink for VirtualOutput<O> {
         let level = self.taken - self.due;
         match feed.end() {
             Some(end) if level == 0 => self.end(end),
-            // All was due; what has not come by now is missing.
+            // All frames were due; those that have not come by now are missing.
             None if level == 0 && feed.length().is_some_and(|length| self.due >= length.0) => self.end(End::Finished),
             Some(_) => SinkNext::At(at(self.taken)),
-            // Half of the FIFO is the time there is for being late.
+            // Half of the FIFO is the margin for lateness.
             None if level > self.fifo / 2 => SinkNext::At(at(self.taken - self.fifo / 2)),
             None if level > 0 => SinkNext::Data(at(self.taken)),
             None => {

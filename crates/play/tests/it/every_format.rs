@@ -1,5 +1,5 @@
-//! Every format × recordings that lack something × cuts holds what an independent reader finds: one that knows the raw files, the captures in
-//! their JSON and nothing of blocks, journals and time lines.
+//! Compares every format × recordings that lack frames × cuts with an independent reader: it knows the raw files and
+//! the captures in their JSON, but no blocks, journals or time lines.
 
 mod pieces;
 
@@ -39,7 +39,7 @@ fn counted() -> Spec {
 
 /// A recording as it must be read.
 struct Truth {
-    /// The rows that are there, by the number of their frame.
+    /// The existing rows, by the number of their frame.
     rows: BTreeMap<u64, Vec<f64>>,
     extent: std::ops::Range<u64>,
     /// First frame, frames, cause.
@@ -107,7 +107,8 @@ fn decoded(layout: Layout, bytes: &[u8]) -> Vec<f64> {
     }
 }
 
-/// Reads the raw files of a recording that has ended, by their captures. Blocks that are not whole in their file are not there.
+/// Reads the raw files of a recording that has ended, by their captures. Blocks that are not whole in their file are
+/// missing.
 fn raw(spec: &Spec, folder: &Path) -> Truth {
     let grain = spec.layout.grain();
     let channels = spec.layout.channels() as usize;
@@ -371,7 +372,7 @@ fn every_format_holds_what_an_independent_reader_finds_in_the_raw_files() {
 /// Frames that are missing: the first, how many, and the cause.
 type Causes = Vec<(u64, u64, &'static str)>;
 
-/// A file of another program, and what must be read of it.
+/// A file of another program, and its expected content.
 type ForeignCase =
     (&'static str, &'static str, String, Vec<u8>, BTreeMap<u64, Vec<f64>>, std::ops::Range<u64>, Causes, &'static str);
 

@@ -10,7 +10,7 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
-    /// Goes on after these bytes.
+    /// Continues after these bytes.
     pub(super) fn after(bytes: Vec<u8>) -> Self {
         Self { bytes, pending: 0, count: 0 }
     }
@@ -26,7 +26,7 @@ impl BitWriter {
         }
     }
 
-    /// Appends so many zeros and a one.
+    /// Appends `zeros` zeros and a one.
     pub(super) fn unary(&mut self, zeros: u64) {
         let mut left = zeros;
         while left >= 32 {

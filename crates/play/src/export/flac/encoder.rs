@@ -1,11 +1,11 @@
 //! FLAC (RFC 9639): integers of up to 32 bits without loss, for up to 8 channels and 1,048,575 Hz.
 //!
-//! **Own encoder.** The maintained encoders in Rust hold 24 bits at most or keep the whole file in memory. This one writes frame by frame
-//! with the fixed predictors of the format and partitioned Rice codes; it has no linear prediction, so a file is somewhat larger than the
-//! reference encoder's. `frame` encodes, `bits` packs.
+//! **Own encoder.** The maintained encoders in Rust hold 24 bits at most or keep the whole file in memory. This one
+//! writes frame by frame with the fixed predictors of the format and partitioned Rice codes; it has no linear
+//! prediction, so a file is somewhat larger than the reference encoder's. `frame` encodes, `bits` packs.
 //!
-//! **A sample is the code that was recorded.** It has 8, 16, 24 or 32 bits in the file: the next size that holds it. Codes without a
-//! sign get the next larger one. Nothing here reads or writes files.
+//! **A sample is the code that was recorded.** It has 8, 16, 24 or 32 bits in the file: the next size that holds it.
+//! Codes without a sign get the next larger one. Nothing here reads or writes files.
 
 use hairspring_ring::layout::Container;
 use md5::{Digest as _, Md5};
@@ -21,7 +21,7 @@ pub(super) const MOST_RATE: u32 = (1 << 20) - 1;
 /// The most frames that a file can state; it has 36 bits.
 pub(super) const MOST_FRAMES: u64 = (1 << 36) - 1;
 
-/// What stands at the beginning of a file.
+/// The first bytes of a file.
 pub(super) const MAGIC: &[u8; 4] = b"fLaC";
 
 /// The kinds of blocks of metadata.
@@ -31,7 +31,7 @@ const TAGS: u8 = 4;
 /// Bytes of STREAMINFO.
 const STREAM_INFO_BYTES: usize = 34;
 
-/// What all samples of a file have in common.
+/// The format of all samples of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     /// In hertz, from 1 to [`MOST_RATE`].
@@ -42,7 +42,8 @@ pub(super) struct Form {
     pub(super) bits: u32,
 }
 
-/// The bits that a recording's samples take if each is in this container; `None` for those that are no integers of whole bytes.
+/// The bits that a recording's samples take if each is in this container; `None` for those that are no integers of
+/// whole bytes.
 pub(super) fn bits_of(container: Container, about: &About) -> Option<u32> {
     match container {
         Container::I8 => Some(8),
@@ -54,7 +55,8 @@ pub(super) fn bits_of(container: Container, about: &About) -> Option<u32> {
     }
 }
 
-/// Appends the samples of a container as integers. There are none in the containers for which [`bits_of`] yields `None`.
+/// Appends the samples of a container as integers. There are none in the containers for which [`bits_of`] yields
+/// `None`.
 pub(super) fn integers(container: Container, bytes: &[u8], to: &mut Vec<i32>) {
     let pairs = || bytes.as_chunks::<2>().0.iter();
     match container {
@@ -91,7 +93,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// For a new file.
+    /// An encoder for a new file.
     pub(super) fn new(form: Form) -> Self {
         Self { bits: form.bits, frames: FrameEncoder::new(form.channels as usize, form.bits), sum: Md5::new() }
     }
@@ -140,7 +142,7 @@ pub(super) fn stream_info(form: Form, frames: u64, sum: [u8; 16]) -> Vec<u8> {
     block(STREAM_INFO, false, &info)
 }
 
-/// The block of tags: who wrote it, and as comment what the samples stand for.
+/// The block of tags: the program that wrote the file, and as comment the facts about the samples.
 pub(super) fn tags(comment: &str, last: bool) -> Vec<u8> {
     let mut tags = Vec::new();
     let text = |text: &str, tags: &mut Vec<u8>| {

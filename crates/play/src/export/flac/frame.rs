@@ -5,8 +5,8 @@
 //! subframe = constant │ verbatim │ fixed predictor: order, first samples, residuals in partitions of Rice codes
 //! ```
 //!
-//! Each channel gets the predictor of order 0 to 4 whose residuals are smallest. Two channels are also tried as one of them and their
-//! difference. Low bits that are zero in a whole block, as those of left-justified codes, are left out.
+//! Each channel gets the predictor of order 0 to 4 whose residuals are smallest. Two channels are also tried as one of
+//! them and their difference. Low bits that are zero in a whole block, as those of left-justified codes, are left out.
 
 use super::bits::{BitWriter, crc8, crc16};
 
@@ -36,7 +36,7 @@ pub(super) struct FrameEncoder {
     residuals: Vec<Vec<i64>>,
 }
 
-/// How a channel is encoded, and how many bits that takes, about.
+/// How a channel is encoded, and the approximate number of bits.
 #[derive(Clone, Debug)]
 enum Subframe {
     Constant,
@@ -103,7 +103,7 @@ impl FrameEncoder {
         *to = writer.bytes;
     }
 
-    /// Chooses how to encode a channel whose samples have so many bits.
+    /// Chooses the encoding of a channel with samples of `bits` bits.
     fn choice(&mut self, channel: usize, bits: u32) -> (usize, u32, Choice) {
         let column = &mut self.columns[channel];
         let length = column.len();
@@ -216,7 +216,7 @@ fn folded(value: i64) -> u64 {
     (value << 1 ^ value >> 63).cast_unsigned()
 }
 
-/// The best number of partitions, as a power of two, with the parameter of each; and about how many bits that takes.
+/// The best number of partitions, as a power of two, with the parameter of each; and the approximate number of bits.
 fn partitions(residuals: &[i64], order: usize) -> (u64, u32, Vec<u32>) {
     let length = residuals.len();
     // Partitions are of one size, and the first one is larger than the order.
@@ -249,7 +249,7 @@ fn partitions(residuals: &[i64], order: usize) -> (u64, u32, Vec<u32>) {
     best.unwrap_or((0, 0, vec![0]))
 }
 
-/// The parameter for so many values of this sum, and about how many bits they take.
+/// The parameter for `count` values of this sum, and the approximate number of bits.
 fn rice(count: u64, sum: u64) -> (u64, u32) {
     let mean = sum / count.max(1);
     let near = mean.checked_ilog2().unwrap_or(0);
@@ -264,7 +264,7 @@ fn numbered(writer: &mut BitWriter, number: u64) {
         return writer.bits(number, 8);
     }
     let bits = 64 - number.leading_zeros();
-    // A number of so many bytes has 5 bits for each of the others, and one more.
+    // A number has 6 bits in each of the `more` continuation bytes, and `6 - more` in the first byte.
     let more = (1..=6).find(|more| bits <= 6 * more + (6 - more).min(6)).unwrap_or(6);
     let head = 0xFF00_u64 >> (more + 1) & 0xFF;
     writer.bits(head | number >> (6 * more), 8);

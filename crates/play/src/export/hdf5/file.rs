@@ -1,14 +1,14 @@
-//! An HDF5 file with a group, attributes and datasets that lie in other files or behind everything else: the least of the format (HDF5 File
-//! Format Specification, version 3) that the library reads.
+//! An HDF5 file with a group, attributes and datasets that lie in other files or after everything else: the minimum of
+//! the format (HDF5 File Format Specification, version 3) that the library reads.
 //!
 //! ```text
-//! superblock (version 0) ─▸ header of the root group ─▸ link ─▸ header of a dataset ─▸ heap with the names of its files
+//! superblock (version 0) ─▸ header of the root group ─▸ link ─▸ header of a dataset ─▸ heap with its files' names
 //! ```
 //!
-//! All numbers are little-endian, all offsets and lengths 8 bytes. Headers are of version 1 and hold links as messages, so
-//! that no B-tree is needed.
+//! All numbers are little-endian, all offsets and lengths 8 bytes. Headers are of version 1 and hold links as messages,
+//! so that no B-tree is needed.
 
-/// An address that is none.
+/// The undefined address.
 const NOWHERE: u64 = u64::MAX;
 
 /// The type of a sample.
@@ -52,7 +52,7 @@ pub(super) struct Dataset {
 pub(super) enum Place {
     /// In other files.
     Elsewhere(Vec<Piece>),
-    /// In this file, behind what [`encode`] returns and the datasets before it.
+    /// In this file, after the bytes that [`encode`] returns and the datasets before it.
     Here,
 }
 
@@ -84,14 +84,14 @@ type Message = (u16, Vec<u8>);
 
 /// The whole file, without the samples of datasets that lie in it.
 pub(super) fn encode(files: &[String], datasets: &[Dataset], attributes: &[Attribute]) -> Vec<u8> {
-    // What stands before the samples is as long wherever they are.
+    // The length of the bytes before the samples does not depend on the samples' place.
     let length = encoded_at(0, files, datasets, attributes).len() as u64;
     encoded_at(length, files, datasets, attributes)
 }
 
 /// The same if the first dataset of this file begins at `here`.
 fn encoded_at(mut here: u64, files: &[String], datasets: &[Dataset], attributes: &[Attribute]) -> Vec<u8> {
-    // The superblock is 96 bytes; what it says is known at the end.
+    // The superblock is 96 bytes; its content is known at the end.
     let mut out = vec![0; 96];
     let mut root: Vec<Message> = vec![(0x02, link_info()), (0x0A, vec![0, 0])];
     for dataset in datasets {
@@ -145,7 +145,7 @@ fn object(messages: &[Message]) -> Vec<u8> {
     header
 }
 
-/// At a multiple of 8; where.
+/// Appends at a multiple of 8; returns the address.
 fn append(out: &mut Vec<u8>, bytes: &[u8]) -> u64 {
     out.resize(out.len().next_multiple_of(8), 0);
     let at = out.len() as u64;
@@ -252,7 +252,7 @@ fn float(bytes: u32) -> Vec<u8> {
     message
 }
 
-/// Texts of one length in UTF-8, each ended by zeros; a text of no length is none in HDF5.
+/// Texts of one length in UTF-8, each ended by zeros; HDF5 has no texts of length 0.
 fn texts(texts: &[&String]) -> (Vec<u8>, Vec<u8>) {
     let most = texts.iter().map(|text| text.len().min(1000)).max().unwrap_or(0);
     let mut value = Vec::new();

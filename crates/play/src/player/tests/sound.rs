@@ -25,7 +25,8 @@ fn setup() -> PcmSetup {
     }
 }
 
-/// Plays a recording; nobody serves the card from the first to the second of these times. Returns what was heard, frame by frame.
+/// Plays a recording. Each of `stalls` is a time during which the card is not served. Returns the frames heard, in
+/// order.
 fn heard(frames: u64, script: PcmScript, stalls: &[(i64, i64)]) -> (Played, Vec<Option<u64>>) {
     let (mut track, image) = recording(mono(), frames, &[]);
     track.rate = SampleRate::hz(RATE_HZ);
