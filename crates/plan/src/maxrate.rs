@@ -105,7 +105,7 @@ const MARGIN: f64 = 0.95;
 const HALF_FULL_PROMILLE: u64 = 500;
 /// How far a card's rate may be from the requested rate, because its clock counts whole frames.
 const ROUNDING: f64 = 0.01;
-/// By how much a failed confirmation lowers the rate, and how many times it may.
+/// The factor by which a failed confirmation lowers the rate, and the most times it may.
 const STEP_DOWN: f64 = 0.95;
 const MOST_STEPS_DOWN: u32 = 60;
 

@@ -111,7 +111,7 @@ pub trait Sink: Send {
     /// Starts the clock: the first frame is played at `now`.
     fn start(&mut self, now: Instant);
 
-    /// Takes what fits. Blocks only if the output does; takes time in proportion to what it moves.
+    /// Takes as many frames as fit. Blocks only if the output does; takes time in proportion to the frames moved.
     fn service(&mut self, now: Instant, feed: &mut Feed) -> SinkNext;
 
     /// Ends at `now`; frames in the FIFO are not played.

@@ -1,7 +1,7 @@
 //! [`Recorder`]: moves a stream from its ring into files, and accounts for every byte that is lost.
 //!
 //! **What it is.** A state machine without threads and without a clock: its caller passes the time and the source's
-//! counts to [`Recorder::step`], which does what can be done now and returns when it must be called again. A thread
+//! counts to [`Recorder::step`], which does all work possible now and returns when it must be called again. A thread
 //! drives it on the host ([`session`](crate::session)); tests drive it through virtual time on a scripted disk.
 //!
 //! ```text
@@ -27,8 +27,8 @@
 //!
 //! **Failures.** The recorder gives up a target that fails, and its unfinished blocks go to the others. If the target's
 //! journal fails, blocks that are written but not yet in the journal become a gap. When the last target fails, the
-//! recording ends in order and stays readable: what could not be written is a gap whose cause is the error. After a
-//! failed sync no data count as durable any more, because a later sync cannot make up for it.
+//! recording ends in order and stays readable: data that could not be written are a gap whose cause is the error. After
+//! a failed sync no data count as durable any more, because a later sync cannot make up for it.
 //!
 //! **The end.** All blocks are made durable; the files are cut to their lengths and synced; the verdict is settled; the
 //! journals get their ends; the metadata are written.
@@ -95,7 +95,7 @@ pub struct Setup {
     pub id: RecordingId,
     /// How data are written.
     pub write: WriteSettings,
-    /// Records only what a trigger asks for.
+    /// Records only the frames that a trigger asks for.
     pub gate: Option<Gate>,
     /// Whether the previous segment hands on its gate. A setup with a gate may leave this `false`.
     pub gated: bool,
@@ -118,7 +118,7 @@ pub struct Setup {
 
 /// Most writes under way at once.
 pub const MOST_DEPTH: usize = 256;
-/// How often a recorder looks whether the one before it has written its blocks.
+/// Interval at which a recorder checks whether the previous one has written its blocks.
 const LOOK_BEFORE: Nanos = Nanos::from_millis(1);
 /// The least alignment of blocks in files and memory; a disk may require more.
 const ALIGNMENT: u64 = 4096;
@@ -224,7 +224,7 @@ pub struct Recorder {
     /// The blocks that were taken from the ring and not released, oldest first: where each ends in the ring, and
     /// whether it is written.
     taken: VecDeque<(u64, bool)>,
-    /// Where the stream begins, and what earlier segments have accounted for.
+    /// Where the stream begins, and the account of earlier segments.
     place: Place,
     /// Bytes of the source's gaps that were entered here.
     source_lost_bytes: u64,
@@ -261,7 +261,7 @@ pub struct Recorder {
     failure_is_settled: bool,
     /// Files that could not be cut to their lengths, and why.
     uncut: Vec<String>,
-    /// Paths that lead to something else than what was written there: which, and how they differ.
+    /// Paths that no longer lead to the files written there: which, and how they differ.
     astray: Vec<String>,
     /// Keeps other processes from changing the files.
     ownership: Ownership,
@@ -439,7 +439,7 @@ impl Recorder {
         self.beginning
     }
 
-    /// Does what can be done now. `counters` are recent counts of the source.
+    /// Does all work possible now. `counters` are recent counts of the source.
     pub fn step(&mut self, now: Instant, counters: SourceCounters) -> Step {
         let counters = self.sealed.unwrap_or(counters);
         let owes = self.inlet.owes();
@@ -557,7 +557,7 @@ impl Recorder {
         self.members.iter().any(Member::is_reserving)
     }
 
-    /// Whether every journal has room for what one block may bring.
+    /// Whether every journal has room for the records of one block.
     fn journals_have_room(&self) -> bool {
         self.members.iter().all(Member::has_room)
     }

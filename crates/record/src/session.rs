@@ -121,7 +121,7 @@ pub struct Recorded {
     pub outcome: Outcome,
     /// The summary of its segments, if it is a series.
     pub series: Option<SeriesSummary>,
-    /// The granted buffer, and what was refused.
+    /// The granted buffer, and the refusals.
     pub granted: Granted,
     /// When its first frame was taken; `None` if no data came.
     pub began: Option<Beginning>,

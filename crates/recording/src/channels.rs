@@ -88,7 +88,7 @@ pub struct ChannelCalibration {
 pub struct ChannelContradiction {
     /// The key that contradicts, as it is written.
     pub key: &'static str,
-    /// Why, and what to write.
+    /// The reason and the remedy.
     pub why: String,
 }
 
@@ -204,8 +204,8 @@ impl ChannelDescription {
     }
 }
 
-/// The layout by which a trigger reads a channel. Left-justified codes are numbers of the whole container, of which the
-/// full scale is that of the converter.
+/// The layout by which a trigger reads a channel. Left-justified codes are numbers of the whole container, whose
+/// full scale is the converter's.
 pub fn layout_of_codes(layout: Layout, channels: &[ChannelDescription], channel: Option<u32>) -> Layout {
     let described = channel.and_then(|channel| channels.get(channel as usize));
     let container = layout.container();

@@ -10,7 +10,7 @@
 //!                      [   ]  [ ]    [   ]              [ ]       each an interval of CLOCK_MONOTONIC
 //! ```
 //!
-//! * A [`ClockPair`] ties the reference to the time of day. Two pairs show what the clocks did between them
+//! * A [`ClockPair`] ties the reference to the time of day. Two pairs show changes of the clocks between them
 //!   ([`ClockChange`]): a step of the time of day, a suspend, a slew of the reference against the undisciplined clock.
 //! * A [`Mark`] is a frame and the interval in which it was taken. Marks give the [`TimeAxis`](axis::TimeAxis).
 //!
@@ -99,8 +99,8 @@ pub struct ClockReference {
     pub asked: Instant,
 }
 
-/// Readings of the kernel's clocks that belong together: at `monotonic`, give or take `within`, the others read what is
-/// stated.
+/// Readings of the kernel's clocks that belong together: at `monotonic` ± `within`, the others had
+/// the stated values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockPair {
     /// The reference.
@@ -307,7 +307,7 @@ impl ClockRecord {
         &self.pairs
     }
 
-    /// The marks, likewise.
+    /// The marks, in the order in which they were taken.
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
@@ -349,7 +349,7 @@ impl ClockRecord {
             && self.silences.is_empty()
     }
 
-    /// The time of day at a moment, by the nearest pair, and how far that pair is from the truth.
+    /// The time of day at a moment, by the nearest pair, and the error of that pair.
     pub fn realtime_at(&self, moment: Instant) -> Option<(Nanos, Nanos)> {
         let distance = |pair: &&ClockPair| (moment - pair.monotonic).count().unsigned_abs();
         let pair = self.pairs.iter().min_by_key(distance)?;

@@ -266,7 +266,7 @@ pub enum RecordingError {
     TooLarge(PathBuf, Bytes),
     /// Two of the named files belong to different recordings, or are the same member.
     NotTogether(PathBuf, PathBuf),
-    /// Members are missing: their numbers from 0, where they should be, and how many members the recording has.
+    /// Members are missing: their numbers from 0, where they should be, and the number of members of the recording.
     MembersMissing(Vec<(usize, PathBuf)>, usize),
     /// Members were found only in folders that were not named, so they are not changed: one that was named, and their
     /// numbers from 0 and places.

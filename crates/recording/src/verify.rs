@@ -82,7 +82,7 @@ pub struct Verified {
 /// The most damaged blocks in the list.
 pub const MOST_DAMAGES: usize = 1000;
 
-/// Verifies a recording of which all members are there.
+/// Verifies a recording whose members are all present.
 ///
 /// # Errors
 /// A member is missing, a file cannot be opened, or another program wrote the recording and states no `core:sha512` to
@@ -233,7 +233,7 @@ fn compare(recording: &Recording, pattern: Pattern, block: &Block, bytes: &[u8])
         let length = run.length.map_or(0, |length| length.0 as usize);
         // A frame within a grain means that a gap lies elsewhere than it states, which is among the faults.
         let is_whole = run.first.0.is_multiple_of(layout.grain().frames);
-        // A restarted source began its data anew.
+        // A restarted source restarted its data, too.
         let origin = recording.about().series.as_ref().map_or(Frames(0), |of| of.epoch_first);
         let first = Frames(run.first.0.checked_sub(origin.0)?);
         let found = is_whole.then(|| pattern.check(layout, first, bytes.get(start..start + length)?)).flatten()?;

@@ -138,7 +138,7 @@ impl FrameTable {
     }
 }
 
-/// The length of a frame's content as the frame states it; `None` if it is none of ours.
+/// The length of a frame's content as the frame states it; `None` if another program wrote it.
 fn content_bytes(packed: &[u8]) -> Option<usize> {
     let stated = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten()?;
     usize::try_from(stated).ok().filter(|length| (1..=FRAME_BYTES).contains(length))

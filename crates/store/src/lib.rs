@@ -79,7 +79,7 @@ pub enum Op {
     /// Make everything durable that was complete in a file when this was submitted (`fdatasync`).
     Sync(FileId),
     /// Reserve space, so that writes there need no allocation (`fallocate`): file, offset, length. The file becomes
-    /// that long, so its size no longer shows how much was written.
+    /// that long, so its size no longer shows the bytes written.
     Allocate(FileId, u64, u64),
 }
 

@@ -57,13 +57,13 @@ impl Span<'_> {
         self.length
     }
 
-    /// Writes the range at an offset of a file. Returns how many bytes were written.
+    /// Writes the range at an offset of a file. Returns the number of bytes written.
     pub(super) fn write_at(&self, file: &File, at: u64) -> io::Result<u64> {
         // SAFETY: the kernel reads at most `length` bytes, which stay mapped while the span lives.
         counted(unsafe { libc::pwrite64(file.as_raw_fd(), self.address().cast(), self.length, offset(at)?) })
     }
 
-    /// Reads from an offset of a file into the range. Returns how many bytes were read.
+    /// Reads from an offset of a file into the range. Returns the number of bytes read.
     pub(super) fn read_at(&self, file: &File, at: u64) -> io::Result<u64> {
         // SAFETY: the kernel writes at most `length` bytes, which stay mapped while the span lives; the caller that
         // submitted the read has lent them.

@@ -107,7 +107,7 @@ impl From<&Metadata> for PathFacts {
 }
 
 impl PathFacts {
-    /// Whether both are the same file, whatever its size is.
+    /// Whether both are the same file; sizes are ignored.
     pub fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }

@@ -36,8 +36,8 @@ impl Bench {
     fn new(mut store: Box<dyn Store>, folder: tempfile::TempDir) -> Self {
         let size = Bytes(SIZE as u64);
         let memory = Arc::new(Memory::mirrored(size, size, Pages::Small).expect("64 KiB"));
-        // SAFETY: the bench makes no references to the memory, and waits for what is under way before it reads or fills
-        // it.
+        // SAFETY: the bench makes no references to the memory, and waits for operations under way before it reads or
+        // fills it.
         let lent = unsafe { LentMemory::new(Arc::clone(&memory)) };
         let id = store.attach(lent);
         Self { store, memory, id, folder, next: 0 }
@@ -113,7 +113,7 @@ impl Bench {
     }
 }
 
-/// Bytes of which no two sectors are alike.
+/// Bytes without two equal sectors.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length as u64).map(|at| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8 ^ (at >> 9) as u8).collect()
 }

@@ -44,7 +44,7 @@ pub struct Recordings {
 pub enum Doing<'a> {
     /// It records.
     Recording(&'a RecordProgress),
-    /// It reads back what it recorded.
+    /// It reads the recording back.
     Verifying(verify::ReadProgress),
 }
 

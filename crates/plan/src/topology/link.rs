@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(Bus::new(16, 33), None);
     }
 
-    /// Measured rates of cards (MiB/s) stay below what the packets leave, and come close to it.
+    /// Measured rates of cards (MiB/s) stay below the link's rate without packet headers, and come close to it.
     #[test]
     fn measured_cards_stay_below_their_links() {
         for (gt_per_s, lanes, payload_bytes, mib_per_s, share) in

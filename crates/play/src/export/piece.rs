@@ -131,7 +131,7 @@ impl Piece {
                 }
             };
             for BlockPiece { start, first, frames } in pieces_of(recording, &block, &self.range) {
-                // The length of a block is whole grains, and so is that of a piece of it.
+                // The lengths of a block and of its pieces are whole grains.
                 let length = layout.bytes_of(frames).0 as usize;
                 let rows = plain(layout, bytes.get(start..start + length).unwrap_or_default());
                 let from = self.range.start.max(first.0);

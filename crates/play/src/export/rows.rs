@@ -62,7 +62,7 @@ pub(super) enum RowPiece<'a> {
 }
 
 impl Rows {
-    /// Finds out how many rows a cut has. With `pairs`, complex samples become complex numbers; else their parts are
+    /// Finds the number of rows of a cut. With `pairs`, complex samples become complex numbers; else their parts are
     /// channels.
     ///
     /// It lies after the end; frames are missing and the choice refuses that; the fill value is no such sample; or a
@@ -133,7 +133,7 @@ impl Rows {
         }
     }
 
-    /// Hands the rows over as bytes, those of missing frames, too.
+    /// Hands the rows over as bytes, including those of missing frames.
     pub(super) fn read_filled(
         &self,
         store: &mut dyn Store,

@@ -1,4 +1,4 @@
-//! Exports hold what was recorded; and other programs read it: sigmf-python, NumPy and h5py, by
+//! Exports hold the recorded data; and other programs read them: sigmf-python, NumPy and h5py, by
 //! `tests/other_programs.py`; zarr, soundfile and flac, by `tests/other_arrays.py`.
 
 use std::io::Write as _;
@@ -105,7 +105,7 @@ fn a_damaged_block_is_never_exported() {
     assert_eq!(left, ["d0"], "nothing is left behind");
 }
 
-/// Channels of which some is known.
+/// Channels with some known fields.
 fn channels() -> Vec<ChannelDescription> {
     let text = |text: &str| Some(text.to_owned());
     let (scale, offset) = (Some(0.02), Some(-1.0));
@@ -148,7 +148,7 @@ fn channels_that_are_too_many_for_attributes_are_left_out_of_a_view_and_it_says_
     assert!(has(b"channels_left_out") && !has(b"channel_names"));
 }
 
-/// A Python with these packages, or why there is none.
+/// A Python with these packages, or the reason why there is none.
 fn python(packages: &str) -> Result<String, String> {
     let python = std::env::var("HAIRSPRING_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let mut command = Command::new(&python);
@@ -271,7 +271,7 @@ fn other_programs_read_arrays() {
         let left = std::fs::read_dir(&folder).expect("a folder").flatten();
         assert!(!left.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".tmp")));
     }
-    // Beyond 4 GiB: the head, and nothing but a hole behind it.
+    // Beyond 4 GiB: the head, followed only by a hole.
     let frames = 5 << 28;
     let head = super::wav::head_of_four(frames);
     let rf64 = std::fs::File::create(folder.path().join("large.wav")).expect("a file");

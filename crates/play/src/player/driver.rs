@@ -70,7 +70,7 @@ impl Driver {
             return SinkNext::Ended(End::Stopped);
         }
         if self.started.is_none() {
-            // Acquire: pairs with the Release in the reader; what it published before is in the ring for us.
+            // Acquire: pairs with the Release in the reader; data that it published before are in the ring.
             let full = self.shared.full.load(Ordering::Acquire);
             let ready = self.feed.ring().now >= self.threshold || full || self.feed.is_closed();
             if !ready {

@@ -66,7 +66,7 @@ struct Flight {
     token: Token,
     stretch: Stretch,
     state: State,
-    /// Its place in the ring, and how much of that it takes; nothing if it is not read.
+    /// Its place in the ring, and the bytes that it takes there; 0 if it is not read.
     position: u64,
     slot: u64,
     /// How much of it was published; a frame that ends in the next block is not.
@@ -190,7 +190,7 @@ impl Reader {
         })
     }
 
-    /// Continues to read. Returns what to wait for.
+    /// Continues to read. Returns the event to wait for.
     pub(crate) fn step(&mut self, now: Instant) -> Wait {
         if self.ended {
             return Wait::Ended;

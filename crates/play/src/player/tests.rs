@@ -144,7 +144,7 @@ fn recorded_gaps_are_replayed_where_and_as_long_as_they_were() {
     assert_eq!((found.right, found.filled, found.wrong, found.in_order), (10_000, 12_353, None, true));
 }
 
-/// Keeps what was written.
+/// Keeps the bytes written.
 #[derive(Clone, Default)]
 struct Tape(Arc<Mutex<Vec<u8>>>);
 

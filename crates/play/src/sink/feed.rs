@@ -203,7 +203,7 @@ impl Feed {
         } else {
             let next = self.consumer.next();
             if self.gaps == GapFill::Hold && length > 0 {
-                // Kept before it is given back; there may be a gap behind it.
+                // Copied before its room is released; a gap may follow it.
                 let grain = self.extent.layout.grain().bytes as usize;
                 let last = self.consumer.view(next + (length - grain) as u64, grain);
                 if self.fill[..grain] != *last {

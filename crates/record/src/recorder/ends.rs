@@ -294,7 +294,7 @@ impl Recorder {
         }
     }
 
-    /// How many frames fewer or more than declared may be missing in all gaps of which the length is not known.
+    /// The possible error of the declared number of missing frames, below and above, over all gaps of unknown length.
     fn doubt(&self) -> (u64, u64) {
         self.bounds.iter().fold((0_u64, 0_u64), |(fewer, more), bounds| {
             let declared = self.gaps.iter().find(|gap| gap.first == bounds.first).map_or(0, |gap| gap.frames.0);
@@ -357,7 +357,7 @@ impl Recorder {
         }
     }
 
-    /// Writes the metadata of all members, even if some fail, and looks whether they are there. Returns the first
+    /// Writes the metadata of all members, even if some fail, and checks that they exist. Returns the first
     /// failure, in words.
     fn describe_all(
         &mut self,

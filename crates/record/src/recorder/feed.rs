@@ -20,8 +20,8 @@ pub(super) struct Staging {
     /// The buffer that is being filled, and the bytes in it.
     current: Option<usize>,
     filled: usize,
-    /// Frames that the gate has decided on but that are not yet copied or left out: how many, and the shot if they are
-    /// kept.
+    /// Frames that the gate has decided on but that are not yet copied or left out: their number, and the shot if they
+    /// are kept.
     decided: Option<(Frames, Option<u64>)>,
 }
 
@@ -259,7 +259,7 @@ impl Recorder {
         self.frame.0 += frames.0;
     }
 
-    /// Enters what was left out before a position of the stored stream.
+    /// Enters the frames left out before a position of the stored stream.
     pub(super) fn flush_skip(&mut self, position: u64) {
         if let Some(skip) = self.pending_skip.take() {
             self.timeline.skip(position, skip.frames);

@@ -22,7 +22,7 @@ use super::Recorder;
 use super::member::files_of;
 
 impl Recorder {
-    /// Compares data and journals with what was written. Blocks.
+    /// Compares the data and journal files with the open ones. Blocks.
     pub(super) fn look(&mut self) {
         let mut astray = Vec::new();
         for member in &self.members {

@@ -112,7 +112,7 @@ pub(super) struct Member {
     allocation_refused: bool,
     /// Bytes of the journal for which space is reserved; `None` where the system reserves none.
     journal_reserved: Option<u64>,
-    /// Bytes that are being reserved behind them.
+    /// Bytes that are being reserved after them.
     journal_reserving: Option<u64>,
     /// Why no more can be reserved, and from which record on that is tried again.
     journal_refused: Option<(Errno, u64)>,
@@ -120,13 +120,13 @@ pub(super) struct Member {
     pub(super) is_alive: bool,
     scratch: Scratch,
     memory: MemoryId,
-    /// Which half is being filled, and how many records are in it.
+    /// The half that is being filled, and the number of records in it.
     half: usize,
     filled: usize,
     /// Records for which that half has no room. No block is taken while there are any, so there are at most as many as
     /// one pass over the ring enters: a ringful of gaps, and a record for each block that is withdrawn or lost.
     waiting: VecDeque<(u64, Record)>,
-    /// Bytes of the other half that are being written, and how many of them are.
+    /// Bytes of the other half that must be written, and the number written.
     flying: Option<(usize, usize)>,
     /// How often in a row that write was repeated.
     repeats: u32,
@@ -141,7 +141,7 @@ pub(super) struct Member {
     is_cut: bool,
     /// The length to which the data file was cut; `None` before, and if that failed.
     cut: Option<u64>,
-    /// Whether data and journal were shorter than what was reserved: another program has cut them.
+    /// Whether data and journal were shorter than their reservation: another program has cut them.
     shortened: [bool; 2],
     closing: bool,
     closed: bool,
@@ -319,7 +319,7 @@ impl Member {
         (self.is_alive && !self.journal_is_dead && !is_waiting && !self.fits_journal()).then_some(errno)
     }
 
-    /// Whether what one block may bring fits into the reserved part of the journal.
+    /// Whether the records of one block fit into the reserved part of the journal.
     fn fits_journal(&self) -> bool {
         let needed = self.sequence + (RECORDS + RESERVE) as u64;
         self.journal_reserved.is_none_or(|reserved| needed * RECORD_BYTES as u64 <= reserved)

@@ -7,7 +7,7 @@
 //!     │ pinned   │ pinned   │          │
 //! ```
 //!
-//! The recorder enters what was found into the journal before the block in which it was found. So a kill before the
+//! The recorder enters each hit into the journal before the block that contains it. So a kill before the
 //! segment is pinned loses nothing: `recover` pins it.
 //!
 //! Frames are examined in the pieces in which they are taken, a block at most. Only the first and the last trigger of a

@@ -1,5 +1,5 @@
-//! [`ResumeFrom`]: how many frames are missing between the end of a recording and the start of the next run of its
-//! source.
+//! [`ResumeFrom`]: computes the number of frames missing between the end of a recording and the start of the next run
+//! of its source.
 //!
 //! ```text
 //!   last frame taken in      [ a ── b ]
@@ -190,7 +190,7 @@ mod tests {
         let beginning =
             Beginning { monotonic: at(11_000_000_000), realtime: Nanos::ZERO, within: Nanos::from_millis(2) };
         let bounds = from().bounds(beginning, &clock(1, Nanos::from_secs(999)), None);
-        // 9.997 to 10 s at 1000 frames per second, give or take 200 ppm.
+        // 9.997 to 10 s at 1000 frames per second ± 200 ppm.
         assert_eq!(bounds, GapBounds { first: Frames(5000), least: Frames(9995), most: Frames(10_003) });
     }
 
@@ -219,7 +219,7 @@ mod tests {
         };
         // Both ends of the recording are known: 10 s, and an hour of suspend.
         assert_eq!(bounds(&[pair(0, 5), pair(2, 5)], &[pair(11, 3605)]), (3609, 3611));
-        // It was cut off after its last pair, so the hour may be in the recording or behind it.
+        // It was cut off after its last pair, so the hour may be in the recording or after it.
         assert_eq!(bounds(&[pair(0, 5)], &[pair(11, 3605)]), (9, 3611));
         // The new run was suspended before its first frame came, or after that.
         assert_eq!(bounds(&[pair(0, 5), pair(2, 5)], &[pair(10, 5), pair(12, 3605)]), (9, 3611));
@@ -306,7 +306,7 @@ mod tests {
         resumed_with(32, 10, 2400, Some(24_000 - 4995));
         // Nothing is missing but the rest of a datagram, or of none.
         resumed_with(32, 0, 500, Some(5));
-        // 512 numbers, which went on behind their highest.
+        // 512 numbers, which wrapped around.
         resumed_with(9, 2, 690 - 512, Some(6900 - 4995));
     }
 
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// 10 s at 1000 frames per second after frame 4900: half to twice as many, give or take 64 numbers of 10 frames.
+    /// 10 s at 1000 frames per second after frame 4900: half to twice as many, ± 64 numbers of 10 frames.
     #[test]
     fn numbers_are_believed_within_twice_the_time_and_some_and_no_further() {
         let least = 4900 + 5000 - 640;

@@ -6,11 +6,11 @@
 //!   this segment           left out  [  block  ][  block  ]
 //! ```
 //!
-//! Positions, blocks and files begin anew in each segment; frames are counted through. So the stored stream of a
+//! Positions, blocks and files restart in each segment; frames are counted through. So the stored stream of a
 //! segment begins after a skip of all frames before it, and everything else is as in a recording alone.
 //!
 //! A cut lies between two blocks, and blocks are whole grains: nothing is lost or divided there. Where a trigger
-//! chooses the data, a cut lies between two shots; the last block of the segment is as long as what was kept, and the
+//! chooses the data, a cut lies between two shots; the last block of the segment is as long as the kept data, and the
 //! gate goes on in the next segment.
 
 use hairspring_machine::Instant;
@@ -25,7 +25,7 @@ use hairspring_recording::beginning::Beginning;
 use hairspring_recording::clock::ClockNote;
 use hairspring_recording::journal::{GapBounds, InSeries, Record, RecordingId};
 
-/// Where a stream begins, and what was accounted for before.
+/// Where a stream begins, and the account before it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     /// The first frame of this segment, stored or lost.
@@ -205,7 +205,7 @@ impl Recorder {
         if let Some(beginning) = self.beginning {
             next.begins(beginning);
         }
-        // Its clock is that of the first call of `begins`, so it comes after the call above.
+        // The gate uses the clock of the first call of `begins`, so it is moved after that call.
         next.setup.gate = self.setup.gate.take();
         next.setup.keep_on = self.setup.keep_on.take();
         if let (Some(ours), Some(theirs)) = (&mut self.staging, &mut next.staging) {

@@ -20,7 +20,7 @@ pub struct WriteSettings {
     pub volume: Option<Bytes>,
     /// Time between two syncs.
     pub sync_every: Nanos,
-    /// Bytes after which the recorder syncs, whatever the time.
+    /// Bytes after which the recorder syncs, even before `sync_every`.
     pub sync_bytes: Bytes,
     /// The program that records, for the metadata.
     pub software: String,

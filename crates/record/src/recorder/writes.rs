@@ -294,7 +294,7 @@ impl Recorder {
         }
     }
 
-    /// Gives up the targets that have no room for what a block brings.
+    /// Gives up the targets without room for the records of a block.
     pub(super) fn give_up_full_journals(&mut self, now: Instant) {
         for number in 0..self.members.len() {
             if let Some(errno) = self.members[number].journal_is_full() {

@@ -120,7 +120,7 @@ mod tests {
         prop::collection::vec(one, 1..60)
     }
 
-    /// A computer: the true time, and what its clocks show.
+    /// A computer: the true time, and its clocks.
     struct Computer {
         true_time: i64,
         booted: i64,

@@ -82,7 +82,7 @@ fn text(value: &Value) -> Vec<u8> {
     text
 }
 
-/// The collection of a series in one directory, as JSON; `None` if there is none that can be read.
+/// The collection of a series in one directory, as JSON; `None` if it cannot be read.
 fn read(disk: &mut BlockingStore<'_>, series: &Path) -> Result<Option<Value>, RecordingError> {
     match disk.read_whole(&collection_of(series), MOST_COLLECTION) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),

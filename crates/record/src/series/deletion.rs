@@ -59,7 +59,7 @@ pub(super) fn owner(disk: &mut BlockingStore<'_>, base: &Path, id: RecordingId) 
     }
 }
 
-/// Whether the files at a base path are those of a segment that was being made: an empty data file, or zeros beside a
+/// Whether the files at a base path belong to an unfinished segment: an empty data file, or zeros beside a
 /// journal without a block, and no metadata.
 pub(super) fn is_unmade(store: &mut dyn Store, base: &Path) -> Result<bool, RecordingError> {
     let files = Files::of(base);

@@ -1,6 +1,6 @@
 //! [`Keeper`]: keeps the index and the collection of a series while it is recorded, and applies its retention.
 //!
-//! The keeper opens each file anew for each change and closes it again, so the number of open files does not grow with
+//! The keeper opens each file for each change and closes it again, so the number of open files does not grow with
 //! the segments. It holds a short entry for each segment that is there. It works on a thread of its own, never on the
 //! recorder's.
 //!

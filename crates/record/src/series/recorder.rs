@@ -165,7 +165,7 @@ impl Sums {
         self.enter_room(room);
     }
 
-    /// Enters how much room there is, and ends the recording if it is too little.
+    /// Notes the free space, and ends the recording if it is too little.
     fn enter_room(&mut self, room: RoomLeft) {
         self.low = match room {
             RoomLeft::Enough => None,
@@ -335,7 +335,7 @@ impl SeriesRecorder {
         }
     }
 
-    /// Lets the present recorder do what it can, and hands on what must be kept.
+    /// Lets the present recorder work, and hands on the frames to keep.
     fn step_current(&mut self, now: Instant, counters: SourceCounters) -> Step {
         let step = self.current.step(now, counters);
         let (number, first) = (self.number, self.current.first_frame());

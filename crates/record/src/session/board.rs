@@ -29,7 +29,7 @@ pub(super) struct Board {
     /// The recorder is gone or done.
     pub(super) done: AtomicBool,
     pub(super) status: Mutex<Status>,
-    /// The number of the present segment and one more; 0 if it is no series.
+    /// The number of the present segment plus one; 0 if it is no series.
     pub(super) segment: AtomicU64,
     pub(super) bounds: SharedBounds,
     pub(super) count: SharedCount,

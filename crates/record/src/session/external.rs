@@ -27,7 +27,7 @@ pub(super) struct External {
 
 #[derive(Default)]
 struct Wishes {
-    /// How many last readings were asked for, and how many of them are done.
+    /// Numbers of last readings that were requested and that are done.
     asked: u64,
     done: u64,
     over: bool,

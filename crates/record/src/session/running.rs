@@ -1,4 +1,4 @@
-//! [`Session`]: runs the threads of all cards, waits for them, and collects what they recorded.
+//! [`Session`]: runs the threads of all cards, waits for them, and collects their results.
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 

@@ -245,7 +245,7 @@ fn check(store: &mut dyn Store, recording: &Recording) -> Result<(), RecordingEr
     Ok(())
 }
 
-/// The steps, and what they have done.
+/// The steps and their result.
 struct Steps<'a> {
     disk: BlockingStore<'a>,
     done: Compressed,
@@ -268,7 +268,7 @@ impl<'a> Steps<'a> {
         Ok(Self { disk: BlockingStore::new(store)?, done, read: None, progress, show })
     }
 
-    /// Opens a file; `None` if there is none.
+    /// Opens a file; `None` if it does not exist.
     fn open(&mut self, path: &Path, how: Open) -> Result<Option<FileId>, RecordingError> {
         match self.disk.store.open(path, how) {
             Ok(file) => Ok(Some(file)),
@@ -285,7 +285,7 @@ impl<'a> Steps<'a> {
         Ok(size)
     }
 
-    /// Removes what an interrupted call left.
+    /// Removes the files that an interrupted call left.
     fn clear(&mut self, data: &Path) -> Result<(), RecordingError> {
         let part = part_of(data);
         for left in [compressed_path(&part), part] {
@@ -342,7 +342,7 @@ impl<'a> Steps<'a> {
         self.settled(unpacking, &data)
     }
 
-    /// Writes what a compressed file holds, and makes it durable. Zeros stand for what does not decompress. Returns
+    /// Decompresses a file into another, durably. Zeros replace data that do not decompress. Returns
     /// whether all did.
     fn unpack(&mut self, data: &Path, packed: &Path, to: &Path) -> Result<bool, RecordingError> {
         let source = self.disk.store.open(data, Open::ReadData)?;

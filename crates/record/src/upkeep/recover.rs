@@ -9,9 +9,9 @@
 //!
 //! ```text
 //! 0  sync the data; put a new journal in place: all proven blocks where they are, gaps for the others, an end
-//! 1  move blocks down over what is proven bad: copy, sync, enter the new place into the journal, sync;
+//! 1  move blocks down over places that are proven bad: copy, sync, enter the new place into the journal, sync;
 //!    only then may the old place be overwritten
-//! 2  cut the data file behind the last block
+//! 2  cut the data file after the last block
 //! 3  put the journal in place that has only the final places
 //! 4  put the metadata in place
 //! ```
@@ -61,7 +61,7 @@ pub struct RecoverOptions {
     /// Reads every block. Without it the blocks that a sync covers are trusted, unless one of the newest of them is
     /// bad: then the disk has lost data that it had confirmed, and every block is read.
     pub all: bool,
-    /// Changes nothing, and reports what would be changed.
+    /// Changes nothing, and reports the changes that it would make.
     pub dry_run: bool,
     /// Gives up the records after damage in the middle of a journal, if they cannot be trusted.
     pub cut_journal: bool,
@@ -76,7 +76,7 @@ pub enum Lost {
     Known(Bytes),
     /// At least this amount. How much the source produced after the last record is unknown.
     AtLeast(Bytes),
-    /// Unknown: the journal does not state how much was produced.
+    /// Unknown: the journal has no count of the produced bytes.
     Unknown,
 }
 
@@ -85,7 +85,7 @@ pub enum Lost {
 pub struct Recovered {
     /// Bytes that a sync had covered.
     pub durable: Bytes,
-    /// Bytes behind the last sync that match their checksums.
+    /// Bytes after the last sync that match their checksums.
     pub proven: Bytes,
     /// The loss.
     pub lost: Lost,
@@ -103,7 +103,7 @@ pub struct Recovered {
     pub cut_files: Vec<PathBuf>,
 }
 
-/// Recovers a recording of which all members are there.
+/// Recovers a recording whose members are all present.
 ///
 /// # Errors
 /// Another process owns it ([`RecordingError::Owned`]); it is not a recording, members are missing, a disk fails to

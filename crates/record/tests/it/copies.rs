@@ -1,4 +1,4 @@
-//! Copies of recordings, of any part of their files: what recovering and compressing them changes, on real files.
+//! Copies of recordings, of any part of their files: recovery and compression change only the copy, on real files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ enum Deed {
     Compress,
 }
 
-/// All files below a folder, with what they hold.
+/// All files below a folder, with their contents.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     let Ok(entries) = fs::read_dir(folder) else { return all };
@@ -116,7 +116,7 @@ fn check(spec: &Spec, way: Way, left_out: u32, damaged_original: bool, deed: Dee
     if left_out == 0 && way != Way::SymbolicLinks {
         assert_eq!(done.is_ok(), spec.ended || matches!(deed, Deed::Recover), "{case}: {done:?}");
     }
-    // Each block of the samples is where it was, or in a file that keeps what was cut off, or compressed.
+    // Each block of the samples is where it was, or in a file that keeps bytes cut off, or compressed.
     for (member, samples) in samples.iter().enumerate() {
         let kept: Vec<Vec<u8>> = tree(&copy.join(format!("d{member}"))).into_values().collect();
         let compressed =

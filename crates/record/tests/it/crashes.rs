@@ -1,5 +1,5 @@
 //! Recordings on the scripted disk from the first block through `finish`, with faults, storms of gaps and crashes at
-//! any operation: the metadata are true of whatever files remain.
+//! any operation: the metadata are true of the files that remain.
 //!
 //! Each seed is one case, run twice: to its end, and with a crash at one of its operations. Half of the crashes strike
 //! one of the last operations, where files are cut, synced and described; there metadata could claim more than the

@@ -193,7 +193,7 @@ fn try_run(case: &Case) -> (Option<Outcome>, ScriptedDisk) {
     panic!("{case:?}: the recording does not end: {:?}", recorder.ledger(link.counters()));
 }
 
-/// The account of what was recorded, in the files as in the outcome.
+/// The account in the files equals the account in the outcome.
 #[track_caller]
 fn agree(outcome: &Outcome, disk: &ScriptedDisk) {
     let ledger = outcome.ledger;

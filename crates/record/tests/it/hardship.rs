@@ -55,7 +55,7 @@ fn card() -> VirtualCard {
     })
 }
 
-/// Records until a few blocks are stored. `tell`: print its stages.
+/// Records until a few blocks are stored, and prints its stages if the second argument is set.
 fn recorded(targets: Vec<PathBuf>, tell: bool) -> Recorded {
     let stage = |name: &str| {
         if tell {

@@ -185,7 +185,7 @@ pub(crate) fn true_metadata(
         let recording = Recording::open_in(&mut store, &paths).and_then(Recording::whole).expect("opens");
         let options = verify::VerifyOptions { counters: true, sha512: false };
         let verified = verify::verify(&mut store, &recording, options, &mut |_| {}).expect("verified");
-        // Where every journal has died only the metadata can name what is lost.
+        // If every journal has failed, only the metadata can declare the losses.
         let named = closing.gaps.iter().filter(|_| recording.ended().is_none());
         let named: usize = named.map(|gap| bytes(gap.frames)).sum();
         assert_eq!((verified.damaged, verified.mismatch), (0, None), "{base}: {:?}", verified.faults);

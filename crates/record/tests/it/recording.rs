@@ -1,4 +1,5 @@
-//! The recorder in virtual time: every byte of the source is in the files or accounted for, whatever the disk does.
+//! The recorder in virtual time: every byte of the source is in the files or accounted for, for any behaviour of the
+//! disk.
 
 use std::sync::Arc;
 
@@ -383,7 +384,7 @@ fn after_a_failed_sync_nothing_is_called_durable_any_more() {
 
 #[test]
 fn a_disk_that_never_syncs_again_ends_the_recording() {
-    // Found in the lab on a disk that fails: the error of the last sync was entered behind the end, which asked for one
+    // Found in the lab on a disk that fails: the error of the last sync was entered after the end, which needed one
     // more sync.
     let faults = vec![Fault { when: When::From(3), ..Fault::nth(OpKind::Sync, 3, What::Error(Errno(libc::EIO))) }];
     for members in [1, 3] {

@@ -562,7 +562,7 @@ fn states_more_than_it_has(image: &Image, number: u32) -> bool {
 /// Crashes at every `every`th operation of a case, and recovers the files after a kill and a power cut.
 fn crashes(case: &Case, every: u64) -> (u64, u64) {
     let operations = run(case, Image::default(), |_, _| {}).disk.operations();
-    // How many crashes there were, and how often a segment had been cut and was not closed.
+    // Numbers of crashes, and of crashes after a cut before the segment was closed.
     let (mut crashed, mut between) = (0, 0);
     let mut at = 1 + case.script.seed % every;
     while at <= operations {

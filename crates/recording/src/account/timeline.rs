@@ -40,7 +40,7 @@ impl Timeline {
     /// Enters a hole: `frames` frames are missing before the byte at `position`. Positions ascend and are whole grains.
     ///
     /// # Panics
-    /// If the position is before that of the last hole.
+    /// If the position is before the last hole.
     pub fn skip(&mut self, position: u64, frames: Frames) {
         let index = Frames(self.frame_at(position).0.saturating_add(frames.0));
         match self.runs.last_mut() {
@@ -53,7 +53,7 @@ impl Timeline {
         }
     }
 
-    /// Ends the stored stream at a position and forgets what follows. Returns the frame that would come next if there
+    /// Ends the stored stream at a position and forgets the rest. Returns the frame that would come next if there
     /// were no hole.
     pub fn cut(&mut self, position: u64) -> Frames {
         while self.runs.len() > 1 && self.runs.last().is_some_and(|run| run.0 > position) {

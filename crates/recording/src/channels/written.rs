@@ -5,7 +5,7 @@
 //! | `name:pressure` | the name; unique |
 //! | `unit:kPa` | the unit in UCUM |
 //! | `scale:0.02`, `offset:-1` | value = code × scale + offset |
-//! | `range:0..500` | what the input takes, in the unit |
+//! | `range:0..500` | the input range, in the unit |
 //! | `clip:-8192..8191` | the codes at which it clips |
 //! | `justified:high` | where the bits are in a wider sample |
 //! | `coupling:ac`, `sensor:PT100`, `note:…` | as written |
@@ -44,7 +44,7 @@ pub fn read(texts: &[String], layouts: &[Layout]) -> Result<Vec<Vec<ChannelDescr
     Ok(cards)
 }
 
-/// The number of the card and that of the channel.
+/// The numbers of the card and of the channel.
 pub(super) fn place(subject: Snippet<'_>, layouts: &[Layout]) -> Result<(usize, usize), DescriptionError> {
     let (card, channel) = match subject.split_first('/') {
         Some((card, channel)) => (Some(card), channel),

@@ -22,7 +22,7 @@ pub struct FrameTime {
 }
 
 impl FrameTime {
-    /// The middle of the interval, and how far its ends are from it at most.
+    /// The middle of the interval, and the largest distance of an end from it.
     pub fn middle(self) -> (Instant, Nanos) {
         let half = Nanos::new((self.latest - self.earliest).count() / 2);
         let middle = self.earliest + half;
@@ -134,9 +134,9 @@ fn least(is_there: impl Fn(i128) -> bool) -> Option<i64> {
 /// Where one recording lies on the axis of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
-    /// How much later the frame of `b` was taken than that of `a`, at least.
+    /// Delay of the frame of `b` after the frame of `a`, at least.
     pub earliest: Nanos,
-    /// At most.
+    /// The same, at most.
     pub latest: Nanos,
     /// The frames of `b` between which `b` was when the frame of `a` was taken. `None` if the marks of `b` do not bound
     /// them.
@@ -148,7 +148,7 @@ pub struct Alignment {
 pub enum AlignError {
     /// One of them does not state in which boot it was made: an older version wrote it.
     NoBoot,
-    /// They are of different boots, and `CLOCK_MONOTONIC` begins anew with each.
+    /// They are of different boots, and `CLOCK_MONOTONIC` restarts with each.
     OtherBoot,
     /// The marks of one do not bound the time of the frame.
     Unbounded,

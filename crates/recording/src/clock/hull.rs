@@ -134,7 +134,7 @@ impl DriftHull {
         corners.chain(edge).max()
     }
 
-    /// The latest moment, likewise.
+    /// The latest moment at which a frame can have been taken.
     pub(super) fn latest_ns(&self, x: i128) -> Option<i128> {
         let from_corner = |corner: &Corner| match x - corner.x {
             0 => Some(corner.y),

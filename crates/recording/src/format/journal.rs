@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A reader stops at the first record that is incomplete, has another sequence number than the next, or does not match
-//! its checksum. So it never trusts what a crash left half written. There is one journal for each target directory; a
-//! block is recorded in the journal of the directory where it lies, gaps in all of them.
+//! its checksum. So it never trusts a record that a crash left half written. There is one journal for each target
+//! directory; a block is recorded in the journal of the directory where it lies, gaps in all of them.
 //!
 //! The layout of each payload is in `journal/encoding.rs` and, for readers in other languages, in
 //! `docs/recording-format.md`.
@@ -86,7 +86,7 @@ pub struct InSeries {
     pub epoch: u16,
 }
 
-/// Frames that a trigger asks to keep, whatever the retention.
+/// Frames that a trigger asks to keep; retention does not delete them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeptFrames {
     /// The first of them,
@@ -180,7 +180,7 @@ pub enum Record {
         /// How much earlier it may have been.
         within: Nanos,
     },
-    /// The boot to which all moments belong, and how far the time of day could be trusted.
+    /// The boot to which all moments belong, and the error of the time of day.
     Clock {
         /// The boot of the computer; all zeros if the kernel does not state it.
         boot_id: [u8; 16],

@@ -22,7 +22,7 @@ pub enum MemberDoubt {
     NoJournal(PathBuf),
     /// The journal has no readable record, but by its metadata the recording ended.
     Unreadable(PathBuf),
-    /// The journal is that of another recording, or of another part.
+    /// The journal belongs to another recording, or to another member.
     Foreign(PathBuf),
     /// The journal ends before the data that the metadata state.
     Short(PathBuf),

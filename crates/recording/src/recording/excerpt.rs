@@ -41,7 +41,7 @@ const MOST_READ: u64 = 4 << 20;
 /// More memory than the blocks need: direct I/O reads whole sectors, and the last one may reach beyond the end.
 const SLACK: Bytes = Bytes::kib(64);
 
-/// A recording to read from, and those of its blocks that are good.
+/// A recording to read from, and its good blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct ExcerptPart<'a> {
     /// The recording.
@@ -70,12 +70,12 @@ pub struct ExcerptRun {
     pub at: usize,
 }
 
-/// A block that is not what was recorded, and its place.
+/// A block that differs from what was recorded, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedBlock {
     /// Its number in its recording, from 0.
     pub block: u64,
-    /// Its frames; those of a gap in the middle of the block as well.
+    /// Its frames, including a gap in the middle of the block.
     pub frames: Range<u64>,
     /// The data file.
     pub path: PathBuf,
@@ -419,7 +419,7 @@ fn open(store: &mut dyn Store, parts: &[ExcerptPart<'_>], piece: &Joined) -> Res
 fn bad(part: &ExcerptPart<'_>, block: &Block, why: Unproven) -> ExcerptError {
     let timeline = part.recording.timeline();
     let grain = timeline.layout().grain();
-    // The last grain, because a gap can lie behind it.
+    // The last grain, because a gap can follow it.
     let last = timeline.frame_at(block.end().saturating_sub(grain.bytes).max(block.position));
     let path = part.recording.member(block.member).map(super::Member::data).unwrap_or_default();
     ExcerptError::Block(Box::new(DamagedBlock {

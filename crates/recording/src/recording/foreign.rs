@@ -47,7 +47,7 @@ struct Found {
     /// The file of the metadata, for errors.
     meta: PathBuf,
     document: Vec<u8>,
-    /// The file with the samples; where they begin in it, and how many bytes they are.
+    /// The file with the samples; their offset in it, and their length in bytes.
     data: PathBuf,
     offset: u64,
     length: u64,

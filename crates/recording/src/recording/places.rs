@@ -79,7 +79,7 @@ fn beside(listed_here: &Path, found_here: &Path, listed_there: &Path) -> Vec<(Pa
     all
 }
 
-/// Whether two base paths are one name in one folder, by whatever path that folder is reached.
+/// Whether two base paths are one name in one folder, even if its two paths differ.
 fn is_same_place(listed: &Path, found: &Path) -> bool {
     let identity = |base: &Path| metadata(folder_of(base)).ok().map(|folder| (folder.dev(), folder.ino()));
     listed == found

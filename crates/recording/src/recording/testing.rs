@@ -35,7 +35,7 @@ pub struct Spec {
     pub stored: u64,
     /// Gaps between positions: position, and number of frames.
     pub gaps: Vec<(u64, u64)>,
-    /// Skips, likewise: frames that no trigger asked for.
+    /// Skips: position, and number of frames that no trigger asked for.
     pub skips: Vec<(u64, u64)>,
     /// Blocks that never completed, though later ones did.
     pub unwritten: Vec<u64>,

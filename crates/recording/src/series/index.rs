@@ -42,7 +42,7 @@ const MAGIC: [u8; 4] = *b"hsS1";
 /// One record of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexRecord {
-    /// The first record: which series, how many members each segment has, and when it began (`CLOCK_REALTIME`).
+    /// The first record: the series, its members, and when it began (`CLOCK_REALTIME`).
     Series {
         /// Its id.
         id: RecordingId,

@@ -83,7 +83,7 @@ pub(super) enum Change {
         at: u64,
         bytes: Arc<[u8]>,
     },
-    /// A write of which only offset and length are kept.
+    /// A write that keeps only offset and length.
     Extend {
         to: u64,
     },

@@ -13,7 +13,7 @@ use super::bits::{BitWriter, crc8, crc16};
 /// Samples of a channel in a frame; fewer in the last.
 pub(super) const BLOCK: usize = 4096;
 
-/// Assignments of channels, beside those of independent ones.
+/// Assignments of channels, besides independent ones.
 const LEFT_SIDE: u64 = 8;
 const SIDE_RIGHT: u64 = 9;
 

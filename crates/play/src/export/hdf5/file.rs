@@ -113,7 +113,7 @@ fn superblock(root: u64, end: u64) -> Vec<u8> {
     let mut block = b"\x89HDF\r\n\x1a\n".to_vec();
     // Versions of superblock, free space, root group and shared headers; sizes of offsets and lengths.
     block.extend([0, 0, 0, 0, 0, 8, 8, 0]);
-    // The shape of B-trees, of which there are none; flags.
+    // The shape of B-trees, which this file lacks; flags.
     block.extend([4, 0, 16, 0, 0, 0, 0, 0]);
     for address in [0, NOWHERE, end, NOWHERE] {
         block.extend(address.to_le_bytes());

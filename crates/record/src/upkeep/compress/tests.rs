@@ -135,7 +135,7 @@ fn a_compressed_recording_is_read_as_before_and_comes_back_bit_by_bit() {
             assert_eq!(found, None, "{check:?}");
         }
     }
-    // A second call changes nothing, by whatever method.
+    // A second call changes nothing, with any store.
     assert_eq!(act(&mut *store, folder, Act::Compress).expect("nothing to do"), done);
     let restored = act(&mut *store, folder, Act::Restore).expect("restored");
     assert_eq!((restored.plain, restored.packed), (done.plain, done.packed));
@@ -173,7 +173,7 @@ fn a_call_that_ends_at_any_step_loses_nothing_and_can_be_repeated() {
     for (next, before, after) in [(Act::Compress, &plain, &compressed), (Act::Restore, &compressed, &plain)] {
         let disk = on(before, Vec::new());
         act(&mut reads(&disk), folder, next).expect("done");
-        // Durable, whatever a power cut leaves.
+        // Durable in every image after a power cut.
         assert!((0..4).all(|seed| disk.image_after_power_cut(seed) == *after), "{next:?}");
         for crash in 1..=disk.operations() {
             let disk = on(before, vec![Fault::crash_at(crash)]);

@@ -45,7 +45,7 @@ fn check(spec: &Spec, image: &Image, options: RecoverOptions) -> (Recovered, Ima
     (recovered, after)
 }
 
-/// After a recovery everything is proven, in order, and what it was.
+/// After a recovery all data are proven, in order, and unchanged.
 #[track_caller]
 fn check_sound(spec: &Spec, image: &Image, recovered: Option<&Recovered>) {
     let mut store = disk(image, Vec::new()).store(8);
@@ -125,7 +125,7 @@ fn damage_in_a_recording_that_had_ended_is_a_known_loss() {
         let spec = Spec { members, gaps: vec![(5000, 3)], ..Spec::plain() };
         let (recovered, _) = check(&spec, &damaged(&spec, &[1, 4]), ALL);
         assert_eq!((recovered.lost, recovered.damaged_blocks), (Lost::Known(Bytes(8192)), 2));
-        // The gap lies in the first of the blocks: what is around it is two gaps more.
+        // The gap lies in the first of the blocks; the frames around it are two more gaps.
         assert_eq!(recovered.gaps.len(), 4, "{:?}", recovered.gaps);
         let unseen = run(&disk(&damaged(&spec, &[1, 4]), Vec::new()), RecoverOptions::default()).expect("sound so far");
         assert_eq!(unseen.changed, Vec::<String>::new(), "what a sync covers is read with --all only");
@@ -355,7 +355,7 @@ fn shifted(spec: &Spec, hole: u64) -> Image {
     image
 }
 
-/// A hole that is smaller than the block behind it: the block would be written over itself.
+/// A hole that is smaller than the block after it: the block would be written over itself.
 #[test]
 fn blocks_move_safely_over_holes_that_are_smaller_than_they_are() {
     let spec = Spec { stored: 4096 * 3, ..Spec::killed() };

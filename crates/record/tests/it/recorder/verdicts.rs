@@ -93,7 +93,7 @@ fn a_recording_that_lacks_frames_says_how_many_where_and_why() {
         rig.put(100);
         rig.lose(5, GapCause::BufferFull);
         rig.put(100);
-        // The last one lies behind everything that came.
+        // The last gap follows all data.
         rig.lose(7, GapCause::ServedLate);
         ends(rig, end, (Incomplete, &expected));
     }

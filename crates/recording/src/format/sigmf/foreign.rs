@@ -23,7 +23,7 @@ pub struct Foreign {
     pub is_complex: bool,
     /// Whether the first byte of a sample is its highest.
     pub is_big_endian: bool,
-    /// Frames per second, as a fraction close to what the metadata state; `None` if they state none.
+    /// Frames per second, as a fraction close to the metadata's number; `None` if they state none.
     pub rate: Option<SampleRate>,
     /// The name of the device.
     pub hardware: String,

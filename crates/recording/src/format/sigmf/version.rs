@@ -39,7 +39,7 @@ struct Extension<'a> {
 /// The version that metadata state.
 ///
 /// # Errors
-/// No JSON of SigMF, that of another program, or a version that is not known here.
+/// The text is no SigMF, is another program's, or has an unknown version.
 pub(super) fn stated(meta: &[u8]) -> Result<&str, SigmfError> {
     let head: Head<'_> = serde_json::from_slice(meta).map_err(|error| SigmfError::NotSigmf(error.to_string()))?;
     let ours = head.global.extensions.into_iter().find(|extension| extension.name == NAME);

@@ -10,7 +10,7 @@ fn opened(image: &Image) -> Recording {
     Recording::open_in(&mut store, &[Spec::base(0)]).expect("opens")
 }
 
-/// The missing frames: first, how many, the name of the cause.
+/// The missing frames: first, number, name of the cause.
 fn of(recording: &Recording) -> Vec<(u64, u64, &'static str)> {
     recording.missing().iter().map(|it| (it.first.0, it.frames.0, it.cause.name())).collect()
 }

@@ -64,7 +64,7 @@ fn a_write_that_failed_stays_the_cause_of_what_it_took() {
 #[test]
 fn of_a_failed_write_only_what_is_missing_is_a_gap() {
     use GapCause::WriteFailed;
-    // The journal gave up three blocks, of which two are there after all.
+    // The journal gave up three blocks, but two of them exist.
     check_gaps(&[3], &[unwritten(2048, 5120, at(7))], &[(3072, 4096, WriteFailed)]);
     check_gaps(&[3], &[unwritten(2048, 4096, at(7))], &[(3072, 4096, WriteFailed)]);
     check_gaps(&[3], &[unwritten(3072, 5120, at(7))], &[(3072, 4096, WriteFailed)]);

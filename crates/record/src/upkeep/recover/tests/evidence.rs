@@ -64,7 +64,7 @@ fn samples_stay_whose_journal_was_not_copied_or_only_in_part() {
             assert!(told.contains("hairspring-journal") && !told.contains("mends"), "case {number}: {told}");
         }
     }
-    // A recording that was killed has no better evidence than an empty journal, but what it cuts off is kept.
+    // A recording that was killed has no better evidence than an empty journal, but the bytes cut off are kept.
     let killed = Spec::killed();
     let why = refused(&with_journal(&killed, None), ALL);
     assert!(why.contains("is missing"), "{why}");

@@ -31,7 +31,7 @@ fn blocks_that_are_larger_than_the_buffer_move_as_they_are() {
     assert!(after.read(Files::of(&Spec::base(0)).data).expect("data") == spec.content(LARGE, 2 * LARGE));
 }
 
-/// A hole that is smaller than the block behind it takes a copy behind the last block, and no more room than that.
+/// A hole that is smaller than the block after it needs a copy after the last block, and no more room.
 #[test]
 fn a_recovery_needs_room_for_one_block_at_most() {
     let spec = Spec { stored: 4096 * 3, ..Spec::killed() };
@@ -47,7 +47,7 @@ fn a_recovery_needs_room_for_one_block_at_most() {
     check_sound(&spec, &disk.image_after_power_cut(1), None);
 }
 
-/// A block that goes bad between the look at it and its move is not entered as good, and stays where it was.
+/// A block that goes bad between its check and its move is not entered as good, and stays in place.
 #[test]
 fn a_block_that_changes_before_it_is_moved_stops_the_recovery() {
     let spec = Spec { unwritten: vec![0], ..Spec::killed() };

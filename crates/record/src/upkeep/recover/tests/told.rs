@@ -20,7 +20,7 @@ fn a_bad_block_that_no_sync_covers_is_found_without_being_asked_for() {
     );
 }
 
-/// A disk that lost the newest of what it had confirmed may have lost any of it.
+/// A disk that lost its newest confirmed data may have lost any of them.
 #[test]
 fn every_block_is_read_once_one_of_the_newest_that_a_sync_covers_is_bad() {
     let spec = Spec::killed();
