@@ -128,7 +128,7 @@ const ALIGNMENT: u64 = 4096;
 pub enum Step {
     /// Call again when an operation completes, the ring's notifier is set, or this time has come.
     Wait(Instant),
-    /// Stop the source, because nothing more can or needs to be recorded, and go on calling.
+    /// Stop the source, because nothing more can or needs to be recorded, and keep calling.
     StopSource,
     /// Call [`Recorder::finish`]: everything is in the files.
     Done,
@@ -267,7 +267,7 @@ pub struct Recorder {
     ownership: Ownership,
     /// Gaps that began elsewhere than at the end of the frames before them: the source's account and ours differ.
     misplaced: u64,
-    /// A sync failed: no more promises.
+    /// A sync failed, so no more data count as durable.
     sync_failed: bool,
     /// Errors for the report, in order, in words.
     troubles: Vec<String>,
@@ -324,7 +324,7 @@ impl Recorder {
         }
         let inlet = Inlet::new(ring, consumer).map_err(|error| ends::no_descriptor(&error))?;
         let files: Vec<PathBuf> = setup.targets.iter().flat_map(|base| member::files_of(base)).collect();
-        // Before they are made, so that the store takes each as it is made.
+        // Own the names before the files are made, so that the store locks each new file.
         let ownership = store.own(&files, Work::Records)?;
         let mut members = Vec::new();
         let mut alignment = ALIGNMENT;

@@ -45,7 +45,7 @@ pub struct ChannelDescription {
     /// The sensor: type and serial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensor: Option<String>,
-    /// Where the scale comes from.
+    /// The origin of the scale.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<ChannelCalibration>,
     /// The codes at which the input clips: at or below the first, at or above the second.
@@ -86,7 +86,7 @@ pub struct ChannelCalibration {
 /// Why a description does not suit its card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelContradiction {
-    /// The key that contradicts, as it is written.
+    /// The contradicting key, as written.
     pub key: &'static str,
     /// The reason and the remedy.
     pub why: String,

@@ -95,12 +95,12 @@ pub struct ClockReference {
     pub synchronized: bool,
     /// The largest error of the time of day, by the kernel's own estimate.
     pub most_error: Nanos,
-    /// When this was asked.
+    /// When the kernel was asked.
     pub asked: Instant,
 }
 
-/// Readings of the kernel's clocks that belong together: at `monotonic` ± `within`, the others had
-/// the stated values.
+/// Readings of the kernel's clocks that belong together: at `monotonic` ± `within`, the others had the stated
+/// values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockPair {
     /// The reference.
@@ -163,7 +163,7 @@ pub enum MarkSource {
     Card = 3,
     /// The kernel stamped its datagram.
     Kernel = 4,
-    /// Between the look that did not find it and the look that did.
+    /// Between two looks: the last one without it, and the one that found it.
     Arrival = 5,
 }
 

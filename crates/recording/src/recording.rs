@@ -372,7 +372,7 @@ impl Recording {
         self.holder
     }
 
-    /// Why there is no end yet, in a sentence; `None` if there is one. May look for the process that owns the files.
+    /// Why the recording has no end yet, in a sentence; `None` if it has. May look for the process that owns the files.
     pub fn unfinished(&self) -> Option<String> {
         let is_open = self.ended.is_none() && !self.is_foreign();
         is_open.then(|| match self.holder {

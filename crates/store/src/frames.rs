@@ -64,7 +64,7 @@ impl FrameTable {
     /// file.
     ///
     /// # Errors
-    /// Those of `read`, or `InvalidData`: the file has no table, or one that does not fit it.
+    /// The errors of `read`, or `InvalidData`: the file has no table, or one that does not fit it.
     pub(super) fn read(whole: u64, mut read: impl FnMut(u64, u64) -> io::Result<Vec<u8>>) -> io::Result<Self> {
         let footer_at = whole.checked_sub(FOOTER).ok_or_else(not_seekable)?;
         let footer = read(footer_at, FOOTER)?;
@@ -95,7 +95,7 @@ impl FrameTable {
         let ends = [frames.first(), frames.last()].into_iter().flatten().copied().collect::<Vec<Frame>>();
         for frame in &ends {
             let head = read(frame.at, MOST_HEAD.min(frame.packed_length as u64))?;
-            // Where table and frame differ, the frame is right if it decompresses.
+            // If table and frame differ, the frame is right if it decompresses.
             if content_bytes(&head) != Some(frame.length)
                 && zstd::bulk::decompress(&read(frame.at, frame.packed_length as u64)?, FRAME_BYTES).is_ok()
             {
@@ -113,7 +113,7 @@ impl FrameTable {
     /// whole. Reads all of it.
     ///
     /// # Errors
-    /// Those of `read`, or `InvalidData`: it does not begin with a frame.
+    /// The errors of `read`, or `InvalidData`: the file does not begin with a frame.
     pub(super) fn find(whole: u64, mut read: impl FnMut(u64, u64) -> io::Result<Vec<u8>>) -> io::Result<Self> {
         let (mut frames, mut begin, mut at) = (Vec::new(), 0, 0);
         while at < whole {

@@ -135,12 +135,12 @@ impl ScriptedDisk {
     }
 
     /// The files as they would be if the process were killed now: everything that has completed, and as much of the
-    /// operations under way as the seed decides. The disk goes on.
+    /// operations under way as the seed decides. The disk keeps running.
     pub fn image_after_kill(&self, seed: u64) -> Image {
         self.lock().image_after_kill(seed)
     }
 
-    /// The files as they would be if the power failed now. The disk goes on.
+    /// The files as they would be if the power failed now. The disk keeps running.
     pub fn image_after_power_cut(&self, seed: u64) -> Image {
         self.lock().image_after_power_cut(seed)
     }

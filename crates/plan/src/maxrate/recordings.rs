@@ -51,7 +51,7 @@ pub enum Doing<'a> {
 /// Why a probe failed.
 #[derive(Debug)]
 pub enum ProbeError {
-    /// The caller wanted to stop.
+    /// The caller stopped it.
     Stopped,
     /// The card is not virtual, so its rate is fixed.
     NotVirtual,

@@ -221,7 +221,7 @@ impl Codes {
 /// Scale and offset of every channel.
 ///
 /// # Errors
-/// One is not stated: the channel by its name.
+/// A channel has none; the error names the channel.
 pub(super) fn scales(recording: &Recording) -> Result<Vec<[f64; 2]>, ExportError> {
     let about = recording.about();
     let scale = |number: u32| {

@@ -14,7 +14,7 @@ use hairspring_ring::End;
 use hairspring_ring::units::Bytes;
 use hairspring_store::Store;
 
-/// How often a sink that waits for the preroll looks without having been woken.
+/// Interval at which a sink that waits for the preroll checks without a wake-up.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(20);
 /// How often the caller gets the progress.
 const PROGRESS_EVERY: Nanos = Nanos::from_millis(100);

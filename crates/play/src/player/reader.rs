@@ -30,7 +30,7 @@ use hairspring_ring::gap::{Gap, GapCause};
 use hairspring_ring::units::{Bytes, Frames};
 use hairspring_store::{FileId, LentMemory, MemoryId, Open, Piece, Store, Token};
 
-/// How long the reader waits without being called; it is woken by the disk and by room before.
+/// The longest wait of the reader; the disk and room in the ring wake it earlier.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(50);
 
 /// The counters of the reader.

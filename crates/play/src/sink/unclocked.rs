@@ -51,7 +51,7 @@ impl<O: Output> Sink for Unclocked<O> {
             return SinkNext::Ended(end);
         }
         let layout = feed.layout();
-        // At most a ringful, so that the caller can look at the time and the stop flag.
+        // At most a ringful, so that the caller can check the time and the stop flag.
         let most = feed.ring().capacity.0;
         let mut moved = 0;
         while moved < most {

@@ -300,7 +300,7 @@ fn check(name: &str, recording: &Recording, truth: &Truth, folder: &Path, kind: 
             .iter()
             .flat_map(|line| line.split(',').skip(2).map(|code| code.parse::<f64>().expect("a number")))
             .collect();
-        // A 32-bit float is written as short as it can be read back as one.
+        // A 32-bit float is written with as few digits as identify it.
         let near = |a: &f64, b: &f64| a == b || kind == "<f4" && *a as f32 == *b as f32;
         assert!(
             rows.len() == there.len() && rows.iter().zip(&there).all(|(a, b)| near(a, b)),

@@ -274,7 +274,7 @@ impl Recorder {
             reasons.push("`hairspring recover` puts the files in order".to_owned());
         }
         let because = reasons.join("; ");
-        // Where it is not known whether frames are missing, the recording does not claim that it is whole.
+        // If it is unknown whether frames are missing, the recording does not claim to be complete.
         let unsure = self.resumed.is_some_and(|bounds| bounds.most > bounds.least) || more > 0;
         let failed = unsure || self.failed.is_some() || matches!(end, End::Failed(_) | End::Overrun);
         if lost || failed || uncertain > 0 || !in_order {
@@ -303,7 +303,7 @@ impl Recorder {
         })
     }
 
-    /// A card whose own stamps lie on no straight line, in words.
+    /// The report on a card whose stamps lie on no straight line.
     fn off_line(&self) -> Option<String> {
         let by_card = self.clock.marks().iter().all(|mark| mark.how == MarkSource::Card);
         let off = TimeAxis::new(&self.clock, self.description.clocked && by_card).off_line();

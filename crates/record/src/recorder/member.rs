@@ -114,7 +114,7 @@ pub(super) struct Member {
     journal_reserved: Option<u64>,
     /// Bytes that are being reserved after them.
     journal_reserving: Option<u64>,
-    /// Why no more can be reserved, and from which record on that is tried again.
+    /// Why no more can be reserved, and the record at which it is tried again.
     journal_refused: Option<(Errno, u64)>,
     /// Whether the member takes blocks.
     pub(super) is_alive: bool,
@@ -426,7 +426,7 @@ impl Member {
         again
     }
 
-    /// Gives up the journal, and so the member gets no more blocks.
+    /// Gives up the journal. The member then gets no more blocks.
     pub(super) fn journal_failed(&mut self) {
         self.journal_is_dead = true;
         self.is_alive = false;

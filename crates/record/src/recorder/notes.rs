@@ -64,7 +64,7 @@ impl Recorder {
     }
 
     pub(super) fn enter_note(&mut self, record: &Record) {
-        // No record may follow the end.
+        // A record must not follow the end.
         for member in self.members.iter_mut().filter(|member| !member.is_closing()) {
             member.append(record);
         }

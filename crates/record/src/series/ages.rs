@@ -206,7 +206,7 @@ mod tests {
         println!("figure: lives of computers whose clocks do anything: {}", config.cases);
     }
 
-    /// Where the clock is synchronized before and after, the time for which the computer was off counts, and no longer
+    /// If the clock is synchronized before and after, the time for which the computer was off counts, but no longer
     /// once it was set.
     #[test]
     fn the_time_for_which_a_computer_was_off_counts_if_its_clock_agrees() {

@@ -125,7 +125,7 @@ fn sync_names(store: &mut dyn Store, base: &Path) -> Result<(), StoreError> {
     store.sync_folder(hairspring_file::folder_of(base))
 }
 
-/// All files that a deletion removes, whether they are there or not.
+/// All files that a deletion removes, existing or not.
 pub(super) fn files(base: &Path) -> impl Iterator<Item = PathBuf> {
     let Files { meta, journal, .. } = Files::of(base);
     [meta, journal].into_iter().chain(data_files(base))
@@ -142,7 +142,7 @@ pub(super) fn remove(store: &mut dyn Store, base: &Path) -> Result<(), StoreErro
 /// Removes the metadata and the data of a base path.
 fn remove_data(store: &mut dyn Store, base: &Path) -> Result<(), StoreError> {
     remove_if_there(store, &Files::of(base).meta)?;
-    // Again until nothing is there: `hairspring compress` may give a file another name meanwhile.
+    // Repeat until no file is left: `hairspring compress` may rename a file meanwhile.
     let mut found = true;
     while std::mem::take(&mut found) {
         for path in data_files(base) {

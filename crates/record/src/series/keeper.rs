@@ -1,7 +1,7 @@
 //! [`Keeper`]: keeps the index and the collection of a series while it is recorded, and applies its retention.
 //!
 //! The keeper opens each file for each change and closes it again, so the number of open files does not grow with
-//! the segments. It holds a short entry for each segment that is there. It works on a thread of its own, never on the
+//! the segments. It holds a short entry for each existing segment. It works on a thread of its own, never on the
 //! recorder's.
 //!
 //! A change that fails is a trouble for the report, never the end of the recording: the segments are complete without
@@ -42,7 +42,7 @@ use index_file::{append, begin_index};
 /// Makes a store for one change.
 pub type StoreMaker = Box<dyn FnMut() -> Box<dyn Store> + Send>;
 
-/// Most troubles that are kept in words.
+/// The most troubles that are kept as text.
 const MOST_TROUBLES: usize = 16;
 /// The index is shortened when it has this many more records than it needs, or a quarter more.
 const MOST_SPARE: u64 = 1024;
@@ -582,7 +582,7 @@ impl Keeper {
         (self.index, self.stores)
     }
 
-    /// The closed segments that are there.
+    /// Number of closed segments that exist.
     pub fn kept(&self) -> usize {
         self.kept.len()
     }

@@ -485,7 +485,7 @@ impl SeriesRecorder {
         let ledger = sums.ledger(own, true);
         let (verdict, reason) = judged(&last, &sums, &ledger);
         let Sums { totals, summary, .. } = sums;
-        // One segment has all of them.
+        // A single segment has all of them.
         let only = (summary.segments == 1).then(|| (last.gaps.clone(), last.triggers.clone()));
         let Totals { gaps, triggers, worst_stall, checksum_time, is_direct, .. } = totals;
         let (gaps, triggers) = only.unwrap_or((gaps, triggers));

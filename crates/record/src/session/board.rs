@@ -24,9 +24,9 @@ pub(super) struct Board {
     pub(super) started: OnceLock<Beginning>,
     /// When the first frame was taken, once it has come.
     pub(super) frame0: OnceLock<Beginning>,
-    /// The recorder wants no more.
+    /// The recorder needs no more data.
     pub(super) enough: AtomicBool,
-    /// The recorder is gone or done.
+    /// The recorder has ended or panicked.
     pub(super) done: AtomicBool,
     pub(super) status: Mutex<Status>,
     /// The number of the present segment plus one; 0 if it is no series.

@@ -18,7 +18,7 @@ pub(super) struct Flags {
 impl Flags {
     /// Signals all threads to end.
     fn end(&self) {
-        // Relaxed: a plain flag, nothing is handed over with it.
+        // Relaxed: a plain flag; no other data depend on it.
         self.ending.store(true, Ordering::Relaxed);
     }
 
@@ -83,7 +83,7 @@ impl<'s> Session<'s> {
             card;
         let (external, board, (to_recorder, notes)) = (card.external, card.board, card.notes);
         let shown = Shown { description, tap, external, board };
-        // The recorder is handed over when both threads exist, so that its files can be removed if one is refused.
+        // The recorder is handed over once both threads exist, so that its files can be removed if a thread is refused.
         let (hand, take) = sync_channel::<SeriesRecorder>(1);
         let of_series = self.config.series.is_some().then(|| beside.clone());
         let threads = self.recording(scope, &shown, take, notes, of_series).and_then(|recording| {
@@ -182,7 +182,7 @@ impl<'s> Session<'s> {
             let moment = (self.now)();
             let limit = self.limit(running, start);
             let over = limit.is_some_and(|(_, limit)| moment >= limit);
-            // Relaxed: plain flags, nothing is handed over with them.
+            // Relaxed: plain flags; no other data depend on them.
             if over || stop.load(Ordering::Relaxed) {
                 // The first of the two has ended the recording.
                 if over && limit.is_some_and(|(has_begun, _)| has_begun) && !self.flags.is_ending() {

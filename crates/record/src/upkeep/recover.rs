@@ -123,7 +123,7 @@ pub fn recover(
 
 /// Whether the files may be changed.
 pub(crate) enum Taken {
-    /// They belong to the caller; the recording as it is since.
+    /// They belong to the caller; the recording as opened afterwards.
     Owned { recording: Box<Recording>, _ownership: Ownership },
     /// They have no owner, and the caller cannot own them: why. A recording in order needs no change.
     Refused(RecordingError),
@@ -245,7 +245,7 @@ pub struct Stretch {
 }
 
 impl Proven {
-    /// Where the good frames lie, in the order of the stream. Blocks that are adjacent in a file and in the stream
+    /// The places of the good frames, in the order of the stream. Blocks that are adjacent in a file and in the stream
     /// become one piece.
     pub fn stretches(&self, recording: &Recording) -> Vec<Stretch> {
         let (timeline, layout) = (recording.timeline(), recording.about().layout);
@@ -294,7 +294,7 @@ pub fn prove(
     Ok(Proven { blocks: plan.blocks, gaps, verdict: plan.verdict, faults })
 }
 
-/// The recording as it should be.
+/// The recording as it should be after the recovery.
 fn planned(
     store: &mut dyn Store,
     recording: &Recording,

@@ -21,7 +21,7 @@ enum Way {
     HardLinked,
     /// `cp -as`.
     SymbolicLinks,
-    /// The original is not there any more.
+    /// The original no longer exists.
     Moved,
 }
 

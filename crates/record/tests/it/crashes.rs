@@ -209,7 +209,7 @@ impl Feeder {
 /// The result of a run.
 pub(crate) struct Run {
     pub(crate) disk: ScriptedDisk,
-    /// None if there was no recorder: then nothing was recorded.
+    /// `None` if there was no recorder; then nothing was recorded.
     outcome: Option<Outcome>,
     /// The bytes called durable before the disk was gone and still at the end of the step in which it went.
     durable: u64,

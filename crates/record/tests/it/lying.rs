@@ -28,7 +28,7 @@ struct Seen {
     false_claims: u32,
     /// Bytes that a sync covered were gone.
     durable_lost: u32,
-    /// One of the blocks that are read again was gone.
+    /// One of the blocks that recovery reads again was gone.
     newest_lost: u32,
     refused: u32,
     recovered: u32,
@@ -73,7 +73,7 @@ fn newest_durable(image: &Image, names: &[&str]) -> BTreeSet<u64> {
 
 fn check(seed: u64, seen: &mut Seen) {
     let mut case = Case::of(seed);
-    // Honest for a while, and then no longer: the beginning of a recording may lie under a true sync.
+    // The disk is honest at first, so a true sync may cover the beginning of a recording.
     let honest = 1 + seed % 40;
     case.script.faults = vec![Fault { kind: None, file: None, when: When::From(honest), what: What::Lie }];
     if seed.is_multiple_of(2) {

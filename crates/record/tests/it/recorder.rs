@@ -374,7 +374,7 @@ fn of_a_small_disk_not_everything_is_reserved_ahead() {
     rig.settle();
     let (outcome, disk_after) = rig.end(End::Finished);
     assert_eq!(length(&disk_after, "a/x.sigmf-data"), Some(outcome.ledger.stored_bytes));
-    // Where there is no room for the metadata, nothing is left.
+    // Without room for the metadata no files are left behind.
     let tiny = ScriptedDisk::new(disk(1 << 20));
     let without = writing(WriteSettings { volume: None, ..write() });
     let made = Recorder::open(Box::new(tiny.store(8)), ring_of(RING, OnOverrun::Gap).1, description(bytes()), without);

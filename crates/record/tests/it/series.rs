@@ -245,7 +245,7 @@ fn verified(disk: &ScriptedDisk, path: &str) -> (Recording, Verified) {
     (recording, verified)
 }
 
-/// The frames of the segments that are there, by number: first and end.
+/// The frames of the existing segments, by number: first and end.
 fn places(disk: &ScriptedDisk, numbers: std::ops::RangeInclusive<u32>) -> Vec<(u32, u64, u64)> {
     let one = |number| {
         let base = segment_base(Path::new("a/x"), number);

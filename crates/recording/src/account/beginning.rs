@@ -34,7 +34,7 @@ impl Beginning {
             let within = monotonic - before;
             Self { monotonic, realtime: realtime + within, within }
         });
-        // Of equally narrow brackets the latest, because an older one is older by the length of those after it.
+        // Take the latest of equally narrow brackets: an earlier one is older by the length of the later ones.
         let narrowest = brackets.iter().map(|one| one.within).min();
         *brackets.iter().rfind(|one| Some(one.within) == narrowest).unwrap_or(&brackets[TRIES - 1])
     }

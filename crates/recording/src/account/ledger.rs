@@ -64,7 +64,7 @@ impl Ledger {
         self.unaccounted_bytes() == 0
     }
 
-    /// Whether nothing is under way any more.
+    /// Whether no bytes are under way.
     pub fn is_settled(&self) -> bool {
         self.in_flight_bytes == 0 && self.in_ring_bytes == 0 && self.in_fifo_bytes == 0
     }
@@ -75,7 +75,7 @@ impl Ledger {
 pub enum RecordingVerdict {
     /// All requested data are there.
     Complete,
-    /// The user ended it in order. Everything until then is there.
+    /// The user ended it in order. All data until then are there.
     Stopped,
     /// Data are missing, and the recording states which.
     Incomplete,

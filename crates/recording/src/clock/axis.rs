@@ -131,7 +131,7 @@ fn least(is_there: impl Fn(i128) -> bool) -> Option<i64> {
     i64::try_from(yes).ok()
 }
 
-/// Where one recording lies on the axis of another.
+/// The place of one recording on the axis of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alignment {
     /// Delay of the frame of `b` after the frame of `a`, at least.

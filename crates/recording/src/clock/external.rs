@@ -128,7 +128,7 @@ impl ClockRecord {
         })
     }
 
-    /// Where the external clock moved against `CLOCK_MONOTONIC`, in order. A suspend of the computer looks the same.
+    /// The steps of the external clock against `CLOCK_MONOTONIC`, in order. A suspend of the computer looks the same.
     pub fn external_steps(&self) -> Vec<ExternalStep> {
         let Some(facts) = &self.external else { return Vec::new() };
         let stepped = |two: &[ExternalReading]| match two {

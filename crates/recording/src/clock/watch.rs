@@ -26,7 +26,7 @@ pub struct ClockWatch {
     layout: Layout,
     begins_with_data: bool,
     started: Instant,
-    /// The last look after which the source had nothing more: when it began, and the frames produced by then.
+    /// The last look that emptied the source: when it began, and the frames produced by then.
     empty: Option<(Instant, Frames)>,
     seen: Frames,
     pair: ClockPair,
@@ -84,7 +84,7 @@ impl ClockWatch {
         if produced > self.seen {
             let latest = machine.monotonic();
             let first = self.seen.0 == 0;
-            // The first of the new frames was not there at the last look, if that one had emptied the source.
+            // The first of the new frames was not there at the last look, if that look emptied the source.
             let earliest = self.empty.filter(|(_, frames)| *frames == self.seen).map(|(at, _)| at);
             let how = if self.begins_with_data { MarkSource::FirstData } else { MarkSource::Start };
             self.arrived = earliest.map(|earliest| Mark {

@@ -254,7 +254,7 @@ fn collect(layout: Layout, block: Bytes, member: &Member, beyond: bool, found: &
     }
 }
 
-/// The valid end; for a mended recording the one that `recover` wrote.
+/// The valid end; for a mended recording, the end that `recover` wrote.
 fn end_of(ends: &[Ended], faults: &mut Faults) -> Option<Ended> {
     let last = ends.iter().rev().find(|end| end.recovered).or_else(|| ends.last()).copied()?;
     if ends.iter().any(|end| end.recovered == last.recovered && *end != last) {

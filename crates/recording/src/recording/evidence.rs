@@ -81,7 +81,8 @@ pub(super) fn doubt(layout: Layout, blocks: &[Block], member: &Member) -> Option
     if !member.has_data && (stated > 0 || records().any(|record| matches!(record, Record::Block { .. }))) {
         return Some(MemberDoubt::NoData(data));
     }
-    // A journal without an end that names all blocks is no doubt: its disk failed while the recording went on.
+    // A journal without an end that lists all blocks is no reason for doubt: its disk failed while the recording went
+    // on.
     let ends = records().any(|record| matches!(record, Record::End { .. }));
     (is_sure && !ends && member.data_bytes.min(stated) > named).then_some(MemberDoubt::Short(journal))
 }

@@ -8,7 +8,7 @@
 //! keeps the memory. [`ExcerptRun`]s list the frames in it and their places:
 //!
 //! ```text
-//! frames asked for        a ······················ b
+//! frames requested        a ······················ b
 //! blocks read     [  k   ][ k+1  ][ k+2  ]
 //! memory          ........▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓   a run for each stretch without a gap
 //! ```

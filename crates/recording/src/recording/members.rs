@@ -119,7 +119,7 @@ fn assemble(
         (about.started_realtime, about.started_monotonic) = (begun.realtime, begun.monotonic);
         about.started_within = Some(begun.within);
     }
-    // Those of a segment that was made in advance do not state its first frame, either.
+    // The metadata of a segment that was made in advance do not state its first frame, either.
     if let (Some(of), Some(found)) = (&mut about.series, series)
         && (of.id, of.number) == (found.series, found.number)
     {
@@ -138,7 +138,7 @@ fn assemble(
     {
         of.first = None;
     }
-    // Journals have checksums, and go on after the first metadata.
+    // Journals have checksums, and are written after the first metadata.
     if !clock.is_empty() {
         // The journal has no room for the name of an external clock.
         let named = about.clock.external.take();

@@ -52,7 +52,7 @@ impl MissingCause {
         }
     }
 
-    /// Whether data were lost. Frames that no trigger asked for, and those that retention deleted, are not lost.
+    /// Whether data were lost. Frames that no trigger asked for or that retention deleted are not lost.
     pub fn is_loss(self) -> bool {
         !matches!(self, Self::LeftOut | Self::Deleted)
     }

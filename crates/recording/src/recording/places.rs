@@ -1,4 +1,4 @@
-//! Where the other members of a recording are looked for, and which of them belong to it so surely that they may be
+//! Places to look for the other members of a recording, and which of them certainly belong to it and may be
 //! changed.
 //!
 //! **Problem.** Metadata list the paths of all members as they were recorded. In a copy these paths lead to the
@@ -55,7 +55,7 @@ pub(super) fn candidates(listed: &[PathBuf], named: &[(usize, PathBuf)], number:
     }
 }
 
-/// Where a member is if it was moved together with the named one: a folder of both, and the path below it.
+/// The place of a member that was moved together with the named one: a folder of both, and the path below it.
 fn beside(listed_here: &Path, found_here: &Path, listed_there: &Path) -> Vec<(PathBuf, PathBuf)> {
     let (here, there): (Vec<_>, Vec<_>) = (listed_here.components().collect(), listed_there.components().collect());
     let common = here.iter().zip(&there).take_while(|(a, b)| a == b).count();

@@ -33,7 +33,7 @@ pub struct FoundSegment {
     pub bases: Vec<PathBuf>,
 }
 
-/// A series whose index was read and whose segments were looked for.
+/// A series with its index and the segments that were found.
 #[derive(Clone, Debug)]
 pub struct FoundSeries {
     /// The base path of the series.

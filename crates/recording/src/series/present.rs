@@ -11,13 +11,13 @@ use hairspring_store::{Store, StoreError};
 /// The files of one number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Present {
-    /// Whether its metadata are there.
+    /// Whether its metadata exist.
     pub meta: bool,
-    /// Whether its journal is there.
+    /// Whether its journal exists.
     pub journal: bool,
     /// Whether it is pinned.
     pub pin: bool,
-    /// Whether any other file is there.
+    /// Whether any other file exists.
     pub other: bool,
 }
 

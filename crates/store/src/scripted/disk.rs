@@ -15,7 +15,7 @@ use crate::memories::Memories;
 use crate::owner::PathFacts;
 use crate::{Completion, Direct, Errno, FileFacts, FileId, Op, Open, Piece, StoreError, Token, system};
 
-/// The error of a disk that is gone.
+/// The error of a disk that has disappeared.
 const GONE: Errno = Errno(libc::ENODEV);
 
 #[derive(Clone, Debug)]
@@ -444,7 +444,7 @@ impl State {
         ended
     }
 
-    /// Begins a blocking call: counts it, applies faults, refuses it if the disk is gone. Returns how long it stalls.
+    /// Begins a blocking call: counts it, applies faults, refuses it if the disk has disappeared. Returns the stall.
     fn act(&mut self, kind: OpKind, attempted: &str, path: &Path) -> Result<(Nanos, Done), StoreError> {
         self.follow_the_clock();
         let was_crashed = self.is_crashed;

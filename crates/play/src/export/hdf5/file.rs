@@ -47,7 +47,7 @@ pub(super) struct Dataset {
     pub(super) attributes: Vec<Attribute>,
 }
 
-/// Where the samples of a dataset are.
+/// The place of a dataset's samples.
 #[derive(Clone, Debug)]
 pub(super) enum Place {
     /// In other files.
@@ -208,7 +208,7 @@ fn external_files(out: &mut Vec<u8>, files: &[String], pieces: &[Piece]) -> Vec<
     }
     let segment = append(out, &names);
     let mut heap = b"HEAP\0\0\0\0".to_vec();
-    // Its size, no free space (1 stands for that), where it is.
+    // Its size, no free space (encoded as 1), its address.
     for word in [names.len() as u64, 1, segment] {
         heap.extend(word.to_le_bytes());
     }

@@ -277,7 +277,7 @@ fn a_cut_before_anything_follows_loses_nothing_whether_something_comes_or_not() 
     }
 }
 
-/// The next segment would go on as if nothing had happened.
+/// The next segment would hide the failure.
 #[test]
 fn a_segment_whose_disk_has_failed_is_not_cut() {
     let what = What::Error(Errno(libc::EIO));

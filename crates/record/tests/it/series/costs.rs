@@ -163,7 +163,7 @@ fn deleting(disk: &ScriptedDisk, segments: u64, deleted: u64) -> Asked {
     *asked.lock().expect("no panic")
 }
 
-/// Each deletion looked for the pins of all segments, and wrote all of them into the collection.
+/// Each deletion checked the pins of all segments, and wrote all segments into the collection.
 #[test]
 fn a_deletion_costs_the_same_whatever_the_length_of_the_series() {
     let [short, long] =

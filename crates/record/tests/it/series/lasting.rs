@@ -168,7 +168,7 @@ fn a_pin_that_comes_too_late_is_refused_and_one_in_time_holds() {
     assert_eq!(keep(&mut store, &first, &mut withdraw), Ok(Pinned::Kept));
     assert_eq!(waits, 1);
     store.remove(&pin_of(&first)).expect("released");
-    // Or it goes on.
+    // Otherwise the deletion continues.
     write(&dropping);
     let mut delete = || disk.store(8).remove(&Files::of(&first).meta).is_ok();
     assert_eq!(keep(&mut store, &first, &mut delete), Ok(Pinned::Gone));

@@ -49,7 +49,7 @@ fn an_index_that_is_lost_or_damaged_is_written_anew() {
             }
         }
         if damage == 2 {
-            // The scripted disk has no directories to look into.
+            // The scripted disk cannot list directories.
             continue;
         }
         let found = recovered(&image, 240_000).expect("a series");

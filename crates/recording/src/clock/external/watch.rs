@@ -133,7 +133,7 @@ impl ExternalWatch {
     fn unheard(&mut self, is_gone: bool, hand_on: &mut dyn FnMut(ClockNote)) {
         let now = self.pair.monotonic;
         let waits = self.kind == ExternalKind::Pps && !is_gone;
-        // A clock that is gone is asked again later, not in a busy loop.
+        // A clock that refuses is asked again later, not in a busy loop.
         self.due = if waits { now } else { now + self.span };
         let told = self
             .silence

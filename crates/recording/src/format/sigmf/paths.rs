@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Paths as text for people, and as bytes if one of them is not UTF-8; else none.
+/// Paths as readable text, and as bytes if one of them is not UTF-8; otherwise no bytes.
 pub(super) fn written(paths: &[PathBuf]) -> (Vec<String>, Vec<String>) {
     let text = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     let bytes = match paths.iter().all(|path| path.to_str().is_some()) {
@@ -15,7 +15,7 @@ pub(super) fn written(paths: &[PathBuf]) -> (Vec<String>, Vec<String>) {
     (text, bytes)
 }
 
-/// Reads them back: the bytes where there are as many as texts and all can be read, else the texts.
+/// Reads them back: from the bytes if there are as many as texts and all are valid, otherwise from the texts.
 pub(super) fn read(text: Vec<String>, bytes: &[String]) -> Vec<PathBuf> {
     let exact: Option<Vec<PathBuf>> = bytes.iter().map(|digits| from_hex(digits)).collect();
     let exact = exact.filter(|exact| exact.len() == text.len());
