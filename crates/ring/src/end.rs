@@ -25,7 +25,7 @@ impl End {
     }
 }
 
-/// What to do when data do not fit.
+/// Policy for data that find no room in the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnOverrun {
     /// End at the first loss; everything before it is kept.

@@ -51,8 +51,8 @@ impl GapCause {
         }
     }
 
-    /// Whether the lost frames have positions in the stored stream, because they were in blocks that are missing. Frames lost by any other
-    /// cause have no position: their neighbours are adjacent in the stored stream.
+    /// Whether the lost frames have positions in the stored stream, because they were in blocks that are missing.
+    /// Frames lost by any other cause have no position: their neighbours are adjacent in the stored stream.
     pub fn is_in_stream(self) -> bool {
         matches!(self, Self::WriteFailed | Self::Damaged)
     }
@@ -90,8 +90,8 @@ pub struct Gap {
     pub found: Instant,
 }
 
-/// The true length of a gap that is only known as an interval. The gap states a length within it, the likely one if there is one, or one grain
-/// where it is not known whether anything is missing at all.
+/// The true length of a gap that is only known as an interval. The gap states a length within it, the likely one if
+/// there is one, or one grain where it is not known whether anything is missing at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GapBounds {
     /// The first frame of the gap.

@@ -1,4 +1,5 @@
-//! [`Layout`]: how samples are stored in memory and in files, and the arithmetic rate × channels × bytes in both directions.
+//! [`Layout`]: how samples are stored in memory and in files, and the arithmetic rate × channels × bytes in both
+//! directions.
 
 pub mod value;
 
@@ -39,8 +40,8 @@ pub struct Layout {
     container: Container,
 }
 
-/// The smallest piece of a stream that is whole frames and whole bytes: one frame, but for packed 12-bit samples of an odd
-/// number of channels, where it is two. Losses are counted in whole grains.
+/// The smallest piece of a stream that is whole frames and whole bytes: one frame, but for packed 12-bit samples of an
+/// odd number of channels, where it is two. Losses are counted in whole grains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grain {
     /// Frames in it: 1 or 2.

@@ -7,9 +7,9 @@
 //!    └─ Gap: first frame, length and cause of what is missing
 //! ```
 //!
-//! The [`ring`](fn@ring) is mapped twice in a row, so that each block is contiguous and goes to the disk without a copy. Data that do not
-//! fit become a [`Gap`]. Amounts and rates have types ([`Bytes`], [`Frames`], [`SampleRate`]). A [`Layout`] states how samples are stored
-//! in bytes.
+//! The [`ring`](fn@ring) is mapped twice in a row, so that each block is contiguous and goes to the disk without a
+//! copy. Data that do not fit become a [`Gap`]. Amounts and rates have types ([`Bytes`], [`Frames`], [`SampleRate`]). A
+//! [`Layout`] states how samples are stored in bytes.
 
 mod end;
 pub mod gap;

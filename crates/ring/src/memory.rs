@@ -1,7 +1,7 @@
 //! [`Memory`]: a buffer on pages of a chosen size, plain or mapped twice in a row.
 //!
-//! **Problem.** A ring's data should go to the disk without a copy, also if a block wraps around the end. And the page size decides how
-//! fast the kernel and the devices reach the data (Spectrum's AN006 calls these "user" and "continuous" buffers).
+//! **Problem.** Data should go from a ring to the disk without a copy, also if a block wraps around the end. The page
+//! size affects the speed of access (Spectrum's AN006 calls these "user" and "continuous" buffers).
 //!
 //! **Solution.** The same pages are mapped twice in a row, so every piece of the ring is contiguous.
 //!
@@ -11,8 +11,9 @@
 //!                        └ a piece over the seam ┘
 //! ```
 //!
-//! **The granted pages are read back**, not assumed, because the kernel may silently give small pages instead of huge ones. If the size is
-//! unavailable, it is halved until the kernel grants it, as Spectrum's driver does. [`Granted`] lists each step down.
+//! **The granted pages are read back**, not assumed, because the kernel may silently give small pages instead of huge
+//! ones. If the size is unavailable, it is halved until the kernel grants it, as Spectrum's driver does. [`Granted`]
+//! lists each step down.
 
 #![expect(unsafe_code, reason = "mapping memory")]
 
@@ -135,8 +136,8 @@ pub struct Memory {
     lent: AtomicBool,
 }
 
-// SAFETY: a Memory is an address range that stays mapped as long as it lives; it gives out raw pointers only, and who may use
-// which bytes when is settled by the ring's cursors and the stores.
+// SAFETY: a Memory is an address range that stays mapped as long as it lives; it gives out raw pointers only, and the
+// ring's cursors and the stores decide which thread may use which bytes when.
 unsafe impl Send for Memory {}
 // SAFETY: as above; the methods do not touch the bytes.
 unsafe impl Sync for Memory {}
@@ -158,7 +159,7 @@ impl Memory {
         Self::descend(size, least, pages, false)
     }
 
-    /// Memory mapped once, private to the process, whose pages come with the first access: for data that a disk reads into it once.
+    /// Memory for data that a disk reads once: mapped once, private, its pages allocated at the first access.
     /// [`Granted::pages`] are the requested ones, not read back.
     ///
     /// # Errors
@@ -245,7 +246,7 @@ impl Memory {
 
     /// The pages that the kernel really gave, as it reports them.
     fn read_back(&mut self, asked: Pages) {
-        // The kernel writes the file for all mappings of the process, and there is nothing to learn about a memory without room for a large page.
+        // Skip the slow read of the whole file for a memory that has no room for a large page.
         if self.granted.size < Pages::Transparent.size() {
             return;
         }
@@ -295,7 +296,8 @@ impl Memory {
         self.address
     }
 
-    /// A read-only view of a mirrored memory, as another process would see it. `None` for a plain memory, or if the kernel refuses.
+    /// A read-only view of a mirrored memory, as in another process. `None` for a plain memory or if the kernel
+    /// refuses.
     pub fn view(&self) -> Option<View> {
         View::map(self.file.as_ref()?, self.granted.size).ok()
     }
@@ -308,7 +310,7 @@ impl Memory {
     }
 }
 
-/// Seals a file in memory: its length stays, and no new mapping or call can write to it. Checks that the kernel keeps that.
+/// Seals a file in memory against changes of length, writes and new writable mappings, and verifies the seals.
 pub(crate) fn seal(file: &OwnedFd) -> io::Result<()> {
     let seals = SealFlags::FUTURE_WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
     match fcntl_add_seals(file, seals) {
@@ -321,7 +323,7 @@ pub(crate) fn seal(file: &OwnedFd) -> io::Result<()> {
         Err(Errno::PERM | Errno::ACCESS) => Ok(()),
         Err(error) => Err(error.into()),
         Ok(address) => {
-            // SAFETY: the mapping was made above, and nobody uses it. The kernel rounds its length up to a page.
+            // SAFETY: the mapping was made above and not yet handed out. The kernel rounds its length up to a page.
             let _ = unsafe { munmap(address, 1) };
             Err(io::Error::other(
                 "the kernel lets a sealed file be mapped for writing; use small pages, or a newer kernel",
@@ -367,8 +369,7 @@ fn aligned(length: usize, pages: Pages) -> io::Result<NonNull<u8>> {
     Ok(address)
 }
 
-/// Maps a file or anonymous memory over a reservation, or at an address of the kernel's choice. If that fails, that part of the reservation
-/// is gone.
+/// Maps a file or anonymous memory over a part of a reservation, which is gone on failure, or at any address.
 fn reserve(
     at: Option<NonNull<u8>>,
     length: usize,
@@ -379,9 +380,9 @@ fn reserve(
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let wanted = at.map_or(std::ptr::null_mut(), |at| at.as_ptr().cast());
     let flags = if at.is_some() { flags | MapFlags::FIXED } else { flags };
-    // SAFETY: replaces a part of the reservation that `aligned` made for this and nothing else, or nothing that exists. If the
-    // call fails the kernel may have taken the reservation away; only addresses are lost then. Unmapping them could hit what
-    // another thread has mapped there meanwhile.
+    // SAFETY: replaces a part of the reservation that `aligned` made for this and nothing else, or nothing that exists.
+    // If the call fails, the kernel may have released the reservation; only addresses are lost then. Unmapping them
+    // could hit a mapping that another thread has made there meanwhile.
     let mapped = unsafe {
         match file {
             Some(file) => mmap(wanted, length, access, flags, file, 0)?,
@@ -408,8 +409,7 @@ fn place(
     if pages == Pages::Transparent {
         collapse(address, length);
     }
-    // SAFETY: brings in the pages of the mapping that was made above, as writing to them would, but fails instead of
-    // killing the process where there are none (hugetlb).
+    // SAFETY: faults the pages of the mapping above in, as a write would, but fails where there are none (hugetlb).
     match unsafe { madvise(address.as_ptr().cast(), length, Advice::LinuxPopulateWrite) } {
         // A kernel before 5.14 does not know the advice; its pages come with the first access.
         Ok(()) | Err(Errno::INVAL) => Ok(address),
@@ -423,10 +423,10 @@ fn place(
 /// Linux's `asm-generic/mman-common.h`. The crate libc has it for glibc alone, rustix not at all.
 const MADV_COLLAPSE: libc::c_int = 25;
 
-/// Puts a mapping on huge pages, as far as the kernel can (Linux 6.1). Memory in a file gets none by faults alone where `shmem_enabled`
-/// is `never`, as it is by default. A refusal shows when the pages are read back.
+/// Puts a mapping on huge pages, as far as the kernel can (Linux 6.1). Memory in a file gets none by faults alone where
+/// `shmem_enabled` is `never`, as it is by default. A refusal shows when the pages are read back.
 fn collapse(address: NonNull<u8>, length: usize) {
-    // The kernel collapses ranges in which at least one page is present, and clears the rest itself. That is faster than a fault for each page.
+    // One present page per range is enough: the kernel clears the rest itself, faster than a fault for each page.
     for at in (0..length).step_by(Pages::Transparent.size().0 as usize) {
         // SAFETY: brings in one page of the mapping, as writing to it would; `at` is within it.
         let _ = unsafe { madvise(address.as_ptr().add(at).cast(), page_size(), Advice::LinuxPopulateWrite) };
@@ -447,8 +447,8 @@ pub fn free_memory() -> Option<Bytes> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok().map(Bytes::kib)
 }
 
-/// The pages of the mapping at an address, from the text of `/proc/self/smaps`, and how many of its bytes are on transparent huge pages. A
-/// mapping counts as transparent huge pages only if all of it is on them.
+/// The pages of the mapping at an address, from the text of `/proc/self/smaps`, and its bytes on transparent huge
+/// pages. A mapping counts as transparent huge pages only if all of it is on them.
 fn pages_at(smaps: &str, address: usize) -> Option<(Pages, Bytes)> {
     let is_head =
         |line: &&str| line.as_bytes().first().is_some_and(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(c));
@@ -484,7 +484,7 @@ mod tests {
         let size = memory.size().0 as usize;
         assert_eq!(memory.reach(), 2 * size);
         let first = memory.address().as_ptr();
-        // SAFETY: all addresses are within the reach of the memory, which nobody else uses.
+        // SAFETY: all addresses are within the reach of the memory, which only this test uses.
         unsafe {
             first.add(size - 1).write(7);
             first.add(size).write(8);
@@ -500,7 +500,7 @@ mod tests {
         let memory = Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB");
         let size = memory.size().0 as usize;
         let value = |at: usize| (at % size * 7 % 251) as u8;
-        // SAFETY: all addresses are within the reach of the memory, which nobody else uses.
+        // SAFETY: all addresses are within the reach of the memory, which only this test uses.
         (0..size).for_each(|at| unsafe { memory.address().as_ptr().add(at).write(value(at)) });
         let view = memory.view().expect("a view");
         for (at, length) in (0..19).flat_map(|at| (0..40).map(move |length| (at, length))) {
@@ -541,7 +541,7 @@ mod tests {
         let size = Bytes::mib(4);
         let plain = Memory::plain(size, size, Pages::Transparent).expect("4 MiB");
         let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/shmem_enabled").unwrap_or_default();
-        // SAFETY: changes the size of the pages behind a mapping that nobody uses; kernels before 6.1 refuse it.
+        // SAFETY: changes the page size of a mapping that only this test uses; kernels before 6.1 refuse it.
         let known = unsafe { libc::madvise(plain.address().as_ptr().cast(), plain.reach(), MADV_COLLAPSE) } == 0;
         if known && !setting.contains("[deny]") {
             let mirrored = Memory::mirrored(size, size, Pages::Transparent).expect("4 MiB");
@@ -549,7 +549,7 @@ mod tests {
         }
     }
 
-    /// Texts as the kernel writes them. One huge page among many small ones once made a memory one of transparent huge pages.
+    /// Texts as the kernel writes them. One huge page among many small ones once counted as transparent huge pages.
     #[test]
     fn a_memory_is_on_huge_pages_only_if_all_of_it_is() {
         let text = |page: u64, anonymous: u64, shared: u64| {

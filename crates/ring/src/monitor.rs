@@ -2,9 +2,9 @@
 //!
 //! **Problem.** People want to see a stream while it is recorded, and the view must never cost a sample.
 //!
-//! **Solution.** A monitor looks through a [`Tap`]. It copies the newest bytes out of the ring and holds nothing. Then it checks whether
-//! the producer wrote there during the copy. If so, it discards the copy and counts it as missed; the next look tries again. So a monitor
-//! never delays the source or the recorder.
+//! **Solution.** A monitor looks through a [`Tap`]. It copies the newest bytes out of the ring and holds nothing. Then
+//! it checks whether the producer wrote there during the copy. If so, it discards the copy and counts it as missed; the
+//! next look tries again. So a monitor never delays the source or the recorder.
 //!
 //! A picture shows the data that came through the ring. Missing frames leave no space in it.
 
@@ -128,7 +128,8 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// A monitor of the last `window` frames, limited to half of the ring. Its envelopes have `points` parts, at most [`MOST_POINTS`].
+    /// A monitor of the last `window` frames, limited to half of the ring. Its envelopes have `points` parts, at most
+    /// [`MOST_POINTS`].
     pub fn new(tap: impl Into<Arc<Tap>>, layout: Layout, window: Frames, points: usize) -> Self {
         let tap = tap.into();
         let grain = layout.grain();
@@ -228,8 +229,8 @@ mod tests {
         assert_eq!((monitor.missed(), monitor.looks()), (0, 3));
     }
 
-    /// A producer that never waits fills a small ring with a ramp, over and over. Every picture that is not missed must be a
-    /// ramp without a break; and the producer comes to its end although nobody but monitors looks.
+    /// A producer that never waits fills a small ring with a ramp, over and over. Each picture that is not missed must
+    /// be a ramp without a break, and the producer must finish although only monitors read.
     #[test]
     fn a_monitor_never_shows_a_torn_picture_and_never_holds_up_the_producer() {
         const BYTES: u64 = 192 << 20;

@@ -1,13 +1,13 @@
-//! [`Notifier`]: wakes a thread that waits for data or for room. It is an eventfd, so a thread can wait for it together with its
-//! disk or its socket.
+//! [`Notifier`]: wakes a thread that waits for data or for room. It is an eventfd, so a thread can wait for it together
+//! with its disk or its socket.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use hairspring_machine::Nanos;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 
-/// A flag that threads can wait for. It stays set until it is cleared. Setting it never blocks and is safe in a real-time thread: it
-/// takes one system call.
+/// A flag that threads can wait for. It stays set until it is cleared. Setting it never blocks and is safe in a
+/// real-time thread: it takes one system call.
 #[derive(Debug)]
 pub struct Notifier {
     descriptor: OwnedFd,
@@ -24,7 +24,7 @@ impl Notifier {
 
     /// Wakes the thread that waits, or the next one that will.
     pub fn notify(&self) {
-        // This fails only after 2⁶⁴−2 notifications that nobody cleared; then the flag is set already.
+        // This fails only after 2⁶⁴−2 notifications that were not cleared; then the flag is set already.
         let _ = rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes());
     }
 

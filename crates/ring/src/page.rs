@@ -1,11 +1,13 @@
-//! [`RingPage`]: the small page beside a ring, which tells other processes where the ring stands and what is in it.
+//! [`RingPage`]: the small page beside a ring, which states the positions and the contents of the ring for other
+//! processes.
 //!
-//! The page is a file in memory of its own. The ring's two cursors that a looker-on needs lie in it, so the producer does the same
-//! stores with and without readers: there is no second copy to keep up to date. The layout is that of `docs/live-tap.md`; all numbers
-//! are 64-bit words in the byte order of the machine.
+//! The page is a file in memory of its own. The ring's two cursors that a looker-on needs lie in it, so the producer
+//! does the same stores with and without readers: there is no second copy to keep up to date. The layout is that of
+//! `docs/live-tap.md`; all numbers are 64-bit words in the byte order of the machine.
 //!
 //! ```text
-//!    0  magic, version, id, capacity, layout, rate, length of the text      written once, before anybody else has the page
+//!    0 magic, version, id, capacity, layout, rate, length of the text written once, before other processes have the
+//!    page
 //!  128  head                                                                 the producer
 //!  256  frontier                                                             the producer
 //!  384  end                                                                  the producer, once
@@ -69,7 +71,7 @@ const CONTAINERS: [Container; 8] = [
     Container::Bits,
 ];
 
-/// What the page says once. The numbers of the words are part of the format.
+/// Index of each word that the page states once. The numbers are part of the format.
 #[derive(Clone, Copy)]
 enum Fact {
     Magic = 0,
@@ -110,7 +112,7 @@ const _: () = {
     assert!(std::mem::offset_of!(PageWords, text) == TEXT_AT);
 };
 
-/// What a stream is, as its page states it.
+/// Identity, layout and rate of a stream, as its page states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageFacts {
     /// The identity of the recording; zeros if the ring belongs to none.
@@ -119,7 +121,7 @@ pub struct PageFacts {
     pub layout: Layout,
     /// Frames per second; `None` without a clock.
     pub rate: Option<SampleRate>,
-    /// What the channels measure, as the JSON array `hairspring:channels` of a recording; empty if nobody said.
+    /// Quantities of the channels, as the JSON array `hairspring:channels` of a recording; empty if unknown.
     pub text: String,
 }
 
@@ -216,7 +218,8 @@ impl RingPage {
         Ok(Self { words, file: Some(file) })
     }
 
-    /// Maps the page of another process read-only. The caller has seen that the file has [`PAGE_BYTES`] and can never become shorter.
+    /// Maps the page of another process read-only. The caller has seen that the file has [`PAGE_BYTES`] and can never
+    /// become shorter.
     ///
     /// # Errors
     /// The kernel refuses the mapping.
@@ -230,9 +233,9 @@ impl RingPage {
     }
 
     pub(crate) fn words(&self) -> &PageWords {
-        // SAFETY: the mapping has the size of the words, begins at a page and so is aligned, lives as long as `self`, and its file cannot be
-        // cut: `make` holds the only descriptor until it is sealed, and the caller of `of_other` has seen the seal. Any bytes are a value,
-        // for all of it is atomics, or room that nobody looks at.
+        // SAFETY: the mapping has the size of the words, begins at a page and so is aligned, lives as long as `self`,
+        // and its file cannot be cut: `make` holds the only descriptor until it is sealed, and the caller of `of_other`
+        // has seen the seal. Any bytes are a value, for all of it is atomics, or padding that is never read.
         unsafe { self.words.as_ref() }
     }
 
@@ -241,7 +244,8 @@ impl RingPage {
         self.words().facts[fact as usize].load(Ordering::Relaxed)
     }
 
-    /// States what the stream is. Once, before anybody else has the page. A text longer than [`TEXT_MOST`] is left out.
+    /// Writes the facts of the stream. Call once, before another process has the page. A text longer than [`TEXT_MOST`]
+    /// is left out.
     pub(crate) fn state(&self, facts: &PageFacts, capacity: Bytes) {
         let words = self.words();
         // Relaxed: ordered by the Release of the magic, which is stored last.
@@ -271,7 +275,7 @@ impl RingPage {
         words.facts[Fact::Magic as usize].store(MAGIC, Ordering::Release);
     }
 
-    /// What the stream is.
+    /// Identity, layout and rate of the stream.
     ///
     /// # Errors
     /// The page is none, or of another version, or states something impossible.

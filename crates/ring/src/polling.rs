@@ -1,8 +1,10 @@
-//! Adaptive polling: a thread that waits for data looks for a short while before it sleeps, where looking was worth its time lately.
+//! Adaptive polling: a thread that waits for data looks for a short while before it sleeps, where looking was worth its
+//! time lately.
 //!
-//! A sleep costs a wake-up, and costs the thread that ends it a system call. Looking for as long as a wake-up takes costs at most twice what
-//! the better of the two would have cost (the rule for renting or buying skis). After a look in vain the next wait sleeps at once, after two
-//! in a row the next three, and so on up to [`RESTS_MOST`]: a slow stream, or a producer on the same CPU, costs next to nothing.
+//! A sleep costs a wake-up, and costs the thread that ends it a system call. Looking for as long as a wake-up takes
+//! costs at most twice what the better of the two would have cost (the rule for renting or buying skis). After a look
+//! in vain the next wait sleeps at once, after two in a row the next three, and so on up to [`RESTS_MOST`]: a slow
+//! stream, or a producer on the same CPU, costs next to nothing.
 
 use hairspring_machine::Nanos;
 
@@ -71,7 +73,7 @@ impl AdaptivePolling {
 mod tests {
     use super::*;
 
-    /// A wait for which `comes` says whether it comes at the third look, if the thread looks.
+    /// Runs one wait. If the thread polls, `comes` decides whether the awaited event comes at the third look.
     fn wait(polling: &mut AdaptivePolling, comes: bool) {
         let looks = std::cell::Cell::new(0);
         let is_there = || {

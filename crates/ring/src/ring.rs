@@ -1,14 +1,14 @@
 //! The ring between a source and its recorder: bytes in a double-mapped memory, and marks where something is missing.
 //!
-//! One [`Producer`], one [`Consumer`], any number of [`Tap`]s that look on. All pieces are contiguous, also over the seam, so
-//! a source fills and a disk empties the ring in place. Positions count the bytes since the beginning and never wrap; a
-//! position plus the gaps before it tells which frame of the source lies there.
+//! One [`Producer`], one [`Consumer`], any number of [`Tap`]s that copy data as they pass. All pieces are contiguous,
+//! also over the seam, so a source fills and a disk empties the ring in place. Positions count the bytes since the
+//! beginning and never wrap; a position plus the gaps before it gives the frame number in the source.
 //!
-//! The producer never waits. Taps take nothing and hold nobody up: they copy, and find out afterwards whether what they have
+//! The producer never waits. Taps take nothing and block neither end: they copy, and check afterwards whether the copy
 //! is whole.
 //!
-//! Real-time behaviour: no call allocates or locks, and none but [`Consumer::wait`] sleeps; waking the consumer costs one system call each
-//! `notify` bytes.
+//! Real-time behaviour: no call allocates or locks, and none but [`Consumer::wait`] sleeps; waking the consumer costs
+//! one system call each `notify` bytes.
 
 #![expect(unsafe_code, reason = "slices of the mapped memory, owned by the protocol of the cursors")]
 
@@ -33,14 +33,14 @@ pub(crate) use cursors::CursorWords;
 use cursors::{CursorPlace, Cursors};
 pub use tap::{SharedRing, Tap};
 
-/// Gaps that may be under way between producer and consumer at once. If more come in one ringful, later ones become longer
-/// instead of more: nothing is taken from the source until the oldest was seen.
+/// Gaps that may be under way between producer and consumer at once. If more come in one ringful, later ones become
+/// longer instead of more: nothing is taken from the source until the oldest was seen.
 ///
-/// A consumer that waits for a whole amount of bytes must take the gaps as they come, or that amount may never come. Half of them wake
-/// it, and that half of them were taken wakes the producer.
+/// A consumer that waits for a whole amount of bytes must take the gaps as they come, or that amount may never come.
+/// Half of them wake it, and that half of them were taken wakes the producer.
 const MARKS: usize = 1024;
 
-/// What both ends share.
+/// State that both ends share.
 #[derive(Debug)]
 struct Shared {
     cursors: Cursors<Arc<RingPage>>,
@@ -72,7 +72,7 @@ pub struct Fill {
     pub now: Bytes,
     /// The most there were.
     pub high_water: Bytes,
-    /// What it holds.
+    /// Size of the ring.
     pub capacity: Bytes,
 }
 
@@ -183,7 +183,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct Producer {
     shared: Arc<Shared>,
-    /// What is published.
+    /// Position up to which data are published.
     head: u64,
     /// How far bytes were ever reserved.
     reserved: u64,
@@ -195,12 +195,12 @@ pub struct Producer {
     /// Gaps handed over since the consumer was woken last.
     marked: usize,
     marks: rtrb::Producer<(u64, Gap)>,
-    /// Whether nobody has taken the part of the page that has clocks.
+    /// Whether the clock part of the page is still free.
     has_clocks: bool,
 }
 
 impl Producer {
-    /// What to do when data do not fit.
+    /// Policy for data that find no room.
     pub fn on_overrun(&self) -> OnOverrun {
         self.shared.on_overrun
     }
@@ -228,7 +228,7 @@ impl Producer {
         &self.shared.memory
     }
 
-    /// The next `length` bytes to be filled; `None` if there is no room for so many. Nothing is published before
+    /// The next `length` bytes to fill; `None` if the ring has less room. Nothing is published before
     /// [`Producer::commit`].
     pub fn reserve(&mut self, length: usize) -> Option<&mut [u8]> {
         if length as u64 > self.room() {
@@ -237,15 +237,17 @@ impl Producer {
         self.reserved = self.reserved.max(self.head + length as u64);
         self.shared.cursors.announce(self.reserved);
         let offset = self.shared.offset(self.head);
-        // SAFETY: the bytes from `head` on, `length` of them, are before `tail + capacity`: by the cursors' protocol they are
-        // this producer's until it publishes them, and there is one producer, borrowed mutably here; `Memory::lend` keeps
-        // other rings off, and who attaches the memory to a store promises to keep off, too. They are within the reach of the memory, for `length` is at most its size and `offset` below it; the memory lives as long as `shared`.
+        // SAFETY: the bytes from `head` on, `length` of them, are before `tail + capacity`: by the cursors' protocol
+        // they are this producer's until it publishes them, and there is one producer, borrowed mutably here;
+        // `Memory::lend` keeps other rings off, and who attaches the memory to a store promises to keep off, too. They
+        // are within the reach of the memory, for `length` is at most its size and `offset` below it; the memory lives
+        // as long as `shared`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) })
     }
 
-    /// Makes room for `length` bytes that begin `skip` bytes behind the next one, for a device that fills pieces in any order:
-    /// returns their offset in the memory, or `None` if there is not enough room. [`Producer::commit`] publishes them in order, with all
-    /// bytes before them. Until then no other thread touches them.
+    /// Makes room for `length` bytes that begin `skip` bytes behind the next one, for a device that fills pieces in any
+    /// order: returns their offset in the memory, or `None` if there is not enough room. [`Producer::commit`] publishes
+    /// them in order, with all bytes before them. Until then no other thread touches them.
     pub fn reserve_ahead(&mut self, skip: u64, length: usize) -> Option<usize> {
         let end = skip.checked_add(length as u64)?;
         if end > self.room() {
@@ -268,9 +270,10 @@ impl Producer {
         let begin = self.head + skip;
         assert!(begin + length as u64 <= self.reserved, "looked at bytes that were not reserved");
         let offset = self.shared.offset(begin);
-        // SAFETY: the bytes were reserved, so they are before `tail + capacity` (the tail only grows) and not before `head`:
-        // they are this producer's, which is borrowed here. They are within the reach of the memory: `length` is at most its
-        // size, for it was reserved, and `offset` below it. That no device writes there is the caller's promise.
+        // SAFETY: the bytes were reserved, so they are before `tail + capacity` (the tail only grows) and not before
+        // `head`: they are this producer's, which is borrowed here. They are within the reach of the memory: `length`
+        // is at most its size, for it was reserved, and `offset` below it. That no device writes there is the caller's
+        // promise.
         unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length) }
     }
 
@@ -339,8 +342,9 @@ impl Producer {
         pushed
     }
 
-    /// Evicts the consumer's oldest bytes so that `length` fit, unless the consumer is reading them now. Returns the room in bytes. Only
-    /// for the policy [`OnOverrun::Overwrite`]. It evicts whole multiples of `grain` bytes; the consumer notices and declares the gap.
+    /// Evicts the consumer's oldest bytes so that `length` fit, unless the consumer is reading them now. Returns the
+    /// room in bytes. Only for the policy [`OnOverrun::Overwrite`]. It evicts whole multiples of `grain` bytes; the
+    /// consumer notices and declares the gap.
     pub fn evict(&mut self, length: u64, grain: u64) -> u64 {
         let room = self.room();
         if self.shared.on_overrun != OnOverrun::Overwrite || room >= length || self.pending.is_some() {
@@ -367,7 +371,7 @@ impl Producer {
     /// Declares the end of the stream and its reason. Later calls change nothing.
     pub fn close(&mut self, end: End) {
         self.push_pending();
-        // Taken: this is called once more when it is dropped, and what is told here must not be told as a mark, too.
+        // Take it: `drop` calls this again, and this gap must not be reported as a mark as well.
         let last = self.pending.take();
         if let Some(gap) = last {
             self.shared.page.gap(self.head, gap);
@@ -409,8 +413,8 @@ impl Drop for Producer {
 
 /// The consuming end of a ring, for a recorder.
 ///
-/// The bytes between [`Consumer::next`] and the head are not taken yet. The bytes between the tail and `next` are taken but still in use
-/// (on their way to the disk).
+/// The bytes between [`Consumer::next`] and the head are not taken yet. The bytes between the tail and `next` are taken
+/// but still in use (on their way to the disk).
 #[derive(Debug)]
 pub struct Consumer {
     shared: Arc<Shared>,
@@ -437,7 +441,8 @@ impl Consumer {
 
     /// The next gap that lies at or before a position, if any; it is taken.
     ///
-    /// Call this after [`Consumer::available`] has reported the bytes before that position: then all gaps before them are known.
+    /// Call this after [`Consumer::available`] has reported the bytes before that position: then all gaps before them
+    /// are known.
     pub fn gap_before(&mut self, position: u64) -> Option<(u64, Gap)> {
         let at = self.marks.peek().ok()?.0;
         if at > position {
@@ -455,7 +460,8 @@ impl Consumer {
         self.marks.peek().ok().map(|mark| mark.0)
     }
 
-    /// The reason and the position of the stream's end, and the gap after its last byte; `None` before the end. Data and gaps may still wait in the ring.
+    /// The reason and the position of the stream's end, and the gap after its last byte; `None` before the end. Data
+    /// and gaps may still wait in the ring.
     pub fn closed(&self) -> Option<(End, u64, Option<Gap>)> {
         self.shared.closed.get().map(|closing| (closing.end, closing.position, closing.last))
     }
@@ -471,9 +477,9 @@ impl Consumer {
             position >= self.shared.cursors.tail() && end <= self.shared.cursors.head(),
             "not the consumer's bytes"
         );
-        // SAFETY: the bytes are between tail and head: by the cursors' protocol they are this consumer's until it releases
-        // them, for which it must be borrowed mutably, and the producer does not evict them, for the policy is another. They
-        // are within the reach of the memory.
+        // SAFETY: the bytes are between tail and head: by the cursors' protocol they are this consumer's until it
+        // releases them, for which it must be borrowed mutably, and the producer does not evict them, for the policy is
+        // another. They are within the reach of the memory.
         unsafe {
             let offset = self.shared.offset(position);
             std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length)
@@ -509,16 +515,16 @@ impl Consumer {
         }
     }
 
-    /// Takes, uses and releases up to `most` bytes at once, while the producer cannot evict them. For the policy `overwrite`. It first
-    /// skips the bytes that the producer evicted since the last call. `use_them` gets the position and the bytes, and returns how many of
-    /// them it used.
+    /// Takes, uses and releases up to `most` bytes at once, while the producer cannot evict them. For the policy
+    /// `overwrite`. It first skips the bytes that the producer evicted since the last call. `use_them` gets the
+    /// position and the bytes, and returns how many of them it used.
     pub fn take_held(&mut self, most: usize, use_them: impl FnOnce(u64, &[u8]) -> usize) {
         self.shared.cursors.hold();
         let tail = self.shared.cursors.tail();
         let length = usize::try_from(self.shared.cursors.head() - tail).unwrap_or(usize::MAX).min(most);
         let offset = self.shared.offset(tail);
-        // SAFETY: the bytes are between tail and head, and the producer does not move the tail while this side holds it, so
-        // they are this consumer's until it lets go below. They are within the reach of the memory.
+        // SAFETY: the bytes are between tail and head, and the producer does not move the tail while this side holds
+        // it, so they are this consumer's until it lets go below. They are within the reach of the memory.
         let bytes = unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset), length) };
         let used = use_them(tail, bytes).min(length);
         self.next = tail + used as u64;
@@ -537,7 +543,7 @@ impl Consumer {
         self.shared.offset(position)
     }
 
-    /// What to do when data do not fit.
+    /// Policy for data that find no room.
     pub fn on_overrun(&self) -> OnOverrun {
         self.shared.on_overrun
     }
@@ -552,11 +558,12 @@ impl Consumer {
         &self.shared.data
     }
 
-    /// Waits until `bytes` can be taken, the stream has ended, or about `at_most` is over. May return early, so look again.
+    /// Waits until `bytes` can be taken, the stream has ended, or about `at_most` is over. May return early, so look
+    /// again.
     ///
-    /// Polls for up to 50 µs before it sleeps, where that found data lately: a fast stream then needs no wake-up, and takes this thread's
-    /// CPU whole. A slow one is polled for after one wait in a thousand. [`Notifier::wait`] sleeps at once, and also waits for another
-    /// descriptor.
+    /// Polls for up to 50 µs before it sleeps, where that found data lately: a fast stream then needs no wake-up, and
+    /// takes this thread's CPU whole. A slow one is polled for after one wait in a thousand. [`Notifier::wait`] sleeps
+    /// at once, and also waits for another descriptor.
     pub fn wait(&mut self, bytes: u64, at_most: Nanos) {
         let Self { shared, next, polling, .. } = self;
         let is_there = || shared.cursors.head().saturating_sub(*next) >= bytes || shared.closed.get().is_some();

@@ -1,27 +1,29 @@
 //! [`Sequenced`]: words that one thread writes and any number of threads or processes read whole: a sequence lock.
 //!
-//! **How it works.** The writer makes the sequence odd, stores the words, and makes it even again. A reader copies the words between two
-//! looks at the sequence. The copy is whole if both looks saw the same even number. The writer never waits and does not know the readers; a
-//! reader that finds the words changing tries again.
+//! **How it works.** The writer makes the sequence odd, stores the words, and makes it even again. A reader copies the
+//! words between two looks at the sequence. The copy is whole if both looks saw the same even number. The writer never
+//! waits and does not know the readers; a reader that finds the words changing tries again.
 //!
-//! **Why it works.** The words are relaxed atomics, so a reader that looks while the writer writes is no data race. The writer's fence
-//! orders the odd number before the words: a reader that sees a new word, and then passes its own fence, also sees the odd number or a
-//! later one. Acquire and release on the sequence alone are not enough: the second look could then come before the words, which x86
-//! hides and the model in `loom_checks` shows.
+//! **Why it works.** The words are relaxed atomics, so a reader that looks while the writer writes is no data race. The
+//! writer's fence orders the odd number before the words: a reader that sees a new word, and then passes its own fence,
+//! also sees the odd number or a later one. Acquire and release on the sequence alone are not enough: the second look
+//! could then come before the words, which x86 hides and the model in `loom_checks` shows.
 //!
-//! **Conditions.** One writer at a time. The memory of a reader may be read-only; there only relaxed loads are defined, so acquire is a
-//! relaxed load and a fence. A successor of a writer that died in the middle of a change begins with the next change.
+//! **Conditions.** One writer at a time. The memory of a reader may be read-only; there only relaxed loads are defined,
+//! so acquire is a relaxed load and a fence. A successor of a writer that died in the middle of a change begins with
+//! the next change.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Looks of [`Sequenced::read`] before it gives up. The writers of rings are at work for less than a microsecond, some times a minute; one that
-/// died in the middle leaves the sequence odd for ever.
+/// Looks of [`Sequenced::read`] before it gives up. The writers of rings are at work for less than a microsecond, some
+/// times a minute; one that died in the middle leaves the sequence odd for ever.
 const TRIES: usize = 64;
 
-/// A sequence number and the words that it guards: in memory a 64-bit word, odd during a change, and the words behind it.
+/// A sequence number and the words that it guards: in memory a 64-bit word, odd during a change, and the words behind
+/// it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sequenced<const N: usize> {
@@ -34,7 +36,8 @@ impl<const N: usize> Sequenced<N> {
     pub fn write(&self, change: impl FnOnce(&SequencedWords<'_, N>)) {
         // Relaxed: only this thread writes it. A writer that was killed left it odd.
         let odd = self.sequence.load(Ordering::Relaxed) | 1;
-        // Relaxed, and a fence: it pairs with the second one in `copy`. A reader that sees a word of this change also sees the odd number.
+        // Relaxed, and a fence: it pairs with the second one in `copy`. A reader that sees a word of this change also
+        // sees the odd number.
         self.sequence.store(odd, Ordering::Relaxed);
         fence(Ordering::Release);
         change(&SequencedWords(&self.words));
@@ -42,8 +45,8 @@ impl<const N: usize> Sequenced<N> {
         self.sequence.store(odd.wrapping_add(1), Ordering::Release);
     }
 
-    /// Copies the first words, as many as `into` has. Returns the sequence; `None` if the writer was at work during the copy, or died in a
-    /// change.
+    /// Copies the first words, as many as `into` has. Returns the sequence; `None` if the writer was at work during the
+    /// copy, or died in a change.
     pub fn copy(&self, into: &mut [u64]) -> Option<u64> {
         // Relaxed, and a fence: it pairs with the Release at the end of `write`.
         let before = self.sequence.load(Ordering::Relaxed);
@@ -161,7 +164,8 @@ mod loom_checks {
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;
 
-    /// A writer changes both words twice, a reader looks twice: what it takes as whole is one of the three states, and never goes back.
+    /// A writer changes both words twice, a reader looks twice: what it takes as whole is one of the three states, and
+    /// never goes back.
     #[test]
     fn a_copy_that_is_taken_as_whole_is_one_state() {
         let mut model = loom::model::Builder::new();

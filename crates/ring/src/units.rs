@@ -1,7 +1,7 @@
 //! Amounts and rates of data as types, so that a sample is not a byte and a megabyte is not a mebibyte.
 //!
-//! MB is 10⁶ bytes and MiB is 2²⁰ bytes, everywhere. Printed rates show both, because documents of this field use either under one name.
-//! Sample rates are exact fractions, so that the number of frames until now never drifts.
+//! MB is 10⁶ bytes and MiB is 2²⁰ bytes, everywhere. Printed rates show both, because documents of this field use
+//! either under one name. Sample rates are exact fractions, so that the number of frames until now never drifts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,8 +16,8 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Samples(pub u64);
 
-/// An amount of frames. A frame is one sample of every channel, taken at the same time. Also a position in a stream: the number of frames
-/// that the source produced before this one, lost ones included.
+/// An amount of frames. A frame is one sample of every channel, taken at the same time. Also a position in a stream:
+/// the number of frames that the source produced before this one, lost ones included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frames(pub u64);
 
@@ -26,7 +26,7 @@ pub struct Frames(pub u64);
 pub struct SampleRate {
     /// Frames …
     frames: u64,
-    /// … in so many seconds, not 0.
+    /// … in `seconds` seconds, not 0.
     seconds: u64,
 }
 
@@ -52,7 +52,7 @@ impl std::error::Error for UnitError {}
 /// The highest accepted sample rate: 1 THz.
 const FASTEST_HZ: f64 = 1e12;
 
-/// Units of amounts, binary and decimal. A bare letter (`4M`) is refused, because it does not say which unit it means.
+/// Units of amounts, binary and decimal. A bare letter (`4M`) is refused because it is ambiguous.
 const SIZES: [(&str, u64); 9] = [
     ("B", 1),
     ("kB", 1000),

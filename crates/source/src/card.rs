@@ -19,7 +19,7 @@
 //! | `14bit` | all | resolution; stored signed in 1, 2 or 4 bytes |
 //! | `u`, `packed`, `float`, `digital` | all | stored unsigned; 12 bits packed; as `f32`; one bit for each channel |
 //! | `40MS/s` | all but unpaced | frames per second; `virtual` must have it, for the others it is a note |
-//! | `data=noise` | all | `noise` (the default), `counter`, `prbs`, `sine`, `zero`; for other cards the pattern that the sender promises, for verification |
+//! | `data=noise` | all | `noise` (default), `counter`, `prbs`, `sine`, `zero`: generated, or expected of the sender |
 //! | `seed=7` | all | with `data=noise` or `prbs` |
 //! | `frames=1000` | all | ends after this many frames |
 //! | `fifo=64MiB` | virtual, udp | the hardware's FIFO; the kernel's receive buffer |
@@ -29,7 +29,7 @@
 //! | `seq=u32be@4` | udp | the datagram's number: `u8` to `u64`, `le` or `be`, at this byte |
 //! | `header=16` | udp | bytes before the samples; without it up to the end of the number |
 //! | `join=192.0.2.1` | udp | the address of the interface that joins the group |
-//! | `from=192.0.2.7:5000` | udp | the accepted sender, port 0 for all its ports; by default the first sender that comes |
+//! | `from=192.0.2.7:5000` | udp | the accepted sender, port 0 for all its ports; by default the first that sends |
 
 mod open;
 mod parse;
@@ -73,7 +73,7 @@ impl CardKind {
     pub const ALL: [Self; 8] =
         [Self::Virtual, Self::Unpaced, Self::File, Self::Pipe, Self::Stdin, Self::Tcp, Self::TcpListen, Self::Udp];
 
-    /// What can be written behind its form, as examples: `seed=7`.
+    /// Example options of this kind of card, in their written form: `seed=7`.
     pub fn options(self) -> impl Iterator<Item = &'static str> {
         parse::options(self)
     }
@@ -117,11 +117,11 @@ pub enum CardError {
     Text(DescriptionError),
     /// The system refused.
     Open {
-        /// What.
+        /// The attempted operation.
         what: String,
         /// The system's reason.
         error: io::Error,
-        /// What to do.
+        /// Advice for the user.
         remedy: &'static str,
     },
     /// This card does not support the policy.
@@ -198,12 +198,13 @@ impl Card {
         self.fifo
     }
 
-    /// Whether it has a clock of its own and continues if nobody takes its data.
+    /// Whether the card has a clock of its own and continues while the ring is full.
     pub fn is_clocked(&self) -> bool {
         matches!(self.kind, CardKind::Virtual | CardKind::Udp)
     }
 
-    /// The same card at another rate, for the search for the highest rate. `None` if it has no clock, or would exceed 100 GB/s.
+    /// The same card at another rate, for the search for the highest rate. `None` if it has no clock, or would exceed
+    /// 100 GB/s.
     pub fn at_rate(&self, rate: SampleRate) -> Option<Self> {
         let text = parse::exact_rate(rate);
         let rate = text.parse().ok().filter(|rate| parse::is_believable(self.layout, *rate))?;

@@ -1,16 +1,16 @@
-//! [`ExternalClock`]: a clock outside the kernel, with which a recording compares `CLOCK_MONOTONIC`: the clock of a network card, or the
-//! pulses of a receiver.
+//! [`ExternalClock`]: a clock outside the kernel, with which a recording compares `CLOCK_MONOTONIC`: the clock of a
+//! network card, or the pulses of a receiver.
 
 use std::fmt;
 
 use hairspring_machine::Nanos;
 
-/// What an external clock is.
+/// Kinds of external clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExternalKind {
     /// A PTP hardware clock: it can be read at any time, and counts nanoseconds.
     Ptp,
-    /// Pulses, one each second: they say where seconds begin, not which second it is.
+    /// Pulses, one each second: they mark where seconds begin, but do not number them.
     Pps,
 }
 
@@ -26,7 +26,7 @@ impl ExternalKind {
         }
     }
 
-    /// What it counts in a second of its own: nanoseconds, or pulses.
+    /// Ticks per second of the clock itself: nanoseconds, or pulses.
     pub fn ticks_per_s(self) -> u32 {
         match self {
             Self::Ptp => 1_000_000_000,
@@ -38,7 +38,7 @@ impl ExternalKind {
 /// Which external clock it is, for the metadata of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalFacts {
-    /// What it is.
+    /// Kind of the clock.
     pub kind: ExternalKind,
     /// Its file.
     pub id: String,
@@ -85,7 +85,8 @@ impl ExternalBracket {
     }
 }
 
-/// A reading as the kernel gives it, against the time of day: between `earliest` and `latest` the clock had counted `ticks`.
+/// A reading as the kernel gives it, against the time of day: between `earliest` and `latest` the clock had counted
+/// `ticks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalStamp {
     /// Nanoseconds of the clock's own scale, or pulses since it was opened.
@@ -103,8 +104,8 @@ pub trait ExternalClock: Send + fmt::Debug {
     /// Which one it is.
     fn facts(&self) -> ExternalFacts;
 
-    /// Reads the clock, or waits for its next pulse, at most `most`, which is less than a second. `None` if no pulse came. Blocks: not for
-    /// real-time threads.
+    /// Reads the clock, or waits for its next pulse, at most `most`, which is less than a second. `None` if no pulse
+    /// came. Blocks: not for real-time threads.
     ///
     /// # Errors
     /// The clock is gone or refuses: why, and what to do.

@@ -1,22 +1,22 @@
-//! [`Pattern`]: test data that depend on their position only. So a program can verify every piece of a recording without the rest, also
-//! behind a gap.
+//! [`Pattern`]: test data that depend only on their position, so that a program can verify any piece of a recording
+//! without the rest, also behind a gap.
 //!
-//! The **code** of a sample is an integer of as many bits as the layout's resolution. It is stored sign-extended in a signed
-//! container and zero-extended in an unsigned one; packed samples are the codes of the same stream in two bytes each, packed;
-//! in `f32` the code, of 24 bits at most, is divided by 2^(bits − 1), so that values lie in [−1, 1).
+//! The **code** of a sample is an integer of as many bits as the layout's resolution. It is stored sign-extended in a
+//! signed container and zero-extended in an unsigned one; packed samples are the codes of the same stream in two bytes
+//! each, packed; in `f32` the code, of 24 bits at most, is divided by 2^(bits − 1), so that values lie in [−1, 1).
 //!
 //! | pattern | code of frame *f*, channel *c* | misplaced data are found, unless their offset is |
 //! |---|---|---|
 //! | `zero` | 0 | anything: only data other than 0 are found |
-//! | `counter` | (*f* + *c*) mod 2^bits; on digital lines the frame number, line *c* its bit *c* mod 64 | a multiple of 2^bits frames (2^lines on digital lines) |
+//! | `counter` | (*f* + *c*) mod 2^bits; digital: bit *c* mod 64 of *f* | a multiple of 2^bits (2^lines) frames |
 //! | `prbs` | the bits of the sequence 2³¹−1, as many as the container has | a multiple of 2³¹−1 bytes (2 GiB) |
-//! | `sine` | a sine of 1000 frames, each channel ⅛ of a turn ahead of the one before it | about a period, or its parts if channels are exchanged |
+//! | `sine` | a sine of 1000 frames, each channel ⅛ of a turn ahead | about a period (a part, for swapped channels) |
 //! | `noise` | the bits of splitmix64 over the position | nothing: all positions differ |
 //!
 //! So `noise` proves a recording; it also does not compress. A person can read `counter`.
 //!
-//! All arithmetic is in integers, or in floating point that IEEE 754 determines to the last bit: the data are the same on
-//! every machine.
+//! All arithmetic is in integers, or in floating point that IEEE 754 determines to the last bit: the data are the same
+//! on every machine.
 
 mod prbs;
 mod sine;
@@ -142,8 +142,8 @@ impl Pattern {
         }
     }
 
-    /// Finds the first position at which bytes differ from the data from a frame on; `None` if all agree. The bytes need not be whole
-    /// grains.
+    /// Finds the first position at which bytes differ from the data from a frame on; `None` if all agree. The bytes
+    /// need not be whole grains.
     ///
     /// # Panics
     /// If `first` lies within a grain.

@@ -1,9 +1,10 @@
 //! [`Source`]: produces a stream. A clocked source never waits for its consumer; data that do not fit become a
 //! [`Gap`](hairspring_ring::Gap).
 //!
-//! A source is a state machine without threads. Its caller passes the time to [`Source::service`], which moves the available data
-//! into the ring and returns when it must be called again. The caller is a thread on the host and a loop over virtual time in
-//! tests. The driver of a vendor's card implements this trait: if it fills a buffer itself, `service` publishes what has arrived.
+//! A source is a state machine without threads. Its caller passes the time to [`Source::service`], which moves the
+//! available data into the ring and returns when it must be called again. The caller is a thread on the host and a loop
+//! over virtual time in tests. The driver of a vendor's card implements this trait: if it fills a buffer itself,
+//! `service` publishes what has arrived.
 
 mod datagrams;
 pub(crate) mod descriptor;
@@ -31,7 +32,7 @@ pub struct SourceDescription {
     pub layout: Layout,
     /// Frames per second; `None` if the rate is not known.
     pub rate: Option<SampleRate>,
-    /// Whether the source has a clock of its own and continues if nobody takes its data. Such a source cannot wait.
+    /// Whether the source has a clock of its own and continues while the ring is full. Such a source cannot wait.
     pub clocked: bool,
     /// Size of the hardware's FIFO; 0 if there is none.
     pub fifo: Bytes,
@@ -100,8 +101,8 @@ impl Ignored {
 pub struct SourceCounters {
     /// Bytes produced since the start, by the card's clock or the transport's count.
     pub produced_bytes: u64,
-    /// Bytes in gaps: those that the source has declared, and those that it will declare when the data before them have left the
-    /// FIFO.
+    /// Bytes in gaps: those that the source has declared, and those that it will declare when the data before them have
+    /// left the FIFO.
     pub lost_bytes: u64,
     /// Bytes in the FIFO now.
     pub fifo_bytes: u64,
@@ -115,7 +116,7 @@ pub struct SourceCounters {
     pub reordered: u64,
 }
 
-/// When a source or the kernel says that a frame was taken.
+/// Time at which a frame was taken, as stamped by a source or the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameStamp {
     /// The global index of the frame.
@@ -135,8 +136,8 @@ pub enum StampTime {
     Realtime(Nanos),
 }
 
-/// A number that the sender of a stream counts, and the frame with which it came. Frames after it have the numbers after it, also those that are
-/// missing, until the source states another count.
+/// A number that the sender of a stream counts, and the frame with which it came. Frames after it have the numbers
+/// after it, also those that are missing, until the source states another count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderCount {
     /// The global index of the first frame with this number.
@@ -165,15 +166,15 @@ pub enum Next {
 /// Produces a stream.
 ///
 /// Every source keeps these rules, so that the ledger adds up:
-/// - The data committed to the ring and the gaps declared ([`Producer::gap`]) are, in order, everything produced except the
-///   contents of the FIFO: `produced = committed + lost + fifo` after each call, in whole grains. A gap after data that are still
-///   in the FIFO counts as lost at once, and is declared when the data have left the FIFO.
-/// - A clocked source never waits for room. When its FIFO overflows it follows [`Producer::on_overrun`]: with `Stop` it moves the
-///   data that it has, declares the loss, and ends with [`End::Overrun`]; with `Gap` it declares the loss and goes on; with
-///   `Overwrite` it first asks [`Producer::evict`] for room, and loses only what still does not fit.
+/// - The data committed to the ring and the gaps declared ([`Producer::gap`]) are, in order, everything produced except
+///   the contents of the FIFO: `produced = committed + lost + fifo` after each call, in whole grains. A gap after data
+///   that are still in the FIFO counts as lost at once, and is declared when the data have left the FIFO.
+/// - A clocked source never waits for room. When its FIFO overflows it follows [`Producer::on_overrun`]: with `Stop` it
+///   moves the data that it has, declares the loss, and ends with [`End::Overrun`]; with `Gap` it declares the loss and
+///   goes on; with `Overwrite` it first asks [`Producer::evict`] for room, and loses only what still does not fit.
 /// - A clocked source is not started with [`OnOverrun::Block`]. If it is nevertheless, it acts as with `Stop`.
-/// - The cause of a gap is [`GapCause::ServedLate`](hairspring_ring::GapCause::ServedLate) if the ring had room for it when it was found,
-///   else [`GapCause::BufferFull`](hairspring_ring::GapCause::BufferFull).
+/// - The cause of a gap is [`GapCause::ServedLate`](hairspring_ring::GapCause::ServedLate) if the ring had room for it
+///   when it was found, else [`GapCause::BufferFull`](hairspring_ring::GapCause::BufferFull).
 pub trait Source: Send {
     /// The properties of the stream.
     fn describe(&self) -> SourceDescription;
@@ -181,8 +182,8 @@ pub trait Source: Send {
     /// Starts the source at `now`; the first frame is due one sample period later.
     fn start(&mut self, now: Instant);
 
-    /// Whether the first frame is taken when the first data come, possibly long after [`Source::start`]; otherwise it is taken at
-    /// the start.
+    /// Whether the first frame is taken when the first data come, possibly long after [`Source::start`]; otherwise it
+    /// is taken at the start.
     fn begins_with_data(&self) -> bool {
         false
     }
@@ -190,8 +191,8 @@ pub trait Source: Send {
     /// Moves the available data into the ring. Does not block; takes time in proportion to the data.
     fn service(&mut self, now: Instant, ring: &mut Producer) -> Next;
 
-    /// Ends the source at `now`. Moves the data that the FIFO or the kernel holds at the first call, and does not wait for later
-    /// data. The caller calls it until it returns [`Next::Ended`]; the consumer goes on meanwhile.
+    /// Ends the source at `now`. Moves the data that the FIFO or the kernel holds at the first call, and does not wait
+    /// for later data. The caller calls it until it returns [`Next::Ended`]; the consumer goes on meanwhile.
     fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next;
 
     /// The descriptor for which [`Next::Readable`] waits.
@@ -209,16 +210,18 @@ pub trait Source: Send {
         None
     }
 
-    /// What the sender counts, if it does: from its first number that was received, or from the last one with which it began anew.
+    /// Counts by the sender's own numbers, if it has them: since its first number received, or since its latest
+    /// restart.
     fn sender_count(&self) -> Option<SenderCount> {
         None
     }
 
-    /// The declared gaps whose length is known as an interval only, in order. An entry may still grow while it is the last.
+    /// The declared gaps whose length is known as an interval only, in order. An entry may still grow while it is the
+    /// last.
     fn gap_bounds(&self) -> &[GapBounds] {
         &[]
     }
 
-    /// The counts so far.
+    /// Current counts.
     fn counters(&self) -> SourceCounters;
 }

@@ -1,7 +1,7 @@
 //! Triggered acquisition: keeps the frames of a stream around events.
 //!
-//! A [`Trigger`] is a level, an edge, or a call from outside. A [`Gate`] watches the stream for it and decides for each frame whether to
-//! keep it. A shot is `pre` frames before the trigger and `post` frames from the trigger on.
+//! A [`Trigger`] is a level, an edge, or a call from outside. A [`Gate`] watches the stream for it and decides for each
+//! frame whether to keep it. A shot is `pre` frames before the trigger and `post` frames from the trigger on.
 //!
 //! ```text
 //!             pre      post             pre      post
@@ -10,10 +10,10 @@
 //!          │ shot 0          │       │ shot 1          │
 //! ```
 //!
-//! As text: `level:ch0>0.5`, `level:ch1<-0.2`, `rising:ch0@0.5` (or `edge:ch0/0.5`), `falling:ch0@0.5` (or `edge:ch0\0.5`),
-//! each edge with an optional hysteresis (`rising:ch0@0.5~0.05`), and `external`. A level is a part of the full scale from
-//! −1 to 1, or a value as it is stored: `100cnt`. The full scale of `n` bits is 2^(n−1) counts; unsigned containers have
-//! their middle at 0; digital lines are 0 or 1, floating-point values are taken as they are.
+//! As text: `level:ch0>0.5`, `level:ch1<-0.2`, `rising:ch0@0.5` (or `edge:ch0/0.5`), `falling:ch0@0.5` (or
+//! `edge:ch0\0.5`), each edge with an optional hysteresis (`rising:ch0@0.5~0.05`), and `external`. A level is a part of
+//! the full scale from −1 to 1, or a value as it is stored: `100cnt`. The full scale of `n` bits is 2^(n−1) counts;
+//! unsigned containers have their middle at 0; digital lines are 0 or 1, floating-point values are taken as they are.
 
 mod external;
 mod gate;
@@ -47,7 +47,8 @@ pub enum Trigger {
         slope: Slope,
         /// The level that it reaches.
         level: Level,
-        /// Hysteresis: between two edges the signal must go this far beyond the other side of the level, so that noise makes no edges.
+        /// Hysteresis: between two edges the signal must go this far beyond the other side of the level, so that noise
+        /// makes no edges.
         hysteresis: Level,
     },
     /// A call from outside, through an [`ExternalTrigger`].
@@ -105,7 +106,8 @@ impl Shots {
 pub struct Missed {
     /// Shots that were lost entirely in gaps. They have no number.
     pub lost_shots: u64,
-    /// Shots that lack frames before their trigger, because the trigger came too early after the beginning, a gap or the shot before.
+    /// Shots that lack frames before their trigger, because the trigger came too early after the beginning, a gap or
+    /// the shot before.
     pub short_shots: u64,
     /// Calls from outside that came during a shot, or for frames that never came.
     pub ignored_calls: u64,

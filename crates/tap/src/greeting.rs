@@ -1,4 +1,4 @@
-//! The one message of a tap's socket: the recorder greets a reader with two descriptors, or says why it does not.
+//! The one message of a tap's socket: the recorder sends a reader two descriptors, or the reason for a refusal.
 //!
 //! ```text
 //!   0  "hairspring-tap\0\0"
@@ -7,7 +7,8 @@
 //!  24  text
 //! ```
 //!
-//! The numbers are in the byte order of the machine. The descriptors, ring and page in this order, come as SCM_RIGHTS with the message.
+//! The numbers are in the byte order of the machine. The descriptors, ring and page in this order, come as SCM_RIGHTS
+//! with the message.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -45,10 +46,10 @@ pub(crate) fn send(to: impl AsFd, given: Result<&SharedRing, &str>) -> io::Resul
     Ok(())
 }
 
-/// Receives the descriptors. Waits as long as the socket's time-out says.
+/// Receives the descriptors. Blocks up to the socket's time-out.
 ///
 /// # Errors
-/// What was wrong with the answer, in words.
+/// A sentence that describes what was wrong with the answer.
 pub(crate) fn receive(from: impl AsFd) -> Result<SharedRing, String> {
     let mut message = [0; HEAD + TEXT_MOST];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];

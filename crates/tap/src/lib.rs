@@ -7,10 +7,10 @@
 //!   TapOffer ──  Unix socket, SCM_RIGHTS ───►  TapReader: copies, checks, counts what it missed
 //! ```
 //!
-//! A [`TapOffer`] hands two sealed descriptors to every process that may open its socket. A [`TapReader`] maps them, copies frames, and looks
-//! afterwards whether the producer wrote there meanwhile. The producer knows no readers, makes no call for them and waits for none: a
-//! reader that is stopped or dies costs the recording nothing. A [`TapTrace`] reduces a stream to the smallest and largest value of
-//! each piece of time, so that no spike is lost in a picture.
+//! A [`TapOffer`] hands two sealed descriptors to every process that may open its socket. A [`TapReader`] maps them,
+//! copies frames, and looks afterwards whether the producer wrote there meanwhile. The producer knows no readers, makes
+//! no call for them and waits for none: a reader that is stopped or dies costs the recording nothing. A [`TapTrace`]
+//! reduces a stream to the smallest and largest value of each piece of time, so that no spike is lost in a picture.
 //!
 //! The layout of the memory is documented in `docs/live-tap.md`.
 

@@ -1,11 +1,11 @@
 //! [`TapOffer`]: the socket by which a recorder hands its ring to readers.
 //!
-//! One thread of the caller serves it. It waits in one call for connections and for readers that leave; it wakes for nothing else, so a
-//! recording that nobody joins costs it nothing. The connection of a reader stays open and is never read: when the recorder dies, the
-//! kernel closes it, and so the reader knows.
+//! One thread of the caller serves it. It waits in one call for connections and for readers that leave; it wakes for
+//! nothing else, so it costs nothing while no reader connects. The connection of a reader stays open and is never read:
+//! when the recorder dies, the kernel closes it, which notifies the reader.
 //!
-//! The socket has the mode 0660: processes of its owner and of its group may look on. A reader can harm only itself, because it has a
-//! connection of its own and both descriptors are sealed.
+//! The socket has the mode 0660: processes of its owner and of its group may look on. A reader can harm only itself,
+//! because it has a connection of its own and both descriptors are sealed.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -24,7 +24,7 @@ use rustix::net::{accept_with, bind, listen, socket_with, sockopt::socket_peercr
 use crate::greeting;
 use crate::place::TapPlace;
 
-/// Readers at once. Each costs the recorder one descriptor; the next one is told that there is no room.
+/// Most readers at once. Each costs the recorder one descriptor; the next one is refused.
 pub const READERS_MOST: usize = 64;
 /// Connections that wait for being accepted.
 const WAITING_MOST: i32 = 16;
@@ -33,7 +33,7 @@ const NO_ROOM: Nanos = Nanos::from_millis(200);
 /// Owner and group.
 const MODE: u32 = 0o660;
 
-/// Who looked on.
+/// Counts of admitted and refused readers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TapCounts {
     /// Readers that got the descriptors.
@@ -54,10 +54,11 @@ pub struct TapOffer {
 }
 
 impl TapOffer {
-    /// Makes the socket, and the folder of taps if it is missing. A socket that a recorder left when it died is replaced.
+    /// Makes the socket, and the folder of taps if it is missing. A socket that a recorder left when it died is
+    /// replaced.
     ///
     /// # Errors
-    /// `AddrInUse` if another recorder offers this name; otherwise what the system said.
+    /// `AddrInUse` if another recorder offers this name; otherwise the system's error.
     pub fn bind(place: &TapPlace) -> io::Result<Self> {
         let path = place.to_offer();
         if let (TapPlace::Name(_), Some(folder)) = (place, path.parent()) {
@@ -71,7 +72,8 @@ impl TapOffer {
             SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
             None,
         )?;
-        // Before it has a name, so that nobody else finds it open for a moment. What the umask took away is given below.
+        // Set the mode before `bind`, so that other users can never connect in between. The second call restores the
+        // bits that the umask removed.
         fchmod(&socket, Mode::from_raw_mode(MODE))?;
         bind(&socket, &address)?;
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(MODE))?;
@@ -86,8 +88,8 @@ impl TapOffer {
         &self.path
     }
 
-    /// Hands the ring to every reader that comes, until `stop` is notified. Blocks; allocates; is not for a thread that serves a source or a
-    /// disk.
+    /// Hands the ring to every reader that comes, until `stop` is notified. Blocks; allocates; is not for a thread that
+    /// serves a source or a disk.
     ///
     /// # Errors
     /// The system cannot wait for connections. A reader that fails is no error.
@@ -97,7 +99,8 @@ impl TapOffer {
         loop {
             let nothing = PollFlags::empty();
             let mut waits = vec![PollFd::new(stop, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
-            // A connection shows that its reader has gone even if nothing is asked for. What a reader sends is never read.
+            // Without requested events `poll` still reports that the reader has gone. Bytes that a reader sends are
+            // never read.
             waits.extend(readers.iter().map(|reader| PollFd::new(reader, nothing)));
             match poll(&mut waits, None) {
                 Ok(_) => {}
@@ -165,7 +168,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a socket that nobody listens to any more.
+/// Removes a socket without a listener.
 fn clear(path: &Path) -> io::Result<()> {
     let Ok(found) = std::fs::symlink_metadata(path) else { return Ok(()) };
     let taken = |text: &str| Err(io::Error::new(ErrorKind::AddrInUse, text));

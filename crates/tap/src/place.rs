@@ -16,8 +16,8 @@ const MOST: usize = 48;
 /// The place of a tap: a name, or the path of its socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TapPlace {
-    /// A name of letters, digits, `.`, `_` and `-`. Its socket is `NAME.tap` in `$XDG_RUNTIME_DIR/hairspring`, or in `/run/hairspring`
-    /// without that variable.
+    /// A name of letters, digits, `.`, `_` and `-`. Its socket is `NAME.tap` in `$XDG_RUNTIME_DIR/hairspring`, or in
+    /// `/run/hairspring` without that variable.
     Name(String),
     /// A path, written with a slash.
     Path(PathBuf),

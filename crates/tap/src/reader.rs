@@ -6,12 +6,13 @@
 //!                    └ frontier − capacity          └ read() copies from `next` on
 //! ```
 //!
-//! A reader copies first and looks at the producer's frontier afterwards. If the producer may have written there meanwhile, the copy is
-//! thrown away; the reader goes on nearer to the newest data, and counts the frames between as missed. It takes no lock and holds
-//! nothing, so it may be stopped for any time and goes on with what is there then.
+//! A reader copies first and looks at the producer's frontier afterwards. If the producer may have written there
+//! meanwhile, the copy is thrown away; the reader goes on nearer to the newest data, and counts the frames between as
+//! missed. It takes no lock and holds nothing, so it may be stopped for any time and goes on with what is there then.
 //!
-//! **Trust.** The reader trusts nothing that comes through the socket. Both files must be files in memory that are sealed against being
-//! cut, so no access can fault. The page's numbers are checked. A recorder of ill will can show wrong samples; it cannot harm the reader.
+//! **Trust.** The reader trusts nothing that comes through the socket. Both files must be files in memory that are
+//! sealed against being cut, so no access can fault. The page's numbers are checked. A recorder of ill will can show
+//! wrong samples; it cannot harm the reader.
 //!
 //! Real-time behaviour: [`TapReader::read`] makes no system call, does not allocate and does not wait. All others may.
 
@@ -46,11 +47,11 @@ const LOOK_MOST: Nanos = Nanos::from_millis(20);
 /// Why there is no tap.
 #[derive(Debug)]
 pub enum TapError {
-    /// Nobody offers it.
+    /// No recorder offers this tap.
     NotOffered(PathBuf),
     /// The system refuses.
     System(PathBuf, io::Error),
-    /// What answered is no tap that this reader can read: what is wrong with it.
+    /// The peer is not a tap that this reader can read; the text names the fault.
     Refused(PathBuf, String),
 }
 
@@ -77,14 +78,14 @@ impl fmt::Display for TapError {
 
 impl std::error::Error for TapError {}
 
-/// What has become of a stream.
+/// State of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TapState {
     /// The recorder is there.
     Running,
-    /// The source has ended. What is in the ring can still be read.
+    /// The source has ended. Data in the ring can still be read.
     Ended(End),
-    /// The recorder has died, or ended without a word. What is in the ring can still be read.
+    /// The recorder has died, or ended without stating the end. Data in the ring can still be read.
     Gone,
 }
 
@@ -99,12 +100,12 @@ impl TapState {
     }
 }
 
-/// What a read has copied: frames in order, with nothing between them.
+/// Result of a read: consecutive frames in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TapPiece {
     /// Position of the first byte in the stream.
     pub position: u64,
-    /// The number of the first frame, as the source counts; `None` if the reader was so far behind that nobody knows any more.
+    /// The number of the first frame, as the source counts; `None` if the reader was too far behind to know it.
     pub first_frame: Option<Frames>,
     /// How many frames were copied; 0 if none is there.
     pub frames: Frames,
@@ -129,7 +130,8 @@ pub struct TapReader {
 }
 
 impl TapReader {
-    /// Opens a tap. The first read begins with the frames that come from now on. Waits at most five seconds for the recorder's answer.
+    /// Opens a tap. The first read begins with the frames that come from now on. Waits at most five seconds for the
+    /// recorder's answer.
     ///
     /// # Errors
     /// See [`TapError`].
@@ -187,12 +189,12 @@ impl TapReader {
         self.facts.id
     }
 
-    /// What the channels measure, as the JSON array `hairspring:channels` of a recording; empty if nobody said.
+    /// Quantities of the channels, as the JSON array `hairspring:channels` of a recording; empty if unknown.
     pub fn channels_text(&self) -> &str {
         &self.facts.text
     }
 
-    /// What the ring holds.
+    /// Size of the ring.
     pub fn capacity(&self) -> Bytes {
         self.capacity
     }
@@ -227,7 +229,7 @@ impl TapReader {
         self.page.clocks()
     }
 
-    /// What has become of the stream. One system call.
+    /// Current state of the stream. One system call.
     pub fn state(&self) -> TapState {
         let ended = || self.page.end().map(TapState::Ended);
         ended().unwrap_or_else(|| {
@@ -241,8 +243,8 @@ impl TapReader {
         })
     }
 
-    /// Goes on with the newest frames: so many, at most half of the ring; they may have been read before. The frames that are passed over do
-    /// not count as missed. Returns how many these are.
+    /// Skips to the newest data: the next read begins `frames` frames before the end, at most half of the ring; they
+    /// may have been read before. Skipped frames do not count as missed. Returns their number.
     pub fn skip_to_newest(&mut self, frames: Frames) -> Frames {
         let grain = self.facts.layout.grain();
         let head = self.whole(self.page.head());
@@ -253,8 +255,8 @@ impl TapReader {
         self.facts.layout.frames_in(Bytes(over))
     }
 
-    /// Copies the frames that come next, at most as many as fit. Stops before a gap of the source, so that the frames of a piece
-    /// follow each other. Copies nothing if no new frame is there. Never waits.
+    /// Copies the frames that come next, at most as many as fit. Stops before a gap of the source, so that the frames
+    /// of a piece follow each other. Copies nothing if no new frame is there. Never waits.
     pub fn read(&mut self, into: &mut [u8]) -> TapPiece {
         let layout = self.facts.layout;
         let most = self.whole((into.len() as u64).min(self.whole(self.capacity.0)));
@@ -291,7 +293,8 @@ impl TapReader {
         piece
     }
 
-    /// Gives up what was overwritten, and half of the ring with it, so that the next copy has time. Returns the bytes that were given up.
+    /// Gives up what was overwritten, and half of the ring with it, so that the next copy has time. Returns the bytes
+    /// that were given up.
     fn fall_behind(&mut self, head: u64) -> u64 {
         let target = head.saturating_sub(self.whole(self.capacity.0 / 2)).max(self.next);
         let over = target - self.next;
@@ -299,8 +302,8 @@ impl TapReader {
         over
     }
 
-    /// Waits until so many frames can be read, the stream has ended, or the time is over; returns what has become of the stream. The
-    /// recorder wakes nobody: this looks again and again, at most once in a millisecond.
+    /// Waits until `frames` frames can be read, the stream has ended, or the time is over; returns the state of the
+    /// stream. The recorder sends no wake-ups: this polls, at most once in a millisecond.
     pub fn wait(&self, frames: Frames, at_most: Duration) -> TapState {
         let until = std::time::Instant::now().checked_add(at_most);
         let most = self.facts.layout.frames_in(Bytes(self.capacity.0 / 2)).0.max(1);
@@ -341,7 +344,7 @@ pub(crate) fn dial(path: &Path) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// The length of a file in memory that nobody can cut.
+/// The length of a file in memory that is sealed against shrinking.
 fn sealed_length(file: impl AsFd, name: &str) -> Result<u64, String> {
     let seals = fcntl_get_seals(&file).map_err(|_| format!("its {name} is no file in memory"))?;
     if !seals.contains(SealFlags::SHRINK) {

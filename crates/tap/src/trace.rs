@@ -1,7 +1,8 @@
 //! [`TapTrace`]: a stream reduced to the smallest and largest value of each piece of time, for pictures.
 //!
-//! Every frame that was read is in one point, so a spike of a single sample is in the picture however long the picture is. Points are
-//! numbered by the frames of the source: a point that is not there is a hole of the stream, and stays one in the picture.
+//! Every frame that was read is in one point, so a spike of a single sample is in the picture however long the picture
+//! is. Points are numbered by the frames of the source: a point that is not there is a hole of the stream, and stays
+//! one in the picture.
 
 use std::collections::VecDeque;
 
@@ -111,7 +112,7 @@ impl TapTrace {
         }
     }
 
-    /// Bytes of so many frames, rounded up to whole grains: the room that a read needs.
+    /// Bytes of `frames` frames, rounded up to whole grains: the room that a read needs.
     pub fn room_for(layout: Layout, frames: Frames) -> Bytes {
         let grain = layout.grain();
         Bytes(frames.0.max(1).div_ceil(grain.frames).saturating_mul(grain.bytes))
@@ -130,7 +131,8 @@ mod tests {
         values.into_iter().flat_map(i16::to_le_bytes).collect()
     }
 
-    /// One sample among ten thousand, wherever it lies, however the stream is cut into reads: it is in exactly one point.
+    /// One sample among ten thousand, wherever it lies, however the stream is cut into reads: it is in exactly one
+    /// point.
     #[test]
     fn no_spike_is_lost() {
         let layout = Layout::analogue(1, 16).expect("exists");

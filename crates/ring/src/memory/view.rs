@@ -25,7 +25,8 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
-    /// Maps so many bytes of a file read-only. The caller has seen that the file is as long and can never become shorter.
+    /// Maps `size` bytes of a file read-only. The caller has checked that the file has this length and cannot become
+    /// shorter.
     ///
     /// # Errors
     /// The kernel refuses the mapping.
@@ -36,8 +37,8 @@ impl View {
         Ok(Self { address: NonNull::new(address.cast()).ok_or(Errno::NOMEM)?, length })
     }
 
-    /// Copies bytes from a position in the ring (modulo its size). A concurrent write can tear the copy. The caller checks the cursors
-    /// afterwards and discards the copy if the producer may have written there.
+    /// Copies bytes from a position in the ring (modulo its size). A concurrent write can tear the copy. The caller
+    /// checks the cursors afterwards and discards the copy if the producer may have written there.
     ///
     /// # Panics
     /// If `into` is larger than the memory.
@@ -54,8 +55,9 @@ impl View {
         const WORD: usize = size_of::<u64>();
         debug_assert!(at + into.len() <= self.length, "over the seam");
         let byte = |at: usize| {
-            // SAFETY: `at` is below the length of the mapping: `copy` splits at its end. The read is volatile and of a mapping
-            // of its own, for the bytes change under it as those of a device do; no reference to them is ever made.
+            // SAFETY: `at` is below the length of the mapping: `copy` splits at its end. The read is volatile and of a
+            // mapping of its own, for the bytes change under it as those of a device do; no reference to them is ever
+            // made.
             unsafe { self.address.add(at).read_volatile() }
         };
         // The mapping begins at a page, so that its offsets are aligned as its addresses are.
@@ -65,7 +67,8 @@ impl View {
         let at = at + before;
         let (words, tail) = rest.as_chunks_mut::<WORD>();
         for (number, to) in words.iter_mut().enumerate() {
-            // SAFETY: the word ends within the mapping, as above, and its address is a multiple of its size. Volatile, as above.
+            // SAFETY: the word ends within the mapping, as above, and its address is a multiple of its size. Volatile,
+            // as above.
             *to = unsafe { self.address.add(at + number * WORD).cast::<u64>().read_volatile() }.to_ne_bytes();
         }
         let at = at + words.len() * WORD;

@@ -1,7 +1,7 @@
 //! The two cursors of a ring, and the rules for moving them.
 //!
-//! Positions count bytes since the beginning and never wrap (2⁶⁴ bytes last for centuries). The producer owns the bytes in
-//! `[head, tail + capacity)`, the consumer those in `[tail, head)`:
+//! Positions count bytes since the beginning and never wrap (2⁶⁴ bytes last for centuries). The producer owns the bytes
+//! in `[head, tail + capacity)`, the consumer those in `[tail, head)`:
 //!
 //! ```text
 //!        tail            head              tail + capacity
@@ -9,15 +9,16 @@
 //!    free  │   consumer's  │    producer's     │
 //! ```
 //!
-//! Only the producer moves `head`. Only the consumer moves `tail`, unless the policy is `overwrite`: then the producer moves it, too. In
-//! that case a thread holds `held` while it moves `tail` or reads bytes behind it. Nobody waits long for `held`: a producer that finds it
-//! taken tries again with its next data, and a consumer spins for the few instructions of an eviction.
+//! Only the producer moves `head`. Only the consumer moves `tail`, unless the policy is `overwrite`: then the producer
+//! moves it, too. In that case a thread holds `held` while it moves `tail` or reads bytes behind it. Waits for `held`
+//! are short: a producer that finds it taken tries again with its next data, and a consumer spins for the few
+//! instructions of an eviction.
 //!
-//! `frontier` is the position up to which the producer may be writing now. A reader other than the consumer copies first and then looks at
-//! the frontier. Bytes less than a capacity behind the frontier were not touched.
+//! `frontier` is the position up to which the producer may be writing now. A reader other than the consumer copies
+//! first and then looks at the frontier. Bytes less than a capacity behind the frontier were not touched.
 //!
-//! `head` and `frontier` are [`CursorWords`], which lie in the ring's page: other processes that look on read the very words that the
-//! producer stores.
+//! `head` and `frontier` are [`CursorWords`], which lie in the ring's page: other processes that look on read the very
+//! words that the producer stores.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -95,7 +96,8 @@ impl<P: CursorPlace> Cursors<P> {
 
     /// Announces that the producer may write up to a position from now on. For the producer.
     pub(crate) fn announce(&self, frontier: u64) {
-        // Relaxed, and a fence: it pairs with that in `is_intact`. A thread that sees a byte written later also sees the frontier.
+        // Relaxed, and a fence: it pairs with that in `is_intact`. A thread that sees a byte written later also sees
+        // the frontier.
         self.place.words().frontier.0.store(frontier, Ordering::Relaxed);
         fence(Ordering::Release);
     }
@@ -106,15 +108,15 @@ impl<P: CursorPlace> Cursors<P> {
         self.place.words().head.0.store(head, Ordering::Release);
     }
 
-    /// Moves `tail`: gives the bytes before a position back to the producer. For the holder of `held`, or for the consumer if the producer
-    /// never evicts.
+    /// Moves `tail`: gives the bytes before a position back to the producer. For the holder of `held`, or for the
+    /// consumer if the producer never evicts.
     pub(crate) fn release(&self, tail: u64) {
         // Release: pairs with the Acquire in `tail`; reads of these bytes are over.
         self.tail.0.store(tail, Ordering::Release);
     }
 
-    /// Gives the bytes before a position back if the producer may evict. `false` if the producer had evicted them already. For the
-    /// consumer.
+    /// Gives the bytes before a position back if the producer may evict. `false` if the producer had evicted them
+    /// already. For the consumer.
     pub(crate) fn give_back(&self, tail: u64) -> bool {
         self.hold();
         // Under the hold the producer cannot move it; it may have moved beyond before.
@@ -126,7 +128,8 @@ impl<P: CursorPlace> Cursors<P> {
         moves
     }
 
-    /// Takes the oldest bytes from the consumer, up to `tail`; `false` if the consumer is reading now. For the producer.
+    /// Takes the oldest bytes from the consumer, up to `tail`; `false` if the consumer is reading now. For the
+    /// producer.
     pub(crate) fn evict(&self, tail: u64) -> bool {
         if !self.try_hold() {
             return false;
@@ -141,8 +144,8 @@ impl<P: CursorPlace> Cursors<P> {
 
     /// Takes `held`, so that the other side cannot move `tail`; `false` if the other side has it.
     pub(crate) fn try_hold(&self) -> bool {
-        // Acquire: pairs with the Release in `let_go`; what the last holder did to `tail` is seen. Relaxed on failure: then
-        // nothing is touched.
+        // Acquire: pairs with the Release in `let_go`; what the last holder did to `tail` is seen. Relaxed on failure:
+        // then nothing is touched.
         self.held.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 

@@ -1,5 +1,6 @@
 //! The ring under threads that never wait for each other longer than they must. Run as they are they show gross errors;
-//! `cargo xtask prove --only stream-sanitizers` runs them, and whatever else of this crate has threads, under the sanitizers.
+//! `cargo xtask prove --only stream-sanitizers` runs them, and whatever else of this crate has threads, under the
+//! sanitizers.
 
 use std::sync::atomic::AtomicBool;
 
@@ -19,7 +20,7 @@ fn small(on_overrun: OnOverrun) -> (Producer, Consumer) {
     ring(Arc::new(memory), Bytes(512), on_overrun).expect("a ring")
 }
 
-/// What lies at a word of the stream.
+/// Word of the test stream at this position.
 fn word(position: u64) -> u64 {
     (position / 8).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
@@ -89,7 +90,7 @@ fn every_byte_arrives_once_in_order() {
 fn gaps_and_bytes_add_up_where_the_producer_drops_what_does_not_fit() {
     let (mut producer, mut consumer) = small(OnOverrun::Gap);
     std::thread::scope(|scope| {
-        // The words say which index they have in the source: what is lost is counted, too.
+        // Each word contains its index in the source, so losses are counted, too.
         let produced = scope.spawn(move || {
             let (mut index, mut lost) = (0, 0);
             for length in lengths() {

@@ -23,7 +23,8 @@ impl Tap {
         self.shared.cursors.head()
     }
 
-    /// Copies the bytes from a position on. `false` if they are not there yet or were overwritten: then the contents of `into` are undefined.
+    /// Copies the bytes from a position on. `false` if they are not there yet or were overwritten: then the contents of
+    /// `into` are undefined.
     pub fn copy(&self, position: u64, into: &mut [u8]) -> bool {
         let capacity = self.shared.cursors.capacity();
         if into.len() as u64 > capacity || position + into.len() as u64 > self.head() {
@@ -43,8 +44,8 @@ impl Tap {
         self.shared.closed.get().is_some()
     }
 
-    /// The descriptors by which other processes look on. First seals both files: nobody can make a mapping that may be written to any
-    /// more, and nobody can change their lengths. What this process has mapped stays as it is.
+    /// Descriptors with which other processes map the ring. Seals both files first: from then on no process can make a
+    /// writable mapping or change their lengths. Mappings of this process stay as they are.
     ///
     /// # Errors
     /// The kernel refuses a seal, or lets a sealed file be mapped for writing (hugetlb before Linux 5.13).
@@ -55,7 +56,7 @@ impl Tap {
     }
 }
 
-/// What another process needs to look on: the memory of a ring, and its page. Both can only be mapped read-only.
+/// Descriptors of a ring's memory and of its page, for a reader in another process. Both can only be mapped read-only.
 #[derive(Debug)]
 pub struct SharedRing {
     /// The memory of the ring, mapped once: a reader handles the seam.

@@ -92,8 +92,8 @@ fn too_many_gaps_stop_the_intake_and_are_told_all_the_same() {
     assert_eq!(seen, MARKS);
 }
 
-/// A consumer that waited for `notify` bytes was not woken by a list of gaps that filled up before, and the source that waited for room
-/// not when the list was emptied.
+/// A consumer that waited for `notify` bytes was not woken by a list of gaps that filled up before, and the source that
+/// waited for room not when the list was emptied.
 #[test]
 fn half_a_list_of_gaps_wakes_the_consumer_and_that_half_of_it_was_taken_wakes_the_producer() {
     let (mut producer, mut consumer) = small(OnOverrun::Block);
@@ -235,7 +235,8 @@ fn a_ring_that_cannot_be_is_refused_with_the_reason() {
     assert_eq!(refused(plain, 1), Err("a ring needs a mirrored memory".to_owned()));
 }
 
-/// A reader of the tap judges a copy by where the producer may be writing. If that is too low, it believes a torn copy; if too high, it believes none.
+/// A reader of the tap judges a copy by where the producer may be writing. If that is too low, it believes a torn copy;
+/// if too high, it believes none.
 #[test]
 fn the_frontier_is_the_end_of_what_is_reserved() {
     let (mut producer, _consumer) = small(OnOverrun::Stop);
@@ -333,8 +334,8 @@ fn a_tap_copies_as_much_as_the_ring_holds() {
     assert!(!tap.copy(0, &mut bytes));
 }
 
-/// The consumer falls asleep and wakes, or finds blocks by polling, as the producer's pauses come; no wake-up is lost, or a wait would last
-/// a minute.
+/// The consumer falls asleep and wakes, or finds blocks by polling, as the producer's pauses come; no wake-up is lost,
+/// or a wait would last a minute.
 #[test]
 fn a_consumer_that_may_poll_gets_every_block_at_once() {
     const BLOCKS: u64 = 3000;
@@ -378,7 +379,7 @@ fn a_wait_for_what_is_there_is_none_and_one_for_nothing_ends_in_time() {
     consumer.wait(101, Nanos::from_millis(1));
     consumer.wait(101, Nanos::from_millis(1));
     assert_eq!(consumer.waits(), WaitCounts { polled: 0, polled_in_vain: 1, slept: 1 });
-    // What woke the consumer before it slept, for instance for a gap, ends the sleep.
+    // A notification that arrived before the sleep, for instance for a gap, ends it.
     let begin = std::time::Instant::now();
     producer.flush();
     (0..2).for_each(|_| consumer.wait(101, Nanos::from_secs(2)));

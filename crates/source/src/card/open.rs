@@ -20,7 +20,8 @@ use hairspring_ring::units::{Bytes, Frames};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Card {
-    /// Opens the source. It ends after `limit` frames, or after the card's own limit if that is less. Both are rounded up to whole grains.
+    /// Opens the source. It ends after `limit` frames, or after the card's own limit if that is less. Both are rounded
+    /// up to whole grains.
     ///
     /// Looks up names, and connects for `tcp`, which takes at most ten seconds for each address. Nothing else blocks.
     ///
@@ -118,7 +119,8 @@ impl Card {
         found.map_err(|error| self.refused(error, "from= names an unknown host: write its address"))
     }
 
-    /// Binds the socket, and joins the group of a multicast address. It binds to the group itself, so that no other datagrams come.
+    /// Binds the socket, and joins the group of a multicast address. It binds to the group itself, so that no other
+    /// datagrams come.
     fn bind(&self, address: SocketAddr) -> io::Result<UdpSocket> {
         // Several programs may listen to a group, but only one to a unicast address.
         let socket = match address.ip().is_multicast() {

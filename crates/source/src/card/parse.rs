@@ -57,7 +57,7 @@ enum Form {
     Digital,
 }
 
-/// The parts read so far. Later errors point at them.
+/// The parts parsed until now. Later errors point at them.
 #[derive(Default)]
 struct Parts<'t> {
     channels: Option<(u32, Part<'t>)>,
@@ -320,7 +320,7 @@ impl<'t> Parts<'t> {
     }
 }
 
-/// What can follow a card of this kind, as examples.
+/// Example options of this kind of card.
 pub(super) fn options(kind: CardKind) -> impl Iterator<Item = &'static str> {
     OPTIONS.iter().filter(move |(_, _, kinds)| kinds.contains(&kind)).map(|(_, example, _)| *example)
 }

@@ -1,10 +1,11 @@
 //! The sequence of x³¹ + x²⁸ + 1: bit *n* is bit *n* − 28 xor bit *n* − 31. Its period is 2³¹ − 1 bits.
 //!
-//! **Random access.** A step is a linear map of the 31 bits of the state; the maps of 1, 2, 4, … 2³⁰ steps are computed by
-//! the compiler, and a jump applies at most 31 of them.
+//! **Random access.** A step is a linear map of the 31 bits of the state; the maps of 1, 2, 4, … 2³⁰ steps are computed
+//! by the compiler, and a jump applies at most 31 of them.
 //!
-//! **Speed.** Over GF(2) squaring is linear: (x³¹ + x²⁸ + 1)⁶⁴ = x³¹·⁶⁴ + x²⁸·⁶⁴ + 1. So the same recurrence holds between
-//! bits that are 64 times as far apart, that is, between whole words: word *n* is word *n* − 28 xor word *n* − 31.
+//! **Speed.** Over GF(2) squaring is linear: (x³¹ + x²⁸ + 1)⁶⁴ = x³¹·⁶⁴ + x²⁸·⁶⁴ + 1. So the same recurrence holds
+//! between bits that are 64 times as far apart, that is, between whole words: word *n* is word *n* − 28 xor word *n* −
+//! 31.
 
 /// Length of the state, and the longer distance of the recurrence.
 const LONG: usize = 31;

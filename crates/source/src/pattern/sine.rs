@@ -5,10 +5,10 @@ use super::word::Shape;
 /// Entries of the table, a power of two.
 const ENTRIES: usize = 4096;
 
-/// What the phase gains with each frame; 2³² is one turn. It is odd: the data repeat after 2³² frames.
+/// Phase increment per frame; 2³² is one turn. It is odd, so the data repeat after 2³² frames.
 const STEP: u32 = 4_294_967;
 
-/// What it gains with each channel: an eighth of a turn.
+/// Phase increment per channel: an eighth of a turn.
 const CHANNEL_STEP: u32 = 1 << 29;
 
 /// One turn; full scale is 2³¹ − 1.
@@ -32,8 +32,8 @@ const fn table() -> [i32; ENTRIES] {
     table
 }
 
-/// The sine of 0 … π/2, from additions, multiplications and divisions only: the library's sine may differ in the last bit
-/// from one system to the next.
+/// The sine of 0 … π/2, from additions, multiplications and divisions only: the library's sine may differ in the last
+/// bit from one system to the next.
 const fn taylor(x: f64) -> f64 {
     let (mut term, mut sum, mut n) = (x, x, 1.0);
     while n < 12.0 {

@@ -1,5 +1,5 @@
-//! Samples in words of 1, 2 or 4 bytes: counting, and reducing words of random bits to a resolution. Loops over whole slices
-//! without branches, which the compiler turns into vector instructions.
+//! Samples in words of 1, 2 or 4 bytes: counting, and reducing words of random bits to a resolution. Loops over whole
+//! slices without branches, which the compiler turns into vector instructions.
 
 /// Which values a sample can take.
 #[derive(Clone, Copy, Debug)]

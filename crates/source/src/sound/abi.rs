@@ -1,7 +1,7 @@
 //! The structures and the numbers of requests of `<sound/asound.h>`, as 64-bit Linux has them.
 //!
-//! Every structure is plain numbers without a gap, so any bits are a value. A test compiles the kernel's header and compares sizes, offsets and
-//! numbers with these.
+//! Every structure is plain numbers without a gap, so any bits are a value. A test compiles the kernel's header and
+//! compares sizes, offsets and numbers with these.
 
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
@@ -252,7 +252,8 @@ pub(super) struct ElemId {
     pub(super) index: u32,
 }
 
-/// `struct snd_ctl_elem_info`. The words hold minimum and maximum of an integer, or the number of items, an item and its name.
+/// `struct snd_ctl_elem_info`. The words hold minimum and maximum of an integer, or the number of items, an item and
+/// its name.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 pub(super) struct ElemInfo {
@@ -289,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of the header: an expression of C, and the number here.
+    /// Facts about the C header: an expression of C, and its value here.
     fn claims() -> Vec<(String, usize)> {
         let mut all = Vec::new();
         let mut size = |name: &str, size: usize| all.push((format!("sizeof({name})"), size));

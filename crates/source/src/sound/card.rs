@@ -7,7 +7,8 @@
 //! alsa:hw:0,0,2ch,16bit,48kS/s,period=64,buffer=128,frames=48000
 //! ```
 //!
-//! Only `hw:`: what other programs call `default` is a mixer that converts, and whose counts and stamps say nothing about a converter.
+//! Only `hw:`: what other programs call `default` is a mixer that resamples: its counts and stamps are not those of a
+//! converter.
 
 use std::fmt;
 use std::str::FromStr;
@@ -58,9 +59,9 @@ pub struct SoundCard {
 }
 
 impl SoundCard {
-    /// What stands before the colon.
+    /// Kind of card: the text before the colon of a description.
     pub const NAME: &'static str = "alsa";
-    /// What can be written behind channels, form and rate, as examples.
+    /// Example options, which follow channels, form and rate.
     pub const OPTIONS: [&'static str; 3] = ["period=480", "buffer=48000", "frames=1000"];
 
     /// Whether a description names such a card, valid or not.
@@ -78,12 +79,13 @@ impl SoundCard {
         self.rate
     }
 
-    /// Frames after which it ends, if it says.
+    /// Number of frames after which the recording ends, if the description limits it.
     pub fn frames(&self) -> Option<Frames> {
         self.frames
     }
 
-    /// The card's place for a stream of another layout and rate, for playing a recording: `hw:0,0` with `period=` and `buffer=`.
+    /// The card's place for a stream of another layout and rate, for playing a recording: `hw:0,0` with `period=` and
+    /// `buffer=`.
     ///
     /// # Errors
     /// The text is no such place; sound cards have no samples of this layout, or not such a rate.

@@ -1,13 +1,15 @@
 //! [`PointerCount`]: from the positions that a driver shows to the number of frames that passed.
 //!
-//! **Problem.** A driver shows its position modulo a boundary, and the kernel infers how often its buffer went round from interrupts. If
-//! interrupts and queries both fail for longer than one buffer lasts, whole rounds are missing from the count, and nothing says so.
+//! **Problem.** A driver shows its position modulo a boundary, and the kernel infers how often its buffer went round
+//! from interrupts. If interrupts and queries both fail for longer than one buffer lasts, whole rounds are missing from
+//! the count without a sign of it.
 //!
-//! **Solution.** Each position comes with the time at which it changed. The time since the position before, times the rate, says how many
-//! frames must have passed. Whole buffers are added until both agree within a quarter of a buffer.
+//! **Solution.** Each position comes with the time at which it changed. The time since the position before, times the
+//! rate, gives the number of frames that must have passed. Whole buffers are added until both agree within a quarter of
+//! a buffer.
 //!
-//! **Conditions.** The rate is known well enough: from the count itself after a second, until then to 1 %. Where more than one number of
-//! rounds is possible, or none fits, the count is an interval.
+//! **Conditions.** The rate is known well enough: from the count itself after a second, until then to 1 %. Where more
+//! than one number of rounds is possible, or none fits, the count is an interval.
 //!
 //! ```text
 //!            last        shown by the driver
@@ -20,15 +22,15 @@ use hairspring_machine::{Instant, Nanos};
 
 /// How far the nominal rate of a card may be from its true one before enough is counted.
 const NOMINAL_WITHIN: f64 = 0.01;
-/// How far the rate may wander from what was counted so far.
+/// Relative deviation of the rate that is tolerated against the counted one.
 const WANDER_WITHIN: f64 = 200e-6;
-/// Seconds of frames after which the count says the rate.
+/// Seconds of frames after which the rate comes from the count instead of the nominal value.
 const COUNTED_LONG_S: f64 = 1.0;
 
 /// Frames that passed between two looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// The fewest, and if nothing is doubtful, exactly so many.
+    /// The fewest frames that can have passed; the exact number if it equals `most`.
     pub least: u64,
     /// The most.
     pub most: u64,
@@ -50,8 +52,8 @@ pub struct PointerCount {
 }
 
 impl PointerCount {
-    /// Counts from the start of a stream at `started`, whose pointer is `pointer` then. `step` is the period of a card whose pointer moves by
-    /// periods. All in frames.
+    /// Counts from the start of a stream at `started`, whose pointer is `pointer` then. `step` is the period of a card
+    /// whose pointer moves by periods. All in frames.
     pub fn new(boundary: u64, buffer: u64, step: u64, rate_hz: f64, pointer: u64, started: Instant) -> Self {
         Self { boundary, buffer, step, rate_hz, pointer, changed: started, begun: started, counted: 0 }
     }
@@ -86,7 +88,7 @@ impl PointerCount {
         passed
     }
 
-    /// Frames per second by the count so far, or nominally; and how far that may be off.
+    /// Frames per second, counted or nominal, and their relative uncertainty.
     fn rate(&self) -> (f64, f64) {
         let span_s = (self.changed - self.begun).as_secs_f64();
         if span_s < COUNTED_LONG_S || self.counted == 0 {
@@ -154,7 +156,8 @@ mod tests {
         count.advance(480, at(10));
         // Half a buffer between two answers: 0 or 1 rounds.
         assert_eq!(count.advance(960, at(10 + 60)), Passed { least: 480, most: 480 + BUFFER });
-        // After a minute 1 % of the nominal rate is many buffers; the count says the rate better once it is a second long.
+        // After a minute 1 % of the nominal rate is many buffers. Once the count spans a second, its rate is more
+        // accurate.
         let far = count.advance(1440, at(60_080));
         assert!(far.least < 59 * 48_000 + 48_000 && far.most > 60 * 48_000, "{far:?}");
         let mut long = self::count();

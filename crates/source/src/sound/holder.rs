@@ -1,10 +1,11 @@
-//! Who holds a sound card: the owners of its streams, as the kernel states them.
+//! Holders of a sound card: the owner processes of its streams, as the kernel states them.
 
 use std::path::Path;
 
 use super::open::Direction;
 
-/// The processes that have the subdevices of a stream open: `process 812 (pipewire)`. `proc` is the root of the kernel's files.
+/// The processes that have the subdevices of a stream open: `process 812 (pipewire)`. `proc` is the root of the
+/// kernel's files.
 pub(super) fn of(proc: &Path, card: u32, device: u32, direction: Direction) -> Vec<String> {
     let stream = proc.join(format!("asound/card{card}/pcm{device}{}", direction.letter()));
     let entries = std::fs::read_dir(stream).into_iter().flatten().flatten();

@@ -1,10 +1,10 @@
 //! [`SoundInput`]: a sound card as a source.
 //!
-//! **Problem.** Programs let the kernel stop a stream whose buffer overflows, start it again, and know how long that took, but not how many
-//! frames are missing.
+//! **Problem.** Programs let the kernel stop a stream whose buffer overflows, start it again, and know how long that
+//! took, but not how many frames are missing.
 //!
-//! **Solution.** The stream is never stopped. The card goes on writing over its own buffer, and the distance between its pointer and ours says
-//! how many frames were overwritten. They become a gap of exactly that length.
+//! **Solution.** The stream is never stopped. The card goes on writing over its own buffer, and the distance between
+//! its pointer and ours is the number of frames that were overwritten. They become a gap of exactly that length.
 //!
 //! ```text
 //!            ours                                          the card's
@@ -13,14 +13,17 @@
 //!                     └ a guard: the card is writing here while we copy
 //! ```
 //!
-//! **Conditions.** What is copied is looked at again afterwards: frames that the card has written over meanwhile are cut off, and belong to the
-//! gap. Where the driver's pointer may have missed whole rounds of its buffer, [`PointerCount`] says so, and the gap is an interval.
+//! **Conditions.** Copied frames are checked afterwards: those that the card has overwritten meanwhile are cut off and
+//! belong to the gap. Where the driver's pointer may have missed whole rounds of its buffer, [`PointerCount`] reports
+//! it, and the length of the gap is an interval.
 //!
-//! If the driver itself stops the stream, it is started again under the policies `gap` and `overwrite`. What passed meanwhile is known by the
-//! clock only, so that gap is an interval, too. A card that is pulled out ends the recording with an error.
+//! If the driver itself stops the stream, it is started again under the policies `gap` and `overwrite`. The number of
+//! frames lost meanwhile is estimated from the clock, so the length of that gap is an interval, too. A card that is
+//! pulled out ends the recording with an error.
 //!
-//! Stamps are one-sided: a driver shows when its pointer had arrived, not when it passed. So a frame lies between the last look that did
-//! not show it and the stamp of the first that did. Now and then the source looks repeatedly for up to a millisecond, which makes that narrow.
+//! Stamps are one-sided: a driver shows when its pointer had arrived, not when it passed. So a frame lies between the
+//! last look that did not show it and the stamp of the first that did. Now and then the source looks repeatedly for up
+//! to a millisecond, which makes that narrow.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -47,9 +50,9 @@ const PATIENCE: Nanos = Nanos::from_millis(100);
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(10);
 /// For how long a source looks repeatedly at most, for a narrow stamp.
 const HUNT_FOR: Nanos = Nanos::from_millis(1);
-/// By how much a card's rate may differ from the nominal one where only the clock says how many frames passed.
+/// Relative deviation from the nominal rate that is allowed where frames are counted by the clock alone.
 const RATE_WITHIN: f64 = 0.01;
-/// Most gaps whose length is an interval. One more ends the recording, because it could not be told.
+/// Most gaps whose length is an interval. One more ends the recording, because it could not be stated.
 const MOST_BOUNDS: usize = 4096;
 
 /// A sound card that is recorded. All amounts are frames.
@@ -74,10 +77,10 @@ pub struct SoundInput {
     ended: Option<End>,
 }
 
-/// What a look at the card showed.
+/// State of the card at one query.
 struct Look {
     status: PcmStatus,
-    /// So many frames more than counted may have passed.
+    /// Up to this many frames more than counted may have passed.
     doubt: u64,
 }
 
@@ -175,7 +178,8 @@ impl SoundInput {
         if look.doubt == 0 && truly == held && truly + setup.fifo.0 <= buffer {
             return Ok(());
         }
-        // The card is writing over the oldest frames while they would be copied: some more are passed over than must be.
+        // The card is writing over the oldest frames while they would be copied: some more are passed over than must
+        // be.
         let guard = setup.fifo.0.max(buffer / 8);
         // A gap in doubt needs a place of its own, so it has one frame at least.
         let keep = held.min(buffer - guard).min(truly.saturating_sub(1));
@@ -189,7 +193,7 @@ impl SoundInput {
         if moved == frames { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EIO)) }
     }
 
-    /// Declares the next frames as lost: so many, or up to `doubt` more. Without a cause they were overwritten by the card.
+    /// Declares the next `frames` frames as lost, or up to `doubt` more. Without a cause the card has overwritten them.
     fn lose(&mut self, frames: u64, doubt: u64, cause: Option<GapCause>, ring: &mut Producer) {
         let frames = frames.min(self.total.saturating_sub(self.position));
         if frames == 0 {
@@ -310,7 +314,7 @@ impl SoundInput {
 
     fn fail(&mut self, error: &io::Error, ring: &mut Producer) -> Next {
         let end = End::Failed(error.raw_os_error().unwrap_or(libc::EIO));
-        // What the card held cannot be read any more.
+        // Frames that the card held cannot be read any more.
         self.ending.get_or_insert(end);
         self.lose(self.waiting(), 0, Some(GapCause::Source), ring);
         self.ended = Some(end);

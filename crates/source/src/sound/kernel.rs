@@ -49,8 +49,8 @@ impl Node {
 
     /// Passes a value, which the kernel may change.
     pub(super) fn exchange<T: FromBytes + IntoBytes>(&self, request: &Request<T>, value: &mut T) -> io::Result<()> {
-        // SAFETY: the number encodes the size of `T`, which is all that the kernel copies; any bits are a `T`, and it lives until the
-        // call returns.
+        // SAFETY: the number encodes the size of `T`, which is all that the kernel copies; any bits are a `T`, and it
+        // lives until the call returns.
         let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request.number as _, std::ptr::from_mut(value)) };
         checked(result)
     }
@@ -66,8 +66,8 @@ impl Node {
     pub(super) fn read_frames(&self, into: &mut [u8], frame_bytes: u64) -> io::Result<u64> {
         let frames = into.len() as u64 / frame_bytes;
         let mut transfer = Transfer { result: 0, buffer: into.as_mut_ptr(), frames };
-        // SAFETY: the kernel writes at most `frames` frames to the address, which are within `into`; it knows `frame_bytes` from the
-        // set-up that the caller made with this size. Both live until the call returns.
+        // SAFETY: the kernel writes at most `frames` frames to the address, which are within `into`; it knows
+        // `frame_bytes` from the set-up that the caller made with this size. Both live until the call returns.
         checked(unsafe { libc::ioctl(self.0.as_raw_fd(), READ_FRAMES as _, &raw mut transfer) })?;
         Ok(u64::try_from(transfer.result).unwrap_or(0))
     }
@@ -85,7 +85,8 @@ impl Node {
     pub(super) fn elements(&self, ids: &mut [ElemId]) -> io::Result<usize> {
         let space = u32::try_from(ids.len()).unwrap_or(u32::MAX);
         let mut list = ElemList { offset: 0, space, used: 0, count: 0, ids: ids.as_mut_ptr(), reserved: [0; 50] };
-        // SAFETY: the kernel writes at most `space` ids to the address, which is as many as `ids` has; any bits are an id.
+        // SAFETY: the kernel writes at most `space` ids to the address, which is as many as `ids` has; any bits are an
+        // id.
         checked(unsafe { libc::ioctl(self.0.as_raw_fd(), ELEM_LIST as _, &raw mut list) })?;
         Ok((list.used as usize).min(ids.len()))
     }

@@ -1,6 +1,8 @@
-//! The state of a card's mixer, for the metadata of a recording: what was muted, which input was chosen, how far each gain was up.
+//! The state of a card's mixer, for the metadata of a recording: what was muted, which input was chosen, how far each
+//! gain was up.
 //!
-//! It is read and never changed. Values are those of the driver; a gain in dB is not promised, because drivers say it in many ways.
+//! It is read and never changed. Values are those of the driver; a gain in dB is not guaranteed, because drivers encode
+//! it in many ways.
 
 use std::io;
 
@@ -9,7 +11,7 @@ use zerocopy::FromZeros as _;
 use super::abi::{ELEM_INACTIVE, ELEM_INFO, ELEM_READ, ELEM_READABLE, ElemId, ElemInfo, ElemValue, IFACE_MIXER, text};
 use super::kernel::Node;
 
-/// Most elements that are read; large consoles have more, which the text says.
+/// Most elements that are read; large consoles have more, and the text then notes the limit.
 const MOST_ELEMENTS: usize = 256;
 /// Most values of an element that are read.
 const MOST_VALUES: usize = 16;
@@ -18,7 +20,8 @@ const BOOLEAN: i32 = 1;
 const INTEGER: i32 = 2;
 const ENUMERATED: i32 = 3;
 
-/// The elements that concern recording, or playing, each with its value: `Capture Volume 46 (0 to 63), Capture Switch on`.
+/// The elements that concern recording, or playing, each with its value:
+/// `Capture Volume 46 (0 to 63), Capture Switch on`.
 pub(super) fn state(control: &Node, is_recording: bool) -> io::Result<String> {
     let mut ids = vec![ElemId::new_zeroed(); MOST_ELEMENTS];
     let found = control.elements(&mut ids)?;
@@ -54,7 +57,7 @@ fn element(control: &Node, id: ElemId) -> Option<String> {
     Some(format!("{name} {told}"))
 }
 
-/// A value in words; `None` for a kind that says nothing to people.
+/// A value as text; `None` for a kind without a readable form.
 fn written(info: &ElemInfo, value: &ElemValue, item: impl Fn(u32) -> Option<String>) -> Option<String> {
     let count = (info.count as usize).min(MOST_VALUES);
     let long = |bytes: &[u8], number: usize| {

@@ -49,7 +49,8 @@ impl SoundCard {
         Ok(SoundInput::new(pcm, self.layout(), hardware, frames))
     }
 
-    /// Opens it for recording without a source: a prepared stream, and the name of the device with the state of its mixer.
+    /// Opens it for recording without a source: a prepared stream, and the name of the device with the state of its
+    /// mixer.
     ///
     /// # Errors
     /// As [`SoundCard::open`].
@@ -117,7 +118,8 @@ impl SoundCard {
         (software.period_step, software.xfer_align) = (1, 1);
         software.avail_min = params.intervals[abi::PERIOD_SIZE].ends().1.into();
         (software.start_threshold, software.stop_threshold) = (u64::from(buffer), u64::from(buffer));
-        // The kernel says where its pointers wrap; from that distance on it would stop the stream.
+        // The kernel returns the boundary at which its pointers wrap; as the stop threshold it keeps the stream from
+        // being stopped.
         node.exchange(&abi::SW_PARAMS, &mut software)?;
         let setup = setup::checked(&self.wish, &params, software.boundary)?;
         (software.start_threshold, software.stop_threshold) = (software.boundary, software.boundary);

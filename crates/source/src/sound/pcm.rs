@@ -1,6 +1,7 @@
-//! [`Pcm`]: a stream of a sound card: frames with a pointer that moves, whatever anybody does.
+//! [`Pcm`]: a stream of a sound card: frames behind a pointer that moves all the time.
 //!
-//! It is the kernel's, or a scripted one ([`testing`](super::testing)) that drives the same code in tests. Nothing here blocks.
+//! It is the kernel's, or a scripted one ([`testing`](super::testing)) that drives the same code in tests. Nothing here
+//! blocks.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -110,7 +111,7 @@ impl Pcm {
     /// Asks the driver where its pointer is.
     ///
     /// # Errors
-    /// What the system said; `ENODEV` if the card was pulled out.
+    /// The system's error; `ENODEV` if the card was pulled out.
     pub fn status(&mut self) -> io::Result<PcmStatus> {
         let before = self.now();
         let shown = match &mut self.back_end {
@@ -148,7 +149,7 @@ impl Pcm {
     /// Takes whole frames. Returns how many.
     ///
     /// # Errors
-    /// `EAGAIN` if there are none, `EPIPE` if the driver has stopped the stream, or what else the system said.
+    /// `EAGAIN` if there are no frames, `EPIPE` if the driver has stopped the stream, or another error of the system.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<u64> {
         let (frame_bytes, wire_bytes) = (self.setup.frame_bytes(), self.setup.wire_bytes());
         if self.setup.wire == PcmWire::AsStored {
@@ -176,7 +177,7 @@ impl Pcm {
     /// Moves the program's pointer without moving frames. Returns by how many.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn forward(&mut self, frames: u64) -> io::Result<u64> {
         match &mut self.back_end {
             BackEnd::Kernel(node) => {
@@ -191,7 +192,7 @@ impl Pcm {
     /// Starts it.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn start(&mut self) -> io::Result<()> {
         match &mut self.back_end {
             BackEnd::Kernel(node) => node.command(abi::START),
@@ -202,7 +203,7 @@ impl Pcm {
     /// Prepares it anew, with both pointers at 0.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn prepare(&mut self) -> io::Result<()> {
         match &mut self.back_end {
             BackEnd::Kernel(node) => node.command(abi::PREPARE),
@@ -213,7 +214,7 @@ impl Pcm {
     /// Stops a recording stream and keeps its frames; lets a playing one end after its frames.
     ///
     /// # Errors
-    /// What the system said.
+    /// The system's error.
     pub fn drain(&mut self) -> io::Result<()> {
         let drained = match &mut self.back_end {
             BackEnd::Kernel(node) => node.command(abi::DRAIN),
@@ -238,7 +239,7 @@ impl Pcm {
     /// Continues a stream after the hardware was suspended; the pointer continues, too.
     ///
     /// # Errors
-    /// The hardware cannot, or what else the system said.
+    /// The hardware cannot resume, or another error of the system.
     pub fn resume(&mut self) -> io::Result<()> {
         match &mut self.back_end {
             BackEnd::Kernel(node) => node.command(abi::RESUME),
@@ -255,7 +256,8 @@ impl Pcm {
     }
 }
 
-/// A pointer that moved since the last look has a stamp since then. Some drivers leave a stale one, or none; then the end of the look counts.
+/// A pointer that moved since the last look has a stamp since then. Some drivers leave a stale one, or none; then the
+/// end of the look counts.
 fn believed(shown: PcmStatus, last: Option<(Instant, PcmStatus)>, after: Instant) -> PcmStatus {
     match last {
         Some((_, last)) if last.pointer == shown.pointer && last.state == shown.state => {

@@ -1,8 +1,8 @@
 //! [`PcmSetup`]: what a stream was set to, and how it is found among what a card can do.
 //!
-//! A card describes what it can do as sets and ranges that depend on each other. The kernel narrows them down when one is chosen. Values
-//! that make the data what they are (form, channels, rate) must be met exactly, without any conversion; the sizes of buffer and period may
-//! be the nearest.
+//! A card describes what it can do as sets and ranges that depend on each other. The kernel narrows them down when one
+//! is chosen. Values that make the data what they are (form, channels, rate) must be met exactly, without any
+//! conversion; the sizes of buffer and period may be the nearest.
 
 use std::io;
 
@@ -49,7 +49,8 @@ impl PcmForm {
         }
     }
 
-    /// The kernel's numbers of the ways in which drivers pass it, the best first: S24_LE has four bytes and needs no unpacking, S24_3LE three.
+    /// The kernel's numbers of the ways in which drivers pass it, the best first: S24_LE has four bytes and needs no
+    /// unpacking, S24_3LE three.
     fn numbers(self) -> &'static [(u32, PcmWire)] {
         match self {
             Self::I8 => &[(0, PcmWire::AsStored)],
@@ -73,7 +74,7 @@ pub enum PcmWire {
     /// As it is stored.
     #[default]
     AsStored,
-    /// 24 bits in the lower three of four bytes (`S24_LE`). The fourth says nothing.
+    /// 24 bits in the lower three of four bytes (`S24_LE`). The fourth byte is ignored.
     LowThree,
     /// 24 bits in three bytes (`S24_3LE`).
     Three,
@@ -91,7 +92,7 @@ pub(super) struct PcmWish {
     pub(super) buffer: Option<u32>,
 }
 
-/// What a stream of a sound card was set to.
+/// Settings that the kernel accepted for a stream of a sound card.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PcmSetup {
     /// How a sample is stored.
@@ -154,7 +155,7 @@ type Refine<'a> = &'a mut dyn FnMut(&mut HwParams) -> io::Result<()>;
 /// Narrows what a card can do down to a wish.
 ///
 /// # Errors
-/// What the card has instead, in a sentence.
+/// `InvalidInput` with a sentence that states what the card offers instead.
 pub(super) fn negotiate(wish: &PcmWish, refine: Refine<'_>) -> io::Result<HwParams> {
     let refused = |why: String| io::Error::new(io::ErrorKind::InvalidInput, why);
     let mut params = HwParams::any();
@@ -281,7 +282,7 @@ pub(super) fn checked(wish: &PcmWish, params: &HwParams, boundary: u64) -> io::R
         buffer: Frames(buffer.into()),
         period: Frames(period.into()),
         boundary: Frames(boundary),
-        // A driver that says more than a buffer does not know.
+        // A driver that reports a FIFO larger than the buffer does not know it.
         fifo: Frames(params.fifo_size.min(u64::from(buffer / 8))),
         moves_by_periods: params.info & abi::INFO_BATCH != 0,
     })
@@ -293,7 +294,8 @@ mod tests {
 
     const WISH: PcmWish = PcmWish { form: PcmForm::I16, channels: 2, rate_hz: 48_000, period: None, buffer: None };
 
-    /// A card with 16-bit samples, 1 or 2 channels, 8 to 96 kHz, buffers of up to 8192 frames in periods that divide them in powers of two.
+    /// A card with 16-bit samples, 1 or 2 channels, 8 to 96 kHz, buffers of up to 8192 frames in periods that divide
+    /// them in powers of two.
     fn card(params: &mut HwParams) -> io::Result<()> {
         let refused = || io::Error::from_raw_os_error(libc::EINVAL);
         let narrow = |interval: &mut Interval, least: u32, most: u32| {
@@ -369,7 +371,7 @@ mod tests {
             let (mut passed, mut back) = (Vec::new(), vec![0; samples.len()]);
             wire.pack(&samples, &mut passed);
             assert_eq!(passed.len(), 6 * each);
-            // Whatever a driver leaves there.
+            // Garbage as a driver may leave it in the padding byte.
             passed.iter_mut().skip(3).step_by(4).filter(|_| each == 4).for_each(|byte| *byte = 0x5A);
             wire.unpack(&passed, &mut back);
             assert_eq!(back, samples);

@@ -1,7 +1,8 @@
 //! [`Stamps`]: when frames of a sound card were taken, as far as its pointer shows it.
 //!
-//! A look that shows a frame says that it was taken by then. The look before, which did not show it, says that it had not been seen when that
-//! look began. So each stamp is an interval. One that was found by looking until the pointer moved is narrow, and preferred for a while.
+//! A look that shows a frame proves that it was taken by then. The look before, which did not show it, proves that the
+//! frame had not arrived when that look began. So each stamp is an interval. A stamp that was found by polling until
+//! the pointer moved is narrow, and preferred for a while.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::units::Frames;
@@ -10,8 +11,8 @@ use crate::source::{FrameStamp, StampTime};
 
 /// How often a narrow stamp is looked for.
 const HUNT_EVERY: Nanos = Nanos::from_millis(250);
-/// How long a narrow stamp is preferred to a newer one: until the next but one was looked for. On a busy computer hunts can fail for
-/// seconds; were a stamp kept for as long, all marks of a recording could be one.
+/// How long a narrow stamp is preferred to a newer one: until the next but one was looked for. On a busy computer hunts
+/// can fail for seconds; were a stamp kept for as long, all marks of a recording could be one.
 const KEPT_FOR: Nanos = Nanos::from_millis(500);
 
 /// The stamps of a source.
@@ -27,7 +28,8 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// A look began, or the card was started. What it shows was passed to `shown` before this call.
+    /// Records that a look began, or that the card was started. The caller has passed the frames of that look to
+    /// `shown` before.
     pub(super) fn not_shown(&mut self, began: Instant) {
         self.looked = Some(began);
     }
@@ -87,8 +89,8 @@ mod tests {
         assert_eq!(stamps.newest(), Some(FrameStamp { frame: Frames(480), taken: between(3, 10) }));
     }
 
-    /// Marks of a recording of five seconds showed no progress: after one narrow stamp no hunt succeeded, and that stamp was the answer to
-    /// every question. The card's rate was then given as -1,000,000 ppm.
+    /// Marks of a recording of five seconds showed no progress: after one narrow stamp no hunt succeeded, and that
+    /// stamp was the answer to every question. The card's rate was then given as -1,000,000 ppm.
     #[test]
     fn stamps_go_on_while_no_narrow_one_is_found() {
         let at = |ms| Instant::BOOT + Nanos::from_millis(ms);

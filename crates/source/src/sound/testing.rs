@@ -1,8 +1,8 @@
 //! [`ScriptedPcm`]: a sound card in virtual time, for tests of what records and plays.
 //!
-//! It behaves as the kernel does with a real card: the pointer is known modulo the buffer, is looked at by interrupts and queries, and whole
-//! rounds between two looks are not seen. A script says when interrupts fail, when the driver stops the stream, and when the card is
-//! pulled out.
+//! It behaves as the kernel does with a real card: the pointer is known modulo the buffer, is looked at by interrupts
+//! and queries, and whole rounds between two looks are not seen. A script sets when interrupts fail, when the driver
+//! stops the stream, and when the card is pulled out.
 
 use std::io;
 use std::sync::Arc;
@@ -18,8 +18,9 @@ use super::pcm::{PcmState, PcmStatus};
 use super::setup::{PcmForm, PcmSetup, PcmWire, PcmWish, checked, negotiate};
 use crate::pattern::Pattern;
 
-/// Sets up 16-bit stereo at 48 kHz with a card of ill will, for fuzzing. An answer of the card is a byte, odd if it refuses, a count of changes, and the
-/// changes: a place of two bytes in the kernel's structure, and the byte that it gets. A last answer of eight bytes is where its pointers wrap.
+/// Sets up 16-bit stereo at 48 kHz with a card of ill will, for fuzzing. An answer of the card is a byte, odd if it
+/// refuses, a count of changes, and the changes: a place of two bytes in the kernel's structure, and the byte that it
+/// gets. A last answer of eight bytes is where its pointers wrap.
 ///
 /// # Errors
 /// The card refuses, or its set-up contradicts itself.
@@ -49,7 +50,7 @@ pub fn negotiated(answers: &[u8]) -> io::Result<PcmSetup> {
     checked(&wish, &params, u64::from_le_bytes(boundary))
 }
 
-/// What one call of the card takes.
+/// Time that one call of the card takes.
 const CALL: Nanos = Nanos::from_micros(1);
 
 /// The time of a scripted card, which calls and tests move on.
@@ -70,10 +71,10 @@ impl ScriptedClock {
     }
 }
 
-/// What happens to a scripted card. Times are since boot.
+/// Script of a simulated card: its rate error and its faults. Times are since boot.
 #[derive(Clone, Debug, Default)]
 pub struct PcmScript {
-    /// The true rate differs from the nominal one by so many parts in a million.
+    /// Deviation of the true rate from the nominal one, in parts per million.
     pub off_ppm: f64,
     /// Interrupts fail from the first time to the second.
     pub deaf: Vec<(Nanos, Nanos)>,
@@ -107,7 +108,7 @@ pub struct ScriptedPcm {
     program: u64,
     changed: Instant,
     triggered: Instant,
-    /// What is to be played: a slot for each frame of the buffer.
+    /// Frames to be played: a slot for each frame of the buffer.
     slots: Vec<Option<Vec<u8>>>,
     played: Arc<std::sync::Mutex<Vec<Option<Vec<u8>>>>>,
 }
@@ -240,7 +241,7 @@ impl ScriptedPcm {
         }
         self.clock.pass(self.script.copy_frame * frames as i64);
         self.catch_up()?;
-        // What the buffer holds when the copying ends: the newest frame of each place.
+        // Contents of the buffer when the copying ends: the newest frame of each place.
         let newest = self.looked;
         let behind = self.distance(self.program, self.pointer);
         for (number, piece) in (0..frames).zip(into.chunks_exact_mut(frame_bytes as usize)) {

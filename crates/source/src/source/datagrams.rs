@@ -1,10 +1,13 @@
-//! [`Batch`]: datagrams that the kernel hands over by one call, with their senders, their stamps and its count of drops.
+//! [`Batch`]: datagrams that the kernel hands over by one call, with their senders, their stamps and its count of
+//! drops.
 //!
-//! A message of the kernel is one datagram, or several of one size that it has joined ([`join_datagrams`]). [`Batch::next`] takes them
-//! apart again. Joined datagrams have one stamp, which is that of the first, and one count of drops.
+//! A message of the kernel is one datagram, or several of one size that it has joined ([`join_datagrams`]).
+//! [`Batch::next`] takes them apart again. Joined datagrams have one stamp, which is that of the first, and one count
+//! of drops.
 //!
-//! **Which stamps count.** The kernel begins to stamp a moment after the first socket has asked for it. A datagram that came before gets
-//! its stamp when it is read, and nothing marks that. So a stamp counts only if it is from before the call that reads the datagram.
+//! **Which stamps count.** The kernel begins to stamp a moment after the first socket has asked for it. A datagram that
+//! came before gets its stamp when it is read, and nothing marks that. So a stamp counts only if it is from before the
+//! call that reads the datagram.
 
 #![expect(unsafe_code, reason = "recvmmsg with its messages and their control messages")]
 
@@ -25,7 +28,8 @@ pub(super) const MOST_JOINED: u64 = 128;
 /// Messages of one call. More would save nothing that can be measured, and leave the caches.
 pub(super) const MOST_MESSAGES: usize = 32;
 
-/// From one message to the next in the buffer: not a power of two, because then the beginnings of all would share a set of the cache.
+/// From one message to the next in the buffer: not a power of two, because then the beginnings of all would share a set
+/// of the cache.
 const STRIDE: usize = MOST_DATAGRAM_BYTES + 1088;
 
 /// Room for control messages of 4, 4, 16 and 20 bytes, aligned for their headers.
@@ -40,7 +44,8 @@ pub(super) struct Received {
     /// How many messages the kernel had dropped before it.
     pub(super) drops: u32,
     pub(super) from: SocketAddr,
-    /// The time of day at which the kernel got it, if it was stamped then. Of joined datagrams only the first has a stamp.
+    /// The time of day at which the kernel got it, if it was stamped then. Of joined datagrams only the first has a
+    /// stamp.
     pub(super) arrived: Option<Nanos>,
     /// How long the kernel had it before it was read; 0 if it was not stamped.
     pub(super) age: Nanos,
@@ -112,7 +117,8 @@ impl Batch {
         Some(received)
     }
 
-    /// Puts datagrams in place of those that were taken, each a message of its own: the bytes, how many were dropped before, from where it came.
+    /// Puts datagrams in place of those that were taken, each a message of its own: the bytes, how many were dropped
+    /// before, from where it came.
     #[cfg(test)]
     pub(super) fn fill<'d>(&mut self, datagrams: impl Iterator<Item = (&'d [u8], u32, SocketAddr, Nanos)>) -> u64 {
         self.messages.clear();
@@ -150,8 +156,9 @@ impl Batch {
             header.msg_controllen = size_of::<Control>() as _;
         }
         let before = Host.read(Clock::Realtime);
-        // SAFETY: each header names a piece, which names `MOST_DATAGRAM_BYTES` of a stride of `bytes`, a name and a control buffer with
-        // their true lengths. There are `MOST_MESSAGES` of each. All live until the call returns, and nothing else refers to them.
+        // SAFETY: each header names a piece, which names `MOST_DATAGRAM_BYTES` of a stride of `bytes`, a name and a
+        // control buffer with their true lengths. There are `MOST_MESSAGES` of each. All live until the call returns,
+        // and nothing else refers to them.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
@@ -177,7 +184,7 @@ impl Batch {
     }
 }
 
-/// What the kernel attached to a message.
+/// Control messages that the kernel attached to a message.
 #[derive(Default)]
 struct Told {
     /// It attaches no count as long as it has dropped nothing.
@@ -197,11 +204,13 @@ impl Told {
             let data = unsafe { libc::CMSG_DATA(std::ptr::from_ref(header)) };
             match (header.cmsg_level, header.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
-                    // SAFETY: the data of a message of this type are four bytes, within the buffer; they need not be aligned.
+                    // SAFETY: the data of a message of this type are four bytes, within the buffer; they need not be
+                    // aligned.
                     told.drops = unsafe { data.cast::<u32>().read_unaligned() };
                 }
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                    // SAFETY: the data of a message of this type are a timespec, within the buffer; it need not be aligned.
+                    // SAFETY: the data of a message of this type are a timespec, within the buffer; it need not be
+                    // aligned.
                     let time = unsafe { data.cast::<libc::timespec>().read_unaligned() };
                     told.arrived = Nanos::from_secs(time.tv_sec).checked_add(Nanos::new(time.tv_nsec));
                 }
@@ -210,12 +219,14 @@ impl Told {
                     told.each = usize::try_from(unsafe { data.cast::<libc::c_int>().read_unaligned() }).ok();
                 }
                 (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                    // SAFETY: the data of a message of this type are an in_pktinfo, within the buffer; it need not be aligned.
+                    // SAFETY: the data of a message of this type are an in_pktinfo, within the buffer; it need not be
+                    // aligned.
                     let to = unsafe { data.cast::<libc::in_pktinfo>().read_unaligned() };
                     told.to = Some(Ipv4Addr::from(to.ipi_addr.s_addr.to_ne_bytes()).into());
                 }
                 (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
-                    // SAFETY: the data of a message of this type begin with the 16 bytes of the address, within the buffer.
+                    // SAFETY: the data of a message of this type begin with the 16 bytes of the address, within the
+                    // buffer.
                     told.to = Some(Ipv6Addr::from(unsafe { data.cast::<[u8; 16]>().read_unaligned() }).into());
                 }
                 _ => {}
@@ -230,7 +241,8 @@ impl Told {
 /// The address in the kernel's form; no address for a family that a UDP socket does not have.
 fn sender(from: &libc::sockaddr_storage) -> SocketAddr {
     let from = std::ptr::from_ref(from);
-    // SAFETY: the kernel has filled the storage, which is larger than each kind of address and aligned for it; any bits are one.
+    // SAFETY: the kernel has filled the storage, which is larger than each kind of address and aligned for it; any bits
+    // are one.
     let (family, v4, v6) = unsafe {
         ((*from).ss_family, from.cast::<libc::sockaddr_in>().read(), from.cast::<libc::sockaddr_in6>().read())
     };

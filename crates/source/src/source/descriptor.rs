@@ -1,5 +1,5 @@
-//! Queries and options of descriptors that the standard library lacks: whether one is readable, how many datagrams the kernel has dropped,
-//! and what it attaches to one.
+//! Queries and options of descriptors that the standard library lacks: whether one is readable, how many datagrams the
+//! kernel has dropped, and what it attaches to one.
 
 #![expect(unsafe_code, reason = "socket options that rustix does not have")]
 
@@ -38,12 +38,13 @@ pub(crate) fn bind_to_group(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(socket))
 }
 
-/// Binds a socket beside one that is connected, to the address to which that was bound before: it gets what the other one does not. Does not block.
+/// Binds a socket beside one that is connected, to the address to which that was bound before: it gets what the other
+/// one does not. Does not block.
 pub(super) fn bind_beside(connected: &UdpSocket, address: SocketAddr) -> io::Result<UdpSocket> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
-    // Only while this one is bound: a group is for all, but nobody else may share another address.
+    // Only until this socket is bound: groups may be shared, but no other socket may share another address.
     let is_shared = sockopt::socket_reuseaddr(connected)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseaddr(connected, true)?;
@@ -54,8 +55,8 @@ pub(super) fn bind_beside(connected: &UdpSocket, address: SocketAddr) -> io::Res
     Ok(UdpSocket::from(socket))
 }
 
-/// Requests a receive buffer of this size, and returns the granted size. The kernel allows at most `net.core.rmem_max`. It
-/// doubles the number to make room for its own headers.
+/// Requests a receive buffer of this size, and returns the granted size. The kernel allows at most `net.core.rmem_max`.
+/// It doubles the number to make room for its own headers.
 pub(super) fn receive_buffer(socket: &UdpSocket, wanted: Option<Bytes>) -> Bytes {
     if let Some(wanted) = wanted {
         let wanted = usize::try_from(wanted.0.min(MOST_RECEIVE_BUFFER)).unwrap_or(0);
@@ -72,7 +73,7 @@ pub(super) fn tell_drops(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
 }
 
-/// How many datagrams the kernel has dropped so far; `None` if it does not state that.
+/// How many datagrams the kernel has dropped since the socket was opened; `None` if it does not state that.
 pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     let mut numbers = [0_u32; MEMINFO_LENGTH];
     (get(socket, libc::SO_MEMINFO, &mut numbers) == size_of_val(&numbers)).then_some(numbers[MEMINFO_DROPS])
@@ -83,7 +84,8 @@ pub(super) fn tell_arrivals(socket: &UdpSocket) {
     let _ = set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 
-/// Makes the kernel attach to each datagram, or not, to which address of this computer it came. A kernel that refuses attaches none.
+/// Makes the kernel attach to each datagram, or not, to which address of this computer it came. A kernel that refuses
+/// attaches none.
 pub(super) fn tell_destinations(socket: &UdpSocket, tell: bool) {
     let is_v4 = socket.local_addr().is_ok_and(|bound| bound.is_ipv4());
     let (level, option) =
@@ -91,12 +93,14 @@ pub(super) fn tell_destinations(socket: &UdpSocket, tell: bool) {
     let _ = set(socket, level, option, tell.into());
 }
 
-/// Lets the kernel join datagrams of one sender and one size, and hand them over as one message. Returns whether it does: Linux 5.0.
+/// Lets the kernel join datagrams of one sender and one size, and hand them over as one message. Returns whether it
+/// does: Linux 5.0.
 pub(super) fn join_datagrams(socket: &UdpSocket) -> bool {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
 }
 
-/// Makes the kernel cut what is sent by one call into datagrams of this size, which it joins again where the receiver allows it.
+/// Makes the kernel cut what is sent by one call into datagrams of this size, which it joins again where the receiver
+/// allows it.
 #[cfg(test)]
 pub(super) fn send_in_segments(socket: &UdpSocket, bytes: usize) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as libc::c_int)

@@ -1,16 +1,18 @@
 //! [`ReaderSource`]: files, pipes, the standard input and TCP connections as sources.
 //!
-//! None of them is clocked: data that are not taken wait in the file, or back-pressure holds the sender up. So nothing is lost
-//! here under any policy of the ring. A loss at a sender that cannot wait is not visible.
+//! None of them is clocked: data that are not taken wait in the file, or back-pressure holds the sender up. So nothing
+//! is lost here under any policy of the ring. A loss at a sender that cannot wait is not visible.
 //!
-//! A read may end within a frame; the next read brings the rest. If the stream ends within a frame, that incomplete frame becomes
-//! a [`Gap`] of cause `source`. A broken connection ends with the system's error number, an orderly end with `finished`.
+//! A read may end within a frame; the next read brings the rest. If the stream ends within a frame, that incomplete
+//! frame becomes a [`Gap`] of cause `source`. A broken connection ends with the system's error number, an orderly end
+//! with `finished`.
 //!
-//! **A stop** takes the data that the kernel holds at that moment for a pipe or a connection, including a connection that was not
-//! accepted yet. It does not wait for data that the sender writes later, or still holds because the kernel's buffers are full.
+//! **A stop** takes the data that the kernel holds at that moment for a pipe or a connection, including a connection
+//! that was not accepted yet. It does not wait for data that the sender writes later, or still holds because the
+//! kernel's buffers are full.
 //!
-//! Data are read from the descriptor directly into the ring. The source first asks whether a read would block, so a shared
-//! descriptor such as the standard input need not be made non-blocking.
+//! Data are read from the descriptor directly into the ring. The source first asks whether a read would block, so a
+//! shared descriptor such as the standard input need not be made non-blocking.
 
 use std::fs::File;
 use std::io::{self, Read as _};

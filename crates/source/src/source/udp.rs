@@ -1,33 +1,36 @@
-//! [`UdpSource`]: receives datagrams. It is a clocked source, because nobody can make the sender wait.
+//! [`UdpSource`]: receives datagrams. It is a clocked source, because the receiver cannot make the sender wait.
 //!
 //! A datagram is a header, which may hold its number, and whole grains. Which losses can be known:
 //!
 //! | lost | with numbers | without |
 //! |---|---|---|
-//! | on the network | a gap, cause `source` | **cannot be known**; the description says so |
-//! | by this computer's kernel, whose receive buffer was full | a gap, cause `buffer_full` or `served_late` | the same, by the kernel's count |
+//! | on the network | a gap, cause `source` | **cannot be known**; the description states it |
+//! | by this kernel: buffer full | a gap, cause `buffer_full` or `served_late` | the same, by the kernel's count |
 //! | by this kernel after the last datagram | a gap of at least the kernel's count | a gap, by the kernel's count |
 //! | before the first datagram, and on the network after the last | cannot be known | cannot be known |
 //!
-//! The frames of a lost datagram are computed from the size that all datagrams have. With numbers, all but the last must have the
-//! same size. If a loss cannot be counted (the kernel dropped datagrams of a stream whose sizes vary), the source fails rather
-//! than guess.
+//! The frames of a lost datagram are computed from the size that all datagrams have. With numbers, all but the last
+//! must have the same size. If a loss cannot be counted (the kernel dropped datagrams of a stream whose sizes vary),
+//! the source fails rather than guess.
 //!
-//! **Accepted senders.** The named senders, or the sender of the first datagram that fits. Others are ignored. Once one sender is known, the kernel puts
-//! only its datagrams into the receive buffer, so that a stranger's flood makes no loss (`udp/hearing.rs`).
+//! **Accepted senders.** The named senders, or the sender of the first datagram that fits. Others are ignored. Once one
+//! sender is known, the kernel puts only its datagrams into the receive buffer, so that a stranger's flood makes no
+//! loss (`udp/hearing.rs`).
 //!
-//! **Stray datagrams** never end the recording. A datagram is ignored and counted ([`Ignored`]) if it comes from another sender,
-//! is not whole frames, is larger than the others, or comes late or twice. A shorter one is kept. If others follow, its missing
-//! part becomes a gap, because the number of the next one tells its place.
+//! **Stray datagrams** never end the recording. A datagram is ignored and counted ([`Ignored`]) if it comes from
+//! another sender, is not whole frames, is larger than the others, or comes late or twice. A shorter one is kept. If
+//! others follow, its missing part becomes a gap, because the number of the next one gives its place.
 //!
-//! **Neighbours that changed places.** A datagram whose number is slightly ahead waits until those before it have come, or are lost: see [`window`].
+//! **Neighbours that changed places.** A datagram whose number is slightly ahead waits until those before it have come,
+//! or are lost: see [`window`].
 //!
-//! **Turns of the counter.** A number of 8 or 16 bits says how many are missing only up to whole turns. Those that fit the time since the last datagram
-//! are counted, or stated as bounds of the gap ([`Source::gap_bounds`]): see `udp/turns.rs`.
+//! **Turns of the counter.** A number of 8 or 16 bits gives the count of missing datagrams only up to whole turns.
+//! Those that fit the time since the last datagram are counted, or stated as bounds of the gap
+//! ([`Source::gap_bounds`]): see `udp/turns.rs`.
 //!
-//! **Numbers out of sequence.** A number slightly ahead is a loss. A lower number may be a late
-//! datagram or a restarted sender; one far ahead may be a long loss or an error. Such datagrams are held until [`CONFIRM`] of
-//! them have come in a row with consecutive numbers, and none that continues the old sequence:
+//! **Numbers out of sequence.** A number slightly ahead is a loss. A lower number may be a late datagram or a restarted
+//! sender; one far ahead may be a long loss or an error. Such datagrams are held until [`CONFIRM`] of them have come in
+//! a row with consecutive numbers, and none that continues the old sequence:
 //!
 //! ```text
 //!             1 number not due                    3 as many as confirm it
@@ -37,31 +40,32 @@
 //!         2 a datagram that continues, or one out of the new sequence: ignore those held
 //! ```
 //!
-//! Then the gap is as long as the numbers say, if they are ahead and the time since the last datagram has room for that much.
-//! Otherwise the sender has restarted and the loss is unknown: the gap is as long as the rate says, at least one grain, with bounds from nothing to the
-//! most that can have been sent. A counter of 8 bits, or one of 16 bits that goes on near 0, may have restarted even if its numbers fit: then the bounds
-//! begin at nothing, too. A sender that restarts within its first [`CONFIRM`] numbers looks like one that repeats itself, and one whose first number is
-//! at most 64 ahead of the old ones like a loss. A sender at another port of the same computer counts as the same sender, restarted, if its datagrams are
-//! numbered and confirm it in the same way.
+//! Then the gap is as long as the numbers state, if they are ahead and the time since the last datagram has room for
+//! that much. Otherwise the sender has restarted and the loss is unknown: the gap is as long as the rate gives, at
+//! least one grain, with bounds from nothing to the most that can have been sent. A counter of 8 bits, or one of 16
+//! bits that goes on near 0, may have restarted even if its numbers fit: then the bounds begin at nothing, too. A
+//! sender that restarts within its first [`CONFIRM`] numbers looks like one that repeats itself, and one whose first
+//! number is at most 64 ahead of the old ones like a loss. A sender at another port of the same computer counts as the
+//! same sender, restarted, if its datagrams are numbered and confirm it in the same way.
 //!
-//! At an end (4) those held are recorded if their numbers fit the time, or if there are two of our sender that cannot be late ones, or
-//! [`FEW`] of another port. All others are counted as ignored.
+//! At an end (4) those held are recorded if their numbers fit the time, or if there are two of our sender that cannot
+//! be late ones, or [`FEW`] of another port. All others are counted as ignored.
 //!
-//! The kernel stamps each datagram when it comes, before it waits in the receive buffer. The stamps tell when the first frame of a
-//! datagram arrived at this computer; how long it was on the network is unknown.
+//! The kernel stamps each datagram when it comes, before it waits in the receive buffer. The stamps are the arrival
+//! times of each datagram's first frame at this computer; the time on the network is unknown.
 //!
-//! One call of the kernel takes up to 32 messages (`recvmmsg`). Of a stream with numbers the kernel may join up to 128 datagrams that
-//! come in a burst into one message (`UDP_GRO`). The first of them carries the stamp, and the kernel counts a message that it drops
-//! once. So after the last datagram of a stream that it has joined, one datagram is declared lost for each message that the kernel
-//! dropped, which is the least that it can be. Everywhere else the numbers say how many are missing. A stream without numbers is never
-//! joined, because there the kernel's count is the only evidence.
+//! One call of the kernel takes up to 32 messages (`recvmmsg`). Of a stream with numbers the kernel may join up to 128
+//! datagrams that come in a burst into one message (`UDP_GRO`). The first of them carries the stamp, and the kernel
+//! counts a message that it drops once. So after the last datagram of a stream that it has joined, one datagram is
+//! declared lost for each message that the kernel dropped, which is the least that it can be. Everywhere else the
+//! numbers give the count of missing datagrams. A stream without numbers is never joined, because there the kernel's
+//! count is the only evidence.
 //!
-//! While datagrams come fast, more than 40,000 messages a second, the source lets several gather in the kernel's buffer: for at most
-//! [`MOST_PAUSE`] after it has emptied the buffer. So the kernel need not wake the receiver for each of them. [`SourceCounters::pauses`] counts how
-//! often it did. A slower stream is taken as soon as it comes.
+//! Above 40,000 messages a second the source pauses for at most [`MOST_PAUSE`] after it has emptied the kernel's
+//! buffer, so that the kernel does not wake it for each datagram; [`SourceCounters::pauses`] counts the pauses.
 //!
-//! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are put into the ring. If the ring is
-//! full, datagrams stay in the receive buffer until it overflows.
+//! The kernel's receive buffer is the FIFO. Its contents do not count as produced before they are put into the ring. If
+//! the ring is full, datagrams stay in the receive buffer until it overflows.
 
 mod acceptance;
 mod hearing;
@@ -131,16 +135,16 @@ pub struct UdpSource<H = Sockets> {
     header_bytes: usize,
     fifo: Bytes,
     peer: Peer,
-    /// Whether it was tried to hear one sender alone.
+    /// Whether the source has tried to connect the socket to one sender.
     tried_to_keep: bool,
-    /// What the last call of the kernel brought, and whether it came from others than the sender that is kept.
+    /// The batch of the last system call, and whether it came through the ear: from senders other than the kept one.
     batch: Batch,
     of_others: bool,
     /// One of them that is judged once the window is empty.
     again: Option<Received>,
-    /// Whether datagrams of the kept sender wait among those of others, because it came from there.
+    /// Whether datagrams of the kept sender still wait at the ear, where its first one came in.
     switching: bool,
-    /// How fast it came.
+    /// Rate at which the datagrams arrived.
     pace: Pace,
     /// Received samples that wait for room, in order; the bytes before `placed` are in the ring.
     ready: Vec<u8>,
@@ -157,11 +161,11 @@ pub struct UdpSource<H = Sockets> {
     window: Window,
     reordered: u64,
     trial: Trial,
-    /// Whether those on trial are taken as soon as the window is empty.
+    /// Whether the datagrams on trial are accepted as soon as the window is empty.
     adopting: bool,
-    /// When the last datagram that was kept came.
+    /// Arrival of the last datagram that was kept.
     last_at: Instant,
-    /// From where the average rate counts: the first datagram, or the one after a gap of which no length is known. And the average before that.
+    /// Start of the average rate: the first datagram, or the one after a gap of unknown length. And the average before.
     average_from: Option<(Instant, u64)>,
     average_before: Option<f64>,
     /// The kernel's stamps of the first datagram, if its first frame is frame 0, and of the newest one.
@@ -171,7 +175,7 @@ pub struct UdpSource<H = Sockets> {
     drops: u32,
     /// The kernel's count when the sender was kept: those before may have been a stranger's.
     strange_drops: u32,
-    /// Whether the ring was full at any time since the kernel's buffer was last empty, and whether that was so when the batch was taken.
+    /// Whether the ring was full since the kernel's buffer was last empty, now and when the batch was taken.
     was_full: bool,
     batch_was_full: bool,
     committed: u64,
@@ -186,8 +190,9 @@ pub struct UdpSource<H = Sockets> {
 }
 
 impl UdpSource {
-    /// Receives on a socket that is bound and has joined its group, if any. `fifo` is the requested size of the kernel's buffer.
-    /// `from` are the accepted senders, with port 0 for all ports of a computer; if it is empty, the first sender is accepted.
+    /// Receives on a socket that is bound and has joined its group, if any. `fifo` is the requested size of the
+    /// kernel's buffer. `from` are the accepted senders, with port 0 for all ports of a computer; if it is empty, the
+    /// first sender is accepted.
     ///
     /// # Errors
     /// The system refuses a setting of the socket.
@@ -199,7 +204,7 @@ impl UdpSource {
         from: Vec<SocketAddr>,
         about: StreamInfo,
     ) -> io::Result<Self> {
-        // Without numbers a loss is what the kernel's count says, and the kernel counts joined datagrams as one.
+        // Without numbers a loss is only counted by the kernel, which counts joined datagrams as one.
         let sockets = Sockets::new(socket, sequence.is_some(), fifo)?;
         let fifo = sockets.fifo();
         Ok(Self::hearing(sockets, sequence, header_bytes, fifo, from, about))
@@ -293,7 +298,8 @@ impl<H: Hearing> UdpSource<H> {
         Next::Ended(end)
     }
 
-    /// Declares datagrams lost. Returns the end of the source if the loss ends it. The samples before must be in the ring.
+    /// Declares datagrams lost; the samples before must be in the ring. Returns the end of the source if the loss ends
+    /// it.
     fn lose(&mut self, missing: Missing, cause: GapCause, now: Instant, ring: &mut Producer) -> Option<End> {
         if missing.most == 0 {
             return None;
@@ -302,7 +308,7 @@ impl<H: Hearing> UdpSource<H> {
             return Some(End::Failed(libc::EMSGSIZE));
         };
         let bytes = |datagrams: u64| datagrams.saturating_mul(payload_bytes);
-        // Of a gap whose length nobody knows a grain is declared.
+        // For a gap of unknown length, declare one grain.
         let likely = missing.likely.map_or(self.about.layout.grain().bytes, bytes);
         self.lose_bytes(likely, [bytes(missing.least), bytes(missing.most)], cause, now, ring)
     }
@@ -379,8 +385,8 @@ impl<H: Hearing> UdpSource<H> {
         all
     }
 
-    /// Waits, because the kernel has no more datagrams; `None` if something that was held back can go on. `began` is when the call began by this
-    /// computer's clock; `now` was passed to it.
+    /// Waits because the kernel has no more datagrams; `None` if a held datagram can go on. `began` is the start of the
+    /// call by this computer's clock; `now` is the time that the caller passed.
     fn drained(&mut self, now: Instant, began: Instant, ring: &mut Producer) -> Option<Next> {
         if self.stopping.is_some() {
             if !self.window.is_empty() {
@@ -522,7 +528,7 @@ impl<H: Hearing> Source for UdpSource<H> {
                     }
                     Ok(bytes) => {
                         self.pace.took(self.batch.messages(), bytes);
-                        // At a stop it must be sure that the kernel's buffer is empty: a signal makes a batch short, too.
+                        // A short batch means an empty buffer, unless a signal came; a stop must be sure.
                         is_empty = self.batch.messages() < MOST_MESSAGES && self.stopping.is_none();
                         moved += bytes;
                         self.stopping = self.stopping.map(|left| left.saturating_sub(bytes));
@@ -555,7 +561,7 @@ impl<H: Hearing> Source for UdpSource<H> {
     }
 
     fn stop(&mut self, now: Instant, ring: &mut Producer) -> Next {
-        // The datagrams that have come are at most a bufferful; later ones are not waited for.
+        // At most a bufferful has arrived; do not wait for later datagrams.
         self.stopping.get_or_insert(self.fifo.0 * 2);
         self.service(now, ring)
     }

@@ -1,4 +1,4 @@
-//! [`VirtualCard`]: a card in software. It produces data at its rate whether or not anybody takes them.
+//! [`VirtualCard`]: a card in software. It produces data at its rate whether or not the ring has room.
 //!
 //! ```text
 //!            rate            bus                room
@@ -6,15 +6,15 @@
 //!                     │ full: the newest is lost
 //! ```
 //!
-//! The time alone determines what has been produced, in whole grains. The FIFO holds no bytes: the data are computed in place
-//! when they move into the ring, so the card costs as much as a driver that copies. Data move only during a call. What does not
-//! fit into the FIFO until the next call is lost, to the exact frame.
+//! The time alone determines what has been produced, in whole grains. The FIFO holds no bytes: the data are computed in
+//! place when they move into the ring, so the card costs as much as a driver that copies. Data move only during a call.
+//! Frames that do not fit into the FIFO before the next call are lost, exactly as many.
 //!
-//! With `overwrite` the card evicts the ring's oldest data when its FIFO is more than half full, so that the FIFO does not
-//! overflow.
+//! With `overwrite` the card evicts the ring's oldest data when its FIFO is more than half full, so that the FIFO does
+//! not overflow.
 //!
-//! **Disturbances** are settings: late interrupts (`jitter`: each interrupt is late by a pseudo-random span up to it), pauses of
-//! the bus (`hiccups`), and a slow bus (`bus`). They are the same in every run with the same times.
+//! **Disturbances** are settings: late interrupts (`jitter`: each interrupt is late by a pseudo-random span up to it),
+//! pauses of the bus (`hiccups`), and a slow bus (`bus`). They are the same in every run with the same times.
 //!
 //! The card never waits and never reads a clock, so the same calls give the same stream, also in virtual time.
 
@@ -156,7 +156,8 @@ impl VirtualCard {
             let wanted = present.min((PIECE_BYTES / self.grain_bytes).max(1)).min(most);
             let mut room = ring.room() / self.grain_bytes;
             if room < wanted && self.ending.is_none() && self.fifo.is_more_than_half_full() {
-                // Does not evict all of a small ring at once, because its newest data are worth more than those in the FIFO.
+                // Does not evict all of a small ring at once, because its newest data are worth more than those in the
+                // FIFO.
                 let most = (ring.fill().capacity.0 / self.grain_bytes / 4).max(1);
                 room = ring.evict(wanted.min(most) * self.grain_bytes, self.grain_bytes) / self.grain_bytes;
             }

@@ -29,8 +29,8 @@ impl ExternalTrigger {
         Self { slots: Arc::new(Slots { times, refused: AtomicU64::new(0) }) }
     }
 
-    /// Triggers at an instant, which may lie in the future. `false` if 64 calls wait already: then this call is lost and
-    /// counted. Neither blocks nor allocates.
+    /// Triggers at an instant, which may lie in the future. `false` if 64 calls wait already: then this call is lost
+    /// and counted. Neither blocks nor allocates.
     pub fn fire(&self, at: Instant) -> bool {
         let at_ns = at.as_monotonic().count().max(EMPTY + 1);
         // Relaxed: only the time itself is handed over.

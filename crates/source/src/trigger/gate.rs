@@ -1,10 +1,11 @@
 //! [`Gate`]: decides which frames of a stream are kept.
 //!
-//! **Problem.** A trigger that comes after a frame may decide whether the frame is kept. But the frames are in a ring that must be emptied
-//! all the time.
+//! **Problem.** A trigger that comes after a frame may decide whether the frame is kept. But the frames are in a ring
+//! that must be emptied all the time.
 //!
-//! **Solution.** A state machine that stores no samples. The caller shows it the undecided frames. It answers for a run at their beginning
-//! whether to keep or to omit the run. While no trigger has come, it omits all but the last `pre` frames.
+//! **Solution.** A state machine that stores no samples. The caller shows it the undecided frames. It answers for a run
+//! at their beginning whether to keep or to omit the run. While no trigger has come, it omits all but the last `pre`
+//! frames.
 //!
 //! ```text
 //!             1 trigger              2 first frame of the shot
@@ -13,8 +14,8 @@
 //!      └──────────────────────┴───────────────────────┘
 //! ```
 //!
-//! During a shot no other shot begins, but the comparator continues: an edge right after a shot counts if the signal was on the other side
-//! within the shot. Missing frames count as if they were there. No edge is detected across them.
+//! During a shot no other shot begins, but the comparator continues: an edge right after a shot counts if the signal
+//! was on the other side within the shot. Missing frames count as if they were there. No edge is detected across them.
 
 use hairspring_machine::Instant;
 
@@ -33,8 +34,8 @@ pub struct Decision {
     pub keep: Option<u64>,
     /// With the first frames of a shot: the frame that triggered. It may lie in a gap.
     pub triggered: Option<Frames>,
-    /// With the first frames of a shot: how many frames the shot lacks before them, because the trigger came too early after the beginning,
-    /// a gap or the shot before.
+    /// With the first frames of a shot: how many frames the shot lacks before them, because the trigger came too early
+    /// after the beginning, a gap or the shot before.
     pub lacks: Frames,
 }
 
@@ -116,8 +117,8 @@ impl Gate {
         })
     }
 
-    /// Sets the time at which the stream began (`CLOCK_MONOTONIC`) and its rate. Then an external trigger selects the frame taken at its
-    /// time. Without this it selects the newest frame when the gate sees it.
+    /// Sets the time at which the stream began (`CLOCK_MONOTONIC`) and its rate. Then an external trigger selects the
+    /// frame taken at its time. Without this it selects the newest frame when the gate sees it.
     pub fn starts(&mut self, at: Instant, rate: SampleRate) {
         self.clock = Some((at, rate));
     }
@@ -141,7 +142,7 @@ impl Gate {
         self.shots
     }
 
-    /// Triggers that made no shot, or not a whole one, so far.
+    /// Triggers since the start that made no shot, or a partial one.
     pub fn missed(&self) -> Missed {
         let (waiting, refused) = match &self.watch {
             Watch::External { calls, waiting } => (waiting.len() as u64 + calls.waiting(), calls.refused()),
@@ -161,8 +162,8 @@ impl Gate {
         self.shot.is_none() && self.limit.is_some_and(|limit| self.shots >= limit)
     }
 
-    /// Declares the undecided frames before `next` missing. First decide the frames before the gap: feed them with `more_to_come` false. If
-    /// a full ring loses its oldest frames, there is nothing to feed.
+    /// Declares the undecided frames before `next` missing. First decide the frames before the gap: feed them with
+    /// `more_to_come` false. If a full ring loses its oldest frames, there is nothing to feed.
     pub fn jump(&mut self, next: Frames) {
         self.undecided = next.0;
         if next.0 > self.scanned {
@@ -173,16 +174,17 @@ impl Gate {
         }
     }
 
-    /// Passes over the frames in `bytes`, of which the first is the oldest undecided one: none of them triggers, but the comparator sees them.
-    /// Call it between shots.
+    /// Passes over the frames in `bytes`, of which the first is the oldest undecided one: none of them triggers, but
+    /// the comparator sees them. Call it between shots.
     pub fn pass(&mut self, first: Frames, bytes: &[u8]) {
         let end = first.0 + self.layout.frames_in(Bytes(bytes.len() as u64)).0;
         self.look_on(first.0, end, end, bytes);
         self.undecided = end;
     }
 
-    /// Decides on the frames in `bytes`. The first has the global index `first` and is the oldest undecided frame. `more_to_come` is false
-    /// at the end of the stream and before a gap: then repeated calls with the remaining frames decide all of them.
+    /// Decides on the frames in `bytes`. The first has the global index `first` and is the oldest undecided frame.
+    /// `more_to_come` is false at the end of the stream and before a gap: then repeated calls with the remaining frames
+    /// decide all of them.
     ///
     /// # Panics
     /// If the frames do not begin with the oldest undecided one: [`Gate::jump`] was not called.

@@ -1,6 +1,7 @@
 //! [`Probe`]: finds the frames at which one channel reaches a value.
 //!
-//! It compares runs of samples without a branch, so that the compiler can compare many at once. Only a run with a hit is searched again.
+//! It compares runs of samples without a branch, so that the compiler can compare many at once. Only a run with a hit
+//! is searched again.
 
 use hairspring_ring::layout::value::{line, packed, word};
 use hairspring_ring::layout::{Container, Layout};

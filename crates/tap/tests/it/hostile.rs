@@ -24,7 +24,7 @@ fn listening(path: &Path) -> OwnedFd {
     socket
 }
 
-/// What a reader says about a socket that answers so.
+/// Checks the error with which a reader refuses this answer of a socket.
 #[track_caller]
 fn refused(message: &[u8], files: &[BorrowedFd<'_>], expected: &str) {
     let folder = tempfile::tempdir().expect("a folder");
@@ -102,8 +102,8 @@ fn a_name_that_nobody_offers_says_how_to_offer_it() {
     assert_eq!(std::fs::read(&path).expect("still there"), b"mine");
 }
 
-/// Connections that send what nobody asked for, read nothing, or leave at once; then the last place is taken. A good reader beside them
-/// gets everything.
+/// Readers send unrequested bytes, read nothing, or leave at once; then the last place is taken. A good reader beside
+/// them gets everything.
 #[test]
 fn readers_of_ill_will_harm_nobody() {
     let mut recorder = Recorder::begin(Bytes::kib(64));

@@ -58,7 +58,7 @@ impl Recorder {
         self.producer.as_mut().expect("it runs")
     }
 
-    /// Produces so many frames, which the consumer takes at once.
+    /// Produces this many frames, which the consumer takes at once.
     fn produce(&mut self, frames: u32) {
         let (first, length) = (self.frame, frames as usize * 4);
         let piece = self.producer().reserve(length).expect("room");
@@ -72,7 +72,7 @@ impl Recorder {
         self.consumer.release(taken);
     }
 
-    /// Loses so many frames.
+    /// Loses this many frames.
     fn lose(&mut self, frames: u32) {
         let first = Frames(self.frame.into());
         let gap = Gap { first, frames: Frames(frames.into()), cause: GapCause::BufferFull, found: Instant::BOOT };

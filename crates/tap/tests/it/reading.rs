@@ -1,4 +1,4 @@
-//! What a reader gets, and what it counts.
+//! Reading through a tap, and the counts of the reader.
 
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ fn the_newest_frames_can_be_had_without_those_before_them() {
     assert_eq!(reader.missed(), Frames(0));
 }
 
-/// The reader waits in another thread; the recorder wakes nobody.
+/// The reader waits in another thread, without wake-ups from the recorder.
 #[test]
 fn waiting_ends_with_enough_frames_or_with_the_stream() {
     let mut recorder = Recorder::begin(Bytes::kib(64));
@@ -110,17 +110,17 @@ fn waiting_ends_with_enough_frames_or_with_the_stream() {
     let (state, mut reader) = waiting.join().expect("no panic");
     assert_eq!(state, TapState::Ended(End::Overrun));
     assert_eq!(state.name(), "overrun");
-    // What is in the ring can still be read.
+    // Data in the ring can still be read.
     assert_eq!(read(&mut reader, 1000).0.frames, Frames(500));
 }
 
-/// As after SIGKILL: the connection ends, and nothing was said before.
+/// As after SIGKILL: the connection ends without a message before.
 #[test]
 fn a_recorder_that_goes_without_a_word_is_noticed() {
     let mut recorder = Recorder::begin(Bytes::kib(64));
     let mut reader = recorder.reader();
     recorder.produce(7);
-    // The ring would tell its end when it is dropped.
+    // When dropped, the producer would state the end of the stream.
     let _silent = std::mem::ManuallyDrop::new(recorder.producer.take());
     let waiting = std::thread::spawn(move || (reader.wait(Frames(1000), LONG), read(&mut reader, 10).0));
     drop(recorder);

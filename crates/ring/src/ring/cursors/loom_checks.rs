@@ -1,7 +1,7 @@
 //! All interleavings, and all orders in which stores may be seen, of a producer with a consumer and with an observer.
 //!
-//! The bytes of the ring are cells that loom watches: who touches one while another does, without an order between them, is
-//! told. What lies in them are relaxed atomics, as weak as bytes that a device writes.
+//! The bytes of the ring are cells that loom watches: it reports two threads that touch one byte without an order
+//! between them. The values are relaxed atomics, as weak as bytes that a device writes.
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -12,7 +12,7 @@ use super::{CursorPlace, CursorWords, Cursors};
 
 /// Switches between threads that are not forced.
 const PREEMPTIONS: usize = 3;
-/// What the ring holds.
+/// Size of the ring in bytes.
 const CAPACITY: u64 = 2;
 
 impl CursorPlace for CursorWords {
@@ -46,7 +46,7 @@ impl Ring {
     }
 }
 
-/// Explores all that a producer and somebody else can do together.
+/// Explores all interleavings of a producer and one other thread.
 fn explore(producer: fn(&Ring), other: fn(&Ring)) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(PREEMPTIONS);
@@ -62,7 +62,8 @@ fn explore(producer: fn(&Ring), other: fn(&Ring)) {
 /// Bytes that go through the ring: it goes round once and begins again.
 const BYTES: u64 = 4;
 
-/// A producer of all bytes. While there is no room for a byte it calls `make_room`, and waits for the other if that is to no avail.
+/// A producer of all bytes. While there is no room for a byte it calls `make_room`, and waits for the other if that is
+/// to no avail.
 fn produce(ring: &Ring, make_room: fn(&Ring, u64) -> bool) {
     for position in 0..BYTES {
         while ring.cursors.tail() + CAPACITY == position {
@@ -78,7 +79,8 @@ fn produce(ring: &Ring, make_room: fn(&Ring, u64) -> bool) {
     }
 }
 
-/// Under `overwrite` a producer never waits. What finds no room and cannot evict would be lost there; here it is tried again.
+/// Under `overwrite` a producer never waits: data without room, which it cannot make by eviction, are lost. This test
+/// retries instead.
 fn evict(ring: &Ring, position: u64) -> bool {
     ring.cursors.evict(position - CAPACITY + 1)
 }
@@ -123,9 +125,9 @@ fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
     );
 }
 
-/// Under `overwrite` a consumer also gives bytes back that it took earlier: when the last target has failed it goes over what
-/// comes without looking. Meanwhile the producer evicts. If the tail moved back, the producer would find less room than it had
-/// made, and the room that it counts on would belong to the consumer.
+/// Under `overwrite` a consumer also gives bytes back that it took earlier: when the last target has failed it goes
+/// over what comes without looking. Meanwhile the producer evicts. If the tail moved back, the producer would find less
+/// room than it had made, and the room that it counts on would belong to the consumer.
 #[test]
 fn what_was_evicted_is_never_given_back_a_second_time() {
     explore(
@@ -146,7 +148,7 @@ fn what_was_evicted_is_never_given_back_a_second_time() {
 fn a_copy_that_is_said_to_be_intact_is() {
     explore(
         |ring| {
-            // Nobody holds this producer up; those who look on must find out.
+            // This producer never waits; a tap must detect that it was overtaken.
             for position in 0..BYTES {
                 ring.cursors.announce(position + 1);
                 ring.bytes[(position % CAPACITY) as usize].1.store(position + 1, Ordering::Relaxed);

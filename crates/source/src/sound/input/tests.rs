@@ -140,7 +140,7 @@ fn frames_that_are_overwritten_are_counted_exactly_however_long_it_takes() {
         assert!(produced.abs_diff(bench.truly()) < 48, "{late} ms: {produced} of {}", bench.truly());
         let [gap] = &bench.listener.gaps[..] else { panic!("{late} ms: {:?}", bench.listener.gaps) };
         assert_eq!(gap.cause, GapCause::ServedLate);
-        // What was not in the buffer any more, and the guard.
+        // Frames that had left the buffer, and the guard.
         let more = (late as u64 * 48).saturating_sub(BUFFER);
         assert!((more..more + BUFFER / 8 + 96).contains(&lost), "{late} ms: {lost} of {more}");
         assert_eq!(bench.source.gap_bounds(), [], "the kernel saw every period");
@@ -235,7 +235,7 @@ fn an_overrun_ends_a_recording_under_the_policy_stop_and_keeps_the_frames_behind
 #[test]
 fn a_ring_without_room_makes_the_card_hold_its_frames_and_then_lose_them() {
     let mut bench = Bench::new(PcmScript::default(), None, OnOverrun::Gap);
-    // Nobody takes what is in the ring: 64 KiB are 341 ms, and the card holds 100 ms more.
+    // The consumer takes nothing: the ring, 64 KiB, holds 341 ms, and the card 100 ms more.
     for _ in 0..60 {
         bench.clock.pass(ms(10));
         let next = bench.source.service(bench.clock.now(), &mut bench.ring);

@@ -148,7 +148,7 @@ fn a_connection_that_breaks_is_a_failure_with_the_systems_number() {
     let mut stream = TcpStream::connect(sender.local_addr().expect("an address")).expect("a listener");
     let (peer, _) = sender.accept().expect("a caller");
     stream.write_all(b"never read").expect("room");
-    // Closing with something unread breaks the connection. What was sent has arrived: it is the same computer, and asked.
+    // Closing with unread data resets the connection. The peek ensures that the bytes have arrived.
     let mut byte = [0];
     peer.peek(&mut byte).expect("a byte");
     drop(peer);
@@ -187,8 +187,8 @@ fn stop_and_hear(reader: &mut ReaderSource, ring: &mut Producer, listener: &mut 
     }
 }
 
-/// What a sender had written before the stop was left in the kernel, and the verdict was "without loss". The ring is smaller
-/// than what is there, so that draining needs several turns.
+/// Bytes that a sender had written before the stop were left in the kernel, and the verdict was "without loss". The
+/// ring is smaller than the pipe's contents, so that draining needs several turns.
 #[test]
 fn a_stop_drains_what_a_pipe_holds_and_no_more() {
     let (read, mut write) = io::pipe().expect("a pipe");

@@ -1,4 +1,5 @@
-//! Whether a datagram is the next of the stream, lies behind a gap, is held back, or is on trial; and what is taken into the stream then.
+//! Whether a datagram is the next of the stream, lies behind a gap, is held back, or is on trial; and what is taken
+//! into the stream then.
 
 use super::*;
 
@@ -9,7 +10,8 @@ impl<H: Hearing> UdpSource<H> {
         if self.batch_was_full { GapCause::BufferFull } else { GapCause::ServedLate }
     }
 
-    /// How many datagrams the sender has sent from the last one that was kept to one that came then; `None` if nothing is known of its rate.
+    /// How many datagrams the sender has sent from the last one that was kept to one that came then; `None` if nothing
+    /// is known of its rate.
     pub(super) fn sent(&self, came: Instant) -> Option<Sent> {
         self.sent_within(came - self.last_at)
     }
@@ -32,14 +34,16 @@ impl<H: Hearing> UdpSource<H> {
         ByteRate::of(Bytes(bytes), span).map(ByteRate::bytes_per_s)
     }
 
-    /// The average counts anew from the datagram that came then, whose samples come next. `before`: what it was before the gap.
+    /// The average counts anew from the datagram that came then, whose samples come next. `before`: what it was before
+    /// the gap.
     pub(super) fn average_anew(&mut self, came: Instant, before: Option<f64>) {
         self.average_before = before.or(self.average_before);
         self.average_from = Some((came, self.committed + self.lost));
     }
 
-    /// What the kernel's count of drops means. Some of them may have been a stranger's: those before our sender was heard alone, and all of them
-    /// where it is not and strangers were heard. `is_last`: nothing came after them.
+    /// Datagrams of the stream that are missing by the kernel's count of drops. Some of the drops may have been a
+    /// stranger's: those before our sender was heard alone, and all of them where it is not and strangers were heard.
+    /// `is_last`: nothing came after them.
     pub(super) fn dropped(&self, dropped: u64, came: Instant, is_last: bool) -> Missing {
         let strange = match self.hearing.is_kept() {
             // The counts turn; half a turn apart they are compared.
@@ -294,7 +298,7 @@ impl<H: Hearing> UdpSource<H> {
                 self.ignored.restarts += 1;
                 let ahead = self.expected.map_or(0, |expected| sequence.ahead(first.number, expected));
                 let by_rate = sent.filter(|_| self.about.rate.is_some()).map(|sent| (sent.usual - 1.0).round() as u64);
-                // What the numbers say is possible, though the time does not say so.
+                // The count by the numbers is possible, although the elapsed time does not suggest it.
                 let most = most_sent.max(u64::try_from(ahead).unwrap_or(0)).max(by_rate.unwrap_or(0)).max(1);
                 Missing { likely: by_rate.filter(|count| *count > 0), least: 0, most }
             }
@@ -328,7 +332,8 @@ impl<H: Hearing> UdpSource<H> {
         None
     }
 
-    /// Notes when the datagram came whose samples go into the ring next. A datagram that the kernel joined to another has no stamp.
+    /// Notes when the datagram came whose samples go into the ring next. A datagram that the kernel joined to another
+    /// has no stamp.
     pub(super) fn stamp(&mut self, arrived: Option<Nanos>) {
         let frame = self.about.layout.frames_in(Bytes(self.committed + self.lost));
         let Some(time) = arrived else { return };

@@ -1,14 +1,16 @@
 //! [`Hearing`]: from where datagrams come: [`Sockets`], or a script in tests.
 //!
-//! **Problem.** The receive buffer of a socket is for everybody who knows its address. A stranger's flood fills it, and the kernel counts the strangers' datagrams
-//! that it drops together with those of the stream.
+//! **Problem.** The receive buffer of a socket is open to every sender that knows its address. A stranger's flood fills
+//! it, and the kernel counts the strangers' datagrams that it drops together with those of the stream.
 //!
-//! **Solution.** Once the sender is known, the socket is connected to it. From then on the kernel puts nobody else's datagrams into its buffer, and counts only the
-//! sender's. A second socket, the *ear*, is bound to the same address. It gets what comes from all others: a sender that begins anew at another port, and strangers, to be
-//! counted. Its losses do not matter.
+//! **Solution.** Once the sender is known, the socket is connected to it. From then on the kernel puts only the
+//! sender's datagrams into its buffer, and counts only those. A second socket, the *ear*, is bound to the same address.
+//! It receives from all others: a sender that begins anew at another port, and strangers, to be counted. Its losses do
+//! not matter.
 //!
-//! **Conditions.** Connecting would also fix this computer's own address, so it is done only where datagrams come to the address that the kernel would choose, not for a
-//! broadcast, for instance. If several senders are accepted, the socket stays open for all. Then a count of the kernel's is an upper bound once strangers were heard.
+//! **Conditions.** Connecting would also fix this computer's own address, so it is done only where datagrams come to
+//! the address that the kernel would choose, not for a broadcast, for instance. If several senders are accepted, the
+//! socket stays open for all. Then a count of the kernel's is an upper bound once strangers were heard.
 
 use std::fmt::Debug;
 use std::io;
@@ -28,10 +30,11 @@ pub(super) trait Hearing: Debug + Send {
     /// Receives datagrams of others, after a sender was kept. Does not block.
     fn receive_others(&mut self, batch: &mut Batch) -> io::Result<u64>;
 
-    /// How many messages of the stream the kernel has dropped so far; `None` if it does not state that.
+    /// How many messages of the stream the kernel has dropped since the beginning; `None` if it does not state that.
     fn drops(&self) -> Option<u32>;
 
-    /// From now on hears this sender alone, which sends to the address `to`. Where that cannot be done, all are heard as before.
+    /// From now on hears this sender alone, which sends to the address `to`. Where that cannot be done, all are heard
+    /// as before.
     fn keep(&mut self, sender: SocketAddr, to: Option<IpAddr>);
 
     /// Whether one sender is heard alone.

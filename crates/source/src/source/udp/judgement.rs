@@ -47,7 +47,7 @@ impl Trial {
     }
 }
 
-/// What to do with a datagram.
+/// Decision about a datagram.
 pub(super) enum Judgement {
     /// Its samples go into the ring, with the kernel's stamp.
     Keep,

@@ -1,18 +1,20 @@
 //! [`Pace`]: when to look again at a socket that is empty now, while datagrams come fast.
 //!
-//! **Problem.** A receiver that is faster than its sender empties the socket after each few datagrams and sleeps. For the next datagram the kernel
-//! wakes it, on the CPU that delivers the datagram: that of the network card's interrupt, or on the loopback interface that of the sender. This
-//! wake-up costs more than the datagram. So the stream is slower than with a receiver that is too slow to sleep.
+//! **Problem.** A receiver that is faster than its sender empties the socket after each few datagrams and sleeps. For
+//! the next datagram the kernel wakes it, on the CPU that delivers the datagram: that of the network card's interrupt,
+//! or on the loopback interface that of the sender. This wake-up costs more than the datagram. So the stream is slower
+//! than with a receiver that is too slow to sleep.
 //!
-//! **Solution.** While datagrams come fast, the source does not wait for the socket but for a moment, by which several have come. The kernel wakes
-//! nobody for them, and one call takes all.
+//! **Solution.** While datagrams come fast, the source sleeps for a fixed time instead of waiting for the socket. The
+//! kernel then does not wake the thread for each datagram, and one call takes all.
 //!
-//! **Conditions.** The pause is as long as [`WANTED`] messages take at the present pace, but never longer than [`MOST_PAUSE`]. The kernel's buffer
-//! must last for twice the pause and [`MOST_LATE`], so that a pause that ends late loses nothing. If fewer than [`WORTHWHILE`] messages would come
-//! in the pause, the source waits for the socket: a slow stream is never delayed. After a pause in which nothing came it waits for the socket, too.
+//! **Conditions.** The pause is as long as [`WANTED`] messages take at the present pace, but never longer than
+//! [`MOST_PAUSE`]. The kernel's buffer must last for twice the pause and [`MOST_LATE`], so that a pause that ends late
+//! loses nothing. If fewer than [`WORTHWHILE`] messages would come in the pause, the source waits for the socket: a
+//! slow stream is never delayed. After a pause in which nothing came it waits for the socket, too.
 //!
-//! **What it costs.** Samples get into the ring later by the pause at most, and by what the caller's sleep is late. The kernel's stamps do not
-//! change, because it stamps a datagram when that comes.
+//! **What it costs.** Samples get into the ring later by the pause at most, and by what the caller's sleep is late. The
+//! kernel's stamps do not change, because it stamps a datagram when that comes.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::units::Bytes;
@@ -29,41 +31,42 @@ const WORTHWHILE: u64 = 4;
 /// By how much a pause may end late: the slack of the kernel's timers and a wake-up.
 const MOST_LATE: Nanos = Nanos::from_micros(100);
 
-/// What the kernel charges to a receive buffer for each message beside its bytes, which it counts up to twice.
+/// Overhead that the kernel charges to a receive buffer for each message; it charges the bytes up to twice.
 const CHARGE_BYTES: u64 = 768;
 
 /// How fast messages come, and for how long they may be left in the kernel's buffer.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// What the kernel may charge to the receive buffer.
+    /// Most bytes that the kernel may charge to the receive buffer.
     buffer_bytes: u64,
     /// When the socket was found empty last.
     empty_at: Option<Instant>,
-    /// What came since: messages, and their bytes.
+    /// Messages and bytes received since then.
     messages: u64,
     bytes: u64,
     pauses: u64,
 }
 
 impl Pace {
-    /// For a receive buffer that keeps so many bytes, headers apart.
+    /// For a receive buffer of `buffer` bytes of payload.
     pub(super) fn new(buffer: Bytes) -> Self {
         Self { buffer_bytes: buffer.0.saturating_mul(2), empty_at: None, messages: 0, bytes: 0, pauses: 0 }
     }
 
-    /// One call brought so many messages.
+    /// Records that one call brought this many messages and bytes.
     pub(super) fn took(&mut self, messages: usize, bytes: u64) {
         self.messages += messages as u64;
         self.bytes += bytes;
     }
 
-    /// The socket was found empty by a call at `now`. Returns for how long it should be left alone; `None` to wait for it.
+    /// The socket was found empty by a call at `now`. Returns for how long it should be left alone; `None` to wait for
+    /// it.
     pub(super) fn pause(&mut self, now: Instant) -> Option<Nanos> {
         let (messages, bytes) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.bytes));
         let since = self.empty_at.replace(now)?;
         let span = u64::try_from((now - since).count()).ok().filter(|span| *span > 0)?;
         let charge = bytes.checked_div(messages)?.saturating_mul(2) + CHARGE_BYTES;
-        // The time in which so many come.
+        // The time in which this many messages arrive.
         let time_for =
             |count: u64| Nanos::new(i64::try_from(span.saturating_mul(count) / messages).unwrap_or(i64::MAX));
         let lasts = Nanos::new(time_for(self.buffer_bytes / charge).count() / 2);

@@ -1,8 +1,9 @@
-//! Proof: a sender that skips, swaps, repeats, restarts and stops, in virtual time and without a socket. What is recorded, with the gaps and their
-//! bounds, contains the truth.
+//! Proof: a sender that skips, swaps, repeats, restarts and stops, in virtual time and without a socket. The recording,
+//! with the gaps and their bounds, contains the truth.
 //!
-//! Each datagram's samples are its true index, so that the consumer knows how many are truly missing between two that were recorded. What cannot be seen
-//! by design is not tried: a restart whose first number looks like a late or a lost one (see the head of [`super`]), and a late one alone after a silence.
+//! Each datagram's samples are its true index, so that the consumer knows how many are truly missing between two that
+//! were recorded. Cases that are undetectable by design are left out: a restart whose first number looks like a late or
+//! a lost one (see the head of [`super`]), and a late one alone after a silence.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -81,7 +82,7 @@ struct Run {
     sequence: Sequence,
     number: u64,
     index: u64,
-    /// What was delivered and is not a repetition.
+    /// Datagrams that were delivered and are not repetitions.
     delivered: u64,
     coming: Vec<(u64, u64, Instant)>,
     log: Vec<String>,
@@ -139,7 +140,7 @@ impl Run {
         self.delivered += 1;
     }
 
-    /// The next so many are lost on the way.
+    /// Loses the next `count` datagrams on the way.
     fn skip(&mut self, count: u64) {
         self.deliver();
         // The receiver looks in time at those that wait.
@@ -194,7 +195,7 @@ impl Run {
         self.consumer.release(self.position);
     }
 
-    /// What happens next.
+    /// Performs one random act of the sender.
     fn act(&mut self, random: &mut TestRng) {
         match choose(random, 12) {
             0..4 => (0..1 + choose(random, 40)).for_each(|_| self.send()),
@@ -303,7 +304,7 @@ impl Run {
                 ));
             }
         }
-        // What came after the last one that was recorded is counted.
+        // Datagrams after the last recorded one must be counted.
         let last = self.found.last().map_or(0, |last| last.0 + 1);
         let ignored = self.source.ignored;
         let counted = ignored.misnumbered + ignored.repeated;
@@ -321,7 +322,7 @@ impl Run {
     }
 }
 
-/// How many runs: more where `HAIRSPRING_PROOF` says how many times as many.
+/// Number of runs, multiplied by `HAIRSPRING_PROOF` if that is set.
 fn runs() -> u64 {
     let times = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse::<u64>().ok()).unwrap_or(1);
     times.saturating_mul(400)

@@ -71,7 +71,7 @@ fn usual(on_overrun: OnOverrun) -> Line {
     line(Some("u32be@1"), on_overrun, Bytes::mib(1), None, Bytes::mib(1))
 }
 
-/// The datagram with this number, of so many frames.
+/// The datagram with this number, of `frames` frames.
 fn datagram(number: u64, frames: u64) -> Vec<u8> {
     let mut bytes = vec![0xEE];
     bytes.extend_from_slice(&(number as u32).to_be_bytes());
@@ -167,7 +167,7 @@ fn with_stop_the_first_loss_is_the_end() {
     assert_eq!((line.gaps(), line.listener.frame), (vec![(2, 1, GapCause::Source)], 3 * FRAMES));
 }
 
-/// A datagram of three bytes from anybody once was the end of a recording.
+/// A datagram of three bytes from any sender once ended a recording.
 #[test]
 fn what_is_no_whole_frame_or_larger_than_the_others_is_ignored_and_counted() {
     let mut line = usual(OnOverrun::Stop);
@@ -197,8 +197,8 @@ fn a_shorter_one_may_be_the_last_and_what_others_lack_is_a_gap() {
     assert_eq!((line.listener.frame, line.source.ignored.malformed), (5 * FRAMES, 1));
 }
 
-/// Sends datagrams that begin anew with number 0 but go on with the samples, as a sender does that was started again; the
-/// listener checks each sample against its frame.
+/// Sends datagrams that begin anew with number 0 but go on with the samples, as a sender does that was started again;
+/// the listener checks each sample against its frame.
 fn anew(line: &Line, sender: &UdpSocket, numbers: std::ops::Range<u64>, first_frame: u64) {
     let to = line.source.local_address().expect("an address");
     for number in numbers {
@@ -221,7 +221,7 @@ fn a_sender_that_begins_anew_is_a_gap_and_nothing_that_came_is_dropped() {
         let sender = line.sender.try_clone().expect("a descriptor");
         anew(&line, &sender, 0..3 * confirm, 0);
         line.serve_unchecked();
-        // Of a gap whose length nobody knows a grain is declared.
+        // For a gap of unknown length, one grain is declared.
         assert_eq!(line.source.lost, 4, "{begins_at}");
         assert_eq!(line.source.committed, (3 * confirm + 1) * FRAMES * 4);
         assert_eq!(line.source.ignored, Ignored { restarts: 1, ..Ignored::default() });
@@ -258,7 +258,8 @@ fn a_number_far_ahead_is_a_long_gap_only_if_those_after_it_and_the_clock_say_so(
     line.stop(End::Stopped);
     assert_eq!((line.listener.frame, line.gaps()), (3 * FRAMES, vec![]));
     assert_eq!(line.source.ignored, Ignored { misnumbered: 1, ..Ignored::default() });
-    // Many, in a moment: they began anew. After a while as long as they say: they were lost.
+    // A large jump at once means that the sender restarted. After a time in which that many can have been sent, they
+    // were lost.
     for (seconds, missing_datagrams, restarts) in [(0, 0, 1), (100, 9_999, 0)] {
         let mut line = usual(OnOverrun::Gap);
         line.source.about.rate = SampleRate::new(25_000, 1);
@@ -296,18 +297,18 @@ fn a_source_that_is_bound_to_a_sender_hears_nobody_else() {
     assert!(unknown.open(None).err().expect("unknown").to_string().contains("from="));
 }
 
-/// What a hostile sender does between two datagrams of the true one.
+/// One act of a hostile sender between two datagrams of the true one.
 #[derive(Clone, Debug)]
 enum Act {
-    /// The next of the true stream, so many.
+    /// The next datagrams of the true stream: this many.
     True(u64),
-    /// So many of the true stream are lost.
+    /// This many datagrams of the true stream are lost.
     Lost(u64),
     /// Bytes from elsewhere.
     Foreign(Vec<u8>),
     /// Bytes from where the true ones come, which are not whole.
     Broken(usize),
-    /// A datagram of the true sender once more, so far back.
+    /// A datagram of the true sender again, this many numbers back.
     Repeated(u64),
     /// One with a number out of the blue.
     Misnumbered(u64),
@@ -324,7 +325,7 @@ fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// How many senders: more where `HAIRSPRING_PROOF` says how many times as many.
+/// Number of senders, multiplied by `HAIRSPRING_PROOF` if that is set.
 fn cases() -> u32 {
     let times = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse::<u32>().ok()).unwrap_or(1);
     let cases = times.saturating_mul(64);
@@ -335,8 +336,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
-    /// Every true datagram is recorded at its place whatever else comes, what is missing is a gap, and the rest is counted. The
-    /// listener holds every byte against the frame that must lie there.
+    /// Every true datagram is recorded at its place whatever else comes, what is missing is a gap, and the rest is
+    /// counted. The listener holds every byte against the frame that must lie there.
     #[test]
     fn no_hostile_datagram_changes_what_is_recorded(acts in prop::collection::vec(any_act(), 1..60)) {
         let mut line = line(Some("u32be@1"), OnOverrun::Gap, Bytes::mib(4), None, Bytes::mib(4));
@@ -346,7 +347,7 @@ proptest! {
         let (mut next, mut lost, mut expected) = (1, 0, Ignored::default());
         let mut sent = std::collections::BTreeSet::from([0]);
         let mut lost_before_next = 0;
-        // What is on trial at the end is judged by other rules.
+        // Datagrams still on trial at the end follow other rules; a last true one settles them.
         for act in acts.into_iter().chain([Act::True(1)]) {
             match act {
                 Act::True(count) => {
@@ -405,8 +406,8 @@ fn the_limit_is_kept_to_the_frame() {
     assert!(line.source.describe().hardware.contains("loss on the network cannot be seen"));
 }
 
-/// The kernel's buffer overflows while nobody takes anything. Without numbers its own count says how many are missing, and
-/// where: the data behind the gap prove it. The last overflow is known from the count alone.
+/// The kernel's buffer overflows while the source is not served. Without numbers the kernel's own count gives the
+/// length and place of the gap: the data behind the gap prove it. The last overflow is known from the count alone.
 #[test]
 fn what_the_kernel_dropped_is_a_gap_of_its_true_length_also_without_numbers() {
     let mut line = line(None, OnOverrun::Gap, Bytes::mib(8), None, Bytes::kib(8));
@@ -556,7 +557,7 @@ fn a_burst_is_judged_datagram_by_datagram() {
     let mut line = usual(OnOverrun::Gap);
     burst(&line, 0..10, FRAMES);
     line.serve();
-    // Lost on the way, late, twice; then a burst of another size, and one that nobody numbered.
+    // Lost on the way, late, twice; then a burst of another size, and an unnumbered datagram.
     burst(&line, [10, 12, 11, 12, 13, 15], FRAMES);
     burst(&line, 16..20, 7);
     burst(&line, 100_000..100_003, FRAMES);
@@ -571,7 +572,8 @@ fn a_burst_is_judged_datagram_by_datagram() {
     assert_eq!(line.source.reordered, 1);
 }
 
-/// The kernel counts a dropped message once, however many datagrams it has joined. The numbers say how many are missing.
+/// The kernel counts a dropped message once, however many datagrams it has joined. The numbers give the count of
+/// missing ones.
 #[test]
 fn dropped_bursts_are_gaps_of_their_true_length() {
     let mut line = line(Some("u32be@1"), OnOverrun::Gap, Bytes::mib(8), None, Bytes::kib(64));

@@ -1,17 +1,20 @@
-//! [`Missing`]: how many datagrams are missing where a number says so only up to whole turns of its counter.
+//! [`Missing`]: how many datagrams are missing where a number determines it only up to whole turns of its counter.
 //!
-//! **Problem.** A number of 8 bits comes again after 256 datagrams. If 300 are lost, the numbers say 44; if 256 are lost, they say nothing.
+//! **Problem.** A number of 8 bits comes again after 256 datagrams. If 300 are lost, the numbers show 44; if 256 are
+//! lost, they show nothing.
 //!
-//! **Solution.** The time between the arrivals of two datagrams says how many the sender can have sent between them ([`Sent`]). Every count that the
-//! numbers allow and that fits is possible. The nearest to the sender's rate is declared, and the least and the most are stated with it.
+//! **Solution.** The time between the arrivals of two datagrams limits how many the sender can have sent between them
+//! ([`Sent`]). Every count that the numbers allow and that fits is possible. The nearest to the sender's rate is
+//! declared, and the least and the most are stated with it.
 //!
-//! **Conditions.** A sender never sends faster than [`FASTER`] times its rate for long. It may be slower, and it may pause: so the least is always
-//! what the numbers alone say. Counters of 32 and 64 bits turn too slowly for any doubt.
+//! **Conditions.** A sender never sends faster than [`FASTER`] times its rate for long. It may be slower, and it may
+//! pause: so the least is always the count by the numbers alone. Counters of 32 and 64 bits turn too slowly for any
+//! doubt.
 
 use hairspring_machine::Nanos;
 
-/// A number at most this far ahead is a loss. The limit is small, so that one wrong number makes no large gap. As many datagrams may come earlier
-/// than the rate says.
+/// A number at most this far ahead is a loss. The limit is small, so that one wrong number makes no large gap. This
+/// many datagrams may also come earlier than the rate allows.
 pub(super) const NEAR: u64 = 64;
 
 /// By how much a sender may be faster than the rate that its user states.
@@ -32,7 +35,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// `per_s`: datagrams a second, as stated or on the average so far.
+    /// `per_s`: datagrams per second, stated or averaged since the start.
     pub(super) fn within(span: Nanos, per_s: f64, stated: bool) -> Self {
         let usual = span.as_secs_f64().max(0.0) * per_s;
         let faster = if stated { FASTER } else { FASTER_THAN_AVERAGE };
@@ -42,7 +45,7 @@ impl Sent {
 }
 
 impl Sent {
-    /// Whether a number of so many bits may be one of the next turn.
+    /// Whether a number of `bits` bits may belong to the next turn.
     pub(super) fn may_turn(self, bits: u8) -> bool {
         bits < 32 && self.usual > (1_u64 << bits) as f64 / 4.0
     }
@@ -62,7 +65,7 @@ impl Missing {
         Self { likely: Some(count), least: count, most: count }
     }
 
-    /// The numbers say that `ahead` datagrams are missing, or a number of turns of 2^`bits` more.
+    /// By the numbers, `ahead` datagrams are missing, or whole turns of 2^`bits` more.
     pub(super) fn of(ahead: u64, bits: u8, sent: Option<Sent>) -> Self {
         let (Some(sent), Some(turn)) = (sent, 1_u64.checked_shl(bits.into()).filter(|_| bits < 32)) else {
             return Self::exactly(ahead);

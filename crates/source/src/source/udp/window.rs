@@ -1,7 +1,8 @@
 //! Datagrams that came before their turn, because neighbours changed places on the way.
 //!
-//! Links that are bonded and network cards with several queues deliver neighbours out of order. A datagram whose number is a little ahead is kept here until
-//! those before it have come. They are lost when [`MOST_HELD`] datagrams wait for them, or when the first has waited for [`LONGEST`].
+//! Links that are bonded and network cards with several queues deliver neighbours out of order. A datagram whose number
+//! is a little ahead is kept here until those before it have come. They are lost when [`MOST_HELD`] datagrams wait for
+//! them, or when the first has waited for [`LONGEST`].
 
 use std::collections::VecDeque;
 
@@ -46,8 +47,8 @@ impl Window {
         self.held.back().map(|held| held.placed.number)
     }
 
-    /// Keeps a datagram. `ahead`: how far a number is ahead of the one that is due. Returns whether one with a higher number came before it; `None`
-    /// if it is here already.
+    /// Keeps a datagram. `ahead`: how far a number is ahead of the one that is due. Returns whether one with a higher
+    /// number came before it; `None` if it is here already.
     pub(super) fn keep(
         &mut self,
         placed: Placed,

@@ -6,8 +6,8 @@ use hairspring_machine::Instant;
 
 use hairspring_ring::gap::GapCause;
 
-/// The most stretches of lost grains in the FIFO. A further loss extends the last stretch: the FIFO takes nothing in until the first
-/// stretch has left it. So it never allocates after the beginning.
+/// The most stretches of lost grains in the FIFO. A further loss extends the last stretch: the FIFO takes nothing in
+/// until the first stretch has left it. So it never allocates after the beginning.
 const MOST_RUNS: usize = 256;
 
 /// Consecutive grains, and the lost grains after them.
@@ -123,7 +123,7 @@ impl Fifo {
         self.fill
     }
 
-    /// The highest fill so far, in grains.
+    /// The highest fill since the start, in grains.
     pub(super) fn high_water(&self) -> u64 {
         self.high_water
     }

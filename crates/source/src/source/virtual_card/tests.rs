@@ -1,4 +1,5 @@
-//! The card in virtual time: under random schedules of service and consumption, and in scripted ones with a known outcome.
+//! The card in virtual time: under random schedules of service and consumption, and in scripted ones with a known
+//! outcome.
 
 use proptest::prelude::*;
 
@@ -81,8 +82,8 @@ fn a_card_stamps_its_frames_by_its_own_clock() {
     assert_eq!((card.first_stamp(), card.newest_stamp()), (stamp(0, 1), stamp(1999, 2000)));
 }
 
-/// 10,000 frames fit into the FIFO, 10 ms; the bus is away for 30 ms from 0.1 s on. What is lost is what came between the
-/// moment when the FIFO was full and that when it was emptied, to the frame.
+/// 10,000 frames fit into the FIFO, 10 ms; the bus is away for 30 ms from 0.1 s on. The frames between the moment when
+/// the FIFO was full and the moment when it was emptied are lost, to the frame.
 #[test]
 fn a_hiccup_longer_than_the_fifo_lasts_loses_exactly_what_did_not_fit() {
     let hiccup = Hiccup { at: Nanos::from_millis(100), lasts: Nanos::from_millis(30) };
@@ -116,7 +117,7 @@ fn with_stop_everything_before_the_first_loss_is_kept_and_the_loss_is_the_end() 
     let (mut ring, mut listener) = pair(settings.layout, settings.pattern, Bytes::kib(64), OnOverrun::Stop);
     let mut card = VirtualCard::new(settings);
     card.start(BEGIN);
-    // Nobody listens: 8192 frames fit into the ring and 10,000 into the FIFO.
+    // No consumer: 8192 frames fit into the ring and 10,000 into the FIFO.
     let mut now = BEGIN;
     let next = loop {
         match card.service(now, &mut ring) {
@@ -151,7 +152,7 @@ fn with_overwrite_the_newest_are_kept() {
     card.start(BEGIN);
     let mut now = BEGIN;
     let end = loop {
-        // Somebody listens at the very end only.
+        // The consumer takes data at the very end only.
         if card.counters().produced_bytes == 8_000_000 {
             listener.listen(4096);
         }
@@ -250,7 +251,7 @@ fn an_unpaced_card_asks_for_room_only_where_there_is_none() {
 enum Step {
     /// Time passes, and the card is served.
     Serve(u64),
-    /// The listener takes up to so many bytes.
+    /// The listener takes up to this many bytes.
     Listen(u64),
 }
 
@@ -274,8 +275,8 @@ fn layouts() -> impl Strategy<Value = Layout> {
 }
 
 proptest! {
-    /// The law after each call; every byte and gap in its place; no frame before its time; and at the end everything that
-    /// was produced has been heard, evicted or declared lost.
+    /// The law after each call; every byte and gap in its place; no frame before its time; and at the end everything
+    /// that was produced has been heard, evicted or declared lost.
     #[test]
     fn nothing_is_lost_without_a_word_whatever_the_schedule(
         layout in layouts(), policy in 0..3_usize, steps in steps(), fifo in 1..4000_u64, jitter in 0..50_000_i64,

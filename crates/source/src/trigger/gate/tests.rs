@@ -232,7 +232,7 @@ fn triggers_that_can_never_fire_are_refused() {
     assert!(empty.is_err());
 }
 
-/// What a gate should do, found with the whole stream in view.
+/// The shots that a gate should keep, computed from the whole stream.
 fn model(edge: bool, pre: u64, post: u64, limit: Option<u64>, stream: &Stream) -> Vec<Kept> {
     let (mut shots, mut held_off) = (Vec::<Kept>::new(), 0);
     for (first, frames) in stream {

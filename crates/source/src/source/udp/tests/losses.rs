@@ -1,8 +1,9 @@
-//! What was lost, reordered or held back is counted truly.
+//! Lost, reordered and delayed datagrams are counted truly.
 
 use super::*;
 
-/// Bonded links and cards with several queues let neighbours change places. The later one was thrown away, and a loss was declared.
+/// Bonded links and cards with several queues let neighbours change places. The later one was thrown away, and a loss
+/// was declared.
 #[test]
 fn neighbours_that_changed_places_are_put_in_their_places_and_nothing_is_lost() {
     let mut line = usual(OnOverrun::Stop);
@@ -40,7 +41,7 @@ fn one_that_does_not_come_in_time_or_before_many_others_is_lost() {
 /// A jump in the numbers shortly before the end was "without loss": those on trial were thrown away.
 #[test]
 fn those_on_trial_at_an_end_are_recorded_behind_their_gap() {
-    // The time has room for the loss that the numbers say.
+    // Enough time has passed for the loss that the numbers state.
     let mut line = usual(OnOverrun::Gap);
     line.source.about.rate = SampleRate::new(250_000, 1);
     line.send(0..100);
@@ -50,7 +51,7 @@ fn those_on_trial_at_an_end_are_recorded_behind_their_gap() {
     line.stop(End::Stopped);
     assert_eq!((line.gaps(), line.listener.frame), (vec![(100, 900, GapCause::Source)], 1020 * FRAMES));
     assert_eq!((line.source.ignored, line.source.gap_bounds()), (Ignored::default(), &[][..]));
-    // It has not: how much is missing is not known, but that the numbers say so is.
+    // Too little time has passed: the length of the loss is unknown, and the count by the numbers is one bound of it.
     let mut line = usual(OnOverrun::Gap);
     line.send(0..100);
     line.serve_unchecked();
@@ -96,7 +97,7 @@ fn turns_of_the_counter_that_fit_the_time_are_counted_and_bounds_say_what_else_m
     }
 }
 
-/// What a stranger's flood made the kernel drop counted as a loss of the stream.
+/// Datagrams that the kernel dropped because of a stranger's flood were counted as a loss of the stream.
 #[test]
 fn a_strangers_flood_takes_no_room_from_the_stream_and_makes_no_loss() {
     let mut line = line(None, OnOverrun::Stop, Bytes::mib(8), None, Bytes::kib(8));
