@@ -2,15 +2,16 @@
 //!
 //! The steps, numbered in the code:
 //! 1. Time in which the history is unknown has no culprit, and then the whole gap has none.
-//! 2. While another task had the CPU, that task took the time, if the thread could have run. If the CPU was idle meanwhile and the thread came
-//!    back to it, the kernel throttled the thread; if the thread did not come back, the kernel moved it to another CPU. From the moment at
-//!    which the kernel's task for that ran, the move took the time, whatever ran here. If the thread waited by its own will, it was its own call.
+//! 2. While another task had the CPU, that task took the time, if the thread could have run. If the CPU was idle
+//!    meanwhile and the thread came back to it, the kernel throttled the thread; if the thread did not come back, the
+//!    kernel moved it to another CPU. From the moment at which the kernel's task for that ran, the move took the time,
+//!    whatever ran here. If the thread waited by its own will, it was its own call.
 //! 3. An interrupt or softirq took the time in which it was the innermost.
-//! 4. Time in which the thread itself had the CPU, as the kernel sees it: after a page fault it belongs to the fault. A stretch beside an
-//!    interrupt that is not longer than the delivery of one belongs to that interrupt.
+//! 4. Time in which the thread itself had the CPU, as the kernel sees it: after a page fault it belongs to the fault. A
+//!    stretch beside an interrupt that is not longer than the delivery of one belongs to that interrupt.
 //! 5. Any longer stretch was taken below the kernel: by the hypervisor, or by the firmware.
-//! 6. An interrupt that begins in the last moments of a gap, after such a theft, was delivered at the end of the theft: it
-//!    belongs to the theft.
+//! 6. An interrupt that begins in the last moments of a gap, after such a theft, was delivered at the end of the theft:
+//!    it belongs to the theft.
 //! 7. If an interrupt of a guest took more than ten times what it usually does, the rest was the hypervisor's.
 
 use hairspring_machine::{Instant, Nanos};
@@ -28,11 +29,11 @@ pub struct LostTime {
     pub from: Instant,
     /// The first moment at which it ran again.
     pub to: Instant,
-    /// What it wanted.
+    /// Its state when it lost the time.
     pub wanted: Wanted,
 }
 
-/// What a thread wanted when it lost time.
+/// State of a thread when it lost time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// It ran, and wanted to continue.
@@ -73,7 +74,8 @@ impl Terms {
 
     /// These terms, lengthened if this machine takes longer: twice the median of the given cases, and at most 50 µs.
     ///
-    /// A theft shorter than that, with an interrupt at its end, cannot be told from the delivery of the interrupt.
+    /// A theft shorter than that, with an interrupt at its end, cannot be distinguished from the delivery of the
+    /// interrupt.
     #[must_use]
     pub fn learned(self, lost: &[LostTime], history: &CpuHistory) -> Self {
         let (mut deliveries, mut ways_back, mut ways_out) = (Vec::new(), Vec::new(), Vec::new());
@@ -115,7 +117,7 @@ impl Terms {
     }
 }
 
-/// Who took the time of one gap or wake-up.
+/// The culprit of one gap or late wake-up, with the lost time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blame {
     /// The time that was lost.
@@ -131,7 +133,7 @@ pub struct BlamePart {
     pub from: Instant,
     /// Its end.
     pub to: Instant,
-    /// Who took it.
+    /// The culprit.
     pub culprit: Culprit,
 }
 
@@ -172,13 +174,13 @@ impl Blame {
 
 /// A stretch without a culprit yet.
 enum Stretch {
-    /// The kernel says that the thread itself had the CPU.
+    /// By the kernel's records the thread itself had the CPU.
     Own,
     Of(Culprit),
 }
 
-/// Divides the time that a thread lost among those who took it. `history` is that of the CPU on which the thread ran, or on which it was
-/// woken.
+/// Divides the time that a thread lost among those who took it. `history` is that of the CPU on which the thread ran,
+/// or on which it was woken.
 pub fn blame(lost: &LostTime, history: &CpuHistory, terms: &Terms) -> Blame {
     let done = |parts| Blame { lost: *lost, parts };
     if lost.to <= lost.from {
@@ -196,7 +198,7 @@ pub fn blame(lost: &LostTime, history: &CpuHistory, terms: &Terms) -> Blame {
     let mut stretches = Vec::new();
     for (from, to, occupant) in occupants {
         if moved.is_some_and(|moved| from >= moved) {
-            // What happens on the CPU from which the thread was taken is nothing to the thread.
+            // From the move on, events on the old CPU do not concern the thread.
             stretches.push((from, to, Stretch::Of(Culprit::Migration)));
             continue;
         }
@@ -259,7 +261,8 @@ fn of_occupant(occupant: Occupant, at: Instant, lost: &LostTime, history: &CpuHi
 /// Step 2.
 fn of_other(task: KernelTask, culprit: Culprit, at: Instant, lost: &LostTime, history: &CpuHistory) -> Stretch {
     let away = history.away(lost.thread, at, lost.to);
-    // A thread that slept when the time began to count did not leave this CPU as one that could run, whatever it did there before.
+    // A thread that slept when the time began to count did not leave this CPU as one that could run, whatever it did
+    // there before.
     let could_run =
         |away: &Away| away.left_as == LeftAs::Runnable && (lost.wanted == Wanted::Run || away.since >= lost.from);
     Stretch::Of(match (away, lost.wanted) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::record::{Context, KernelTask, Vector};
 
-/// Who took the time of a thread.
+/// Cause that took the time of a thread.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Culprit {
     /// An interrupt or a softirq.
@@ -23,7 +23,8 @@ pub enum Culprit {
     },
     /// The thread itself: it waited in its own system call, or was returning from the kernel.
     OwnCall,
-    /// The kernel kept the thread from running although its CPU was free: a limit of its group, or of real-time threads.
+    /// The kernel kept the thread from running although its CPU was free: a limit of its group, or of real-time
+    /// threads.
     Throttling,
     /// The kernel moved the thread to another CPU.
     Migration,

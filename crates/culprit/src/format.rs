@@ -1,6 +1,7 @@
 //! The layout of tracepoints in memory, from their `format` files, and the decoding of their bytes.
 //!
-//! Offsets differ from kernel to kernel, so fields are found by their names. A record that is too short for a field is ignored.
+//! Offsets differ from kernel to kernel, so fields are found by their names. A record that is too short for a field is
+//! ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,8 +40,8 @@ pub(crate) struct Tracepoint {
     pub(crate) meaning: Meaning,
 }
 
-/// The tracepoints that are read, entries before exits. The task switch comes last: a history is known from the first switch on,
-/// and by then all others are on.
+/// The tracepoints that are read, entries before exits. The task switch comes last: a history is known from the first
+/// switch on, and by then all others are on.
 pub(crate) fn tracepoints(settings: &TracerSettings) -> Vec<Tracepoint> {
     let mut all = Vec::new();
     let mut add = |path: &str, meaning| all.push(Tracepoint { path: path.to_owned(), meaning });

@@ -1,10 +1,11 @@
 //! [`CpuHistory`]: who had one CPU at each moment, from the kernel's records of it.
 //!
-//! Contexts nest: a non-maskable interrupt interrupts an interrupt, which interrupts a softirq, which interrupts a task. A moment
-//! belongs to the innermost context. So the spans of a history follow each other without gaps, and no time counts twice.
+//! Contexts nest: a non-maskable interrupt interrupts an interrupt, which interrupts a softirq, which interrupts a
+//! task. A moment belongs to the innermost context. So the spans of a history follow each other without gaps, and no
+//! time counts twice.
 //!
-//! The history is unknown at first, and where records were lost: also where an exit has no entry. It is known again from the next
-//! task switch on, because the kernel switches tasks outside of all interrupts.
+//! The history is unknown at first, and where records were lost: also where an exit has no entry. It is known again
+//! from the next task switch on, because the kernel switches tasks outside of all interrupts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ const USUAL_MOST: usize = 1_000;
 /// The least number of durations for a median.
 const USUAL_LEAST: usize = 20;
 
-/// Who had one CPU at each moment.
+/// Occupants of one CPU over time.
 #[derive(Clone, Debug)]
 pub struct CpuHistory {
     spans: VecDeque<Span>,
@@ -156,7 +157,7 @@ impl CpuHistory {
         (self.latest, self.until) = (at, self.until.max(at));
     }
 
-    /// Says that there were no records after the latest one up to this time.
+    /// Declares that there were no records after the latest one up to this time.
     pub fn known_until(&mut self, at: Instant) {
         self.until = self.until.max(at);
     }
@@ -204,8 +205,8 @@ impl CpuHistory {
         parts
     }
 
-    /// How a thread that does not have the CPU at this time, and that runs again at `until`, came to lose it; none if the history has not
-    /// seen it leave.
+    /// How a thread that does not have the CPU at this time, and that runs again at `until`, came to lose it; none if
+    /// the history has not seen it leave.
     pub(crate) fn away(&self, thread: u32, at: Instant, until: Instant) -> Option<Away> {
         let after = self.switches.partition_point(|mark| mark.at <= at);
         let left = self.switches.range(..after).rposition(|mark| mark.from == thread)?;
@@ -217,7 +218,8 @@ impl CpuHistory {
         Some(Away { since, left_as, cpu_was_idle, came_back: back.is_some() })
     }
 
-    /// When the kernel took the thread away to another CPU, between these times; none if it did not, or the thread came back.
+    /// When the kernel took the thread away to another CPU, between these times; none if it did not, or the thread came
+    /// back.
     pub(crate) fn moved(&self, thread: u32, from: Instant, until: Instant) -> Option<Instant> {
         let first = self.switches.partition_point(|mark| mark.at < from);
         let after = self.switches.partition_point(|mark| mark.at <= until).max(first);

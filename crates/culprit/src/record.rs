@@ -26,7 +26,8 @@ pub enum KernelEvent {
         /// The task that has the CPU now. Process id 0 is the idle task.
         to: KernelTask,
     },
-    /// A task is being woken. The CPU that wakes writes this record, which need not be the CPU on which the task will run.
+    /// A task is being woken. The CPU that wakes writes this record, which need not be the CPU on which the task will
+    /// run.
     Waking {
         /// The thread that is woken.
         pid: u32,
@@ -67,7 +68,8 @@ pub enum KernelEvent {
 pub struct KernelTask {
     /// Its thread id; 0 is the idle task of a CPU.
     pub pid: u32,
-    /// The kernel's priority: below 0 deadline, 0 to 98 real time (99 minus the number that users know), 100 to 139 nice -20 to 19.
+    /// The kernel's priority: below 0 deadline, 0 to 98 real time (99 minus the number that users know), 100 to 139
+    /// nice -20 to 19.
     pub priority: i16,
     name: [u8; NAME_BYTES],
 }

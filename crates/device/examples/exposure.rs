@@ -1,7 +1,8 @@
 //! The seed of all this: open a shutter, wait half, read the light's power, wait out the exact rest, close.
 //!
-//! `cargo run -p hairspring-device --example exposure`. The shutter is a line of a virtual board, the instrument a simulator
-//! that takes 20 ms for an answer; the third time it is silent, and the shutter is closed on time all the same.
+//! `cargo run -p hairspring-device --example exposure`. The shutter is a line of a virtual board, the instrument a
+//! simulator that takes 20 ms for an answer; the third time it is silent, and the shutter is closed on time all the
+//! same.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::net::TcpListener;
@@ -12,7 +13,7 @@ use hairspring_device::instrument::simulator::Simulator;
 use hairspring_device::{AccessTimes, Device, Exposure, Instrument, Lines, Protocol, VirtualBoard};
 use hairspring_time::{Host, LongDelay, Nanos, Timebase};
 
-/// What is kept free for the end of the exposure if the instrument does not answer.
+/// Time reserved for the end of the exposure if the instrument does not answer.
 const SPARE: Nanos = Nanos::from_millis(5);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

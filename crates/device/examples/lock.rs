@@ -15,13 +15,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let open = || VirtualBoard::open(&file, AccessTimes::FESA, Lines(0), Protocol::Inherit, &timebase);
     open()?.init()?;
     let user = |lines: Lines| -> Result<u32, DeviceError> {
-        // The holder of this file's lock has the board; the kernel lets the holder run at the priority of the most urgent waiter.
+        // The holder of this file's lock has the board; the kernel lets the holder run at the priority of the most
+        // urgent waiter.
         let guarded = Guarded::new(Box::new(open()?), Box::new(LockFile::open(&lock, Protocol::Inherit)?));
         let mut mixed = 0;
         for _ in 0..WRITES {
             let mut held = guarded.lock()?;
             held.device().write(Lines(0xff), lines)?;
-            // Nobody else has written in between.
+            // No other process has written in between.
             mixed += u32::from(open()?.outputs().0 != lines);
         }
         Ok(mixed)

@@ -1,6 +1,7 @@
 //! Opens a shutter for 100 ms, reads a light meter in the middle, and waits exactly for the rest.
 //!
-//! The shutter is a line of a virtual board; the meter takes 20 ms. `exposure.rs` does it with an instrument that may be silent.
+//! The shutter is a line of a virtual board; the meter takes 20 ms. `exposure.rs` does it with an instrument that may
+//! be silent.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::time::Duration;

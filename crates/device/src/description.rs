@@ -1,18 +1,19 @@
 //! [`DeviceDescription`]: a device on a command line: `DRIVER:WHERE`, and options that differ from the defaults.
 //!
 //! ```text
-//! virtual:/dev/shm/board                                        no access times, safe state all low, lock with inheritance
+//! virtual:/dev/shm/board                                        no access times, safe state low, lock: inherit
 //! virtual:/dev/shm/board,read=1.25us,write=1.25us,init=3.75us   the board of FESA's latency note
 //! virtual:/dev/shm/board,safe=0x00000004,lock=fifo
 //! parport:/dev/parport0,safe=0x00000400                         data lines low, nInit high
-//! gpio:/dev/gpiochip0,out=3+4,in=7                              lines of the chip: 3 is line 0 of the device, 4 is line 1
+//! gpio:/dev/gpiochip0,out=3+4,in=7                              line 3 of the chip is line 0 of the device, …
 //! serial:/dev/ttyS0                                             modem control lines
-//! comedi:/dev/comedi0,subdevice=2,out=0x000000ff                the first 8 lines of the subdevice are outputs
+//! comedi:/dev/comedi0,subdevice=2,out=0x000000ff                the first 8 lines are outputs
 //! pci:0000:00:04.0,bar=0,out=0x8,in=0xc                         words of a window of a card, by their offset in bytes
 //! ```
 //!
-//! Every driver takes `safe=` and 32 lines as a number. The other options belong to the driver; its file in `driver/` says what they are. The first user of a virtual board makes it with the options after its
-//! path. Later users are refused if their options differ from the board's; options that they leave out are the board's.
+//! Every driver takes `safe=` and 32 lines as a number. The other options belong to the driver; its file in `driver/`
+//! documents them. The first user of a virtual board makes it with the options after its path. Later users are refused
+//! if their options differ from the board's; options that they leave out are the board's.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -76,8 +77,8 @@ impl DeviceDescription {
         self.driver.open(self.safe, timebase)
     }
 
-    /// Opens the device to move its lines, behind the lock that its users share: the board's own lock, else the lock in this
-    /// file, else one of this process.
+    /// Opens the device to move its lines, behind the lock that its users share: the board's own lock, else the lock in
+    /// this file, else one of this process.
     ///
     /// # Errors
     /// As [`open_to_move`](Self::open_to_move); the lock cannot be opened.
@@ -96,8 +97,8 @@ impl DeviceDescription {
         Ok(Guarded::new(device, lock))
     }
 
-    /// Opens the device as a virtual board, for features that only virtual boards have: the lock between processes, and lines
-    /// that an observer can watch.
+    /// Opens the device as a virtual board, for features that only virtual boards have: the lock between processes, and
+    /// lines that an observer can watch.
     ///
     /// # Errors
     /// It is another device; as [`VirtualBoard::open`]; the board was made with other options.

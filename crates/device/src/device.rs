@@ -4,8 +4,8 @@ use std::fmt;
 
 use hairspring_machine::Nanos;
 
-/// The greatest undisturbed difference between two writes of a device. Part of the 10 µs within which an undisturbed action is
-/// exact.
+/// The greatest undisturbed difference between two writes of a device. Part of the 10 µs within which an undisturbed
+/// action is exact.
 pub const WRITE_SPREAD: Nanos = Nanos::from_micros(10);
 
 /// Up to 32 lines, line 0 in the lowest bit; 1 is high.
@@ -56,14 +56,14 @@ impl fmt::Display for Listed {
     }
 }
 
-/// Why a device failed: what was attempted, what the system said, and what to do.
+/// Why a device failed: the attempted operation, the system's error, and advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceError {
-    /// What was attempted, to follow "failed to".
+    /// The attempted operation, to follow "failed to".
     pub attempted: String,
-    /// What the system said.
+    /// The system's error.
     pub said: String,
-    /// What to do about it.
+    /// Advice for the user.
     pub remedy: &'static str,
 }
 
@@ -77,7 +77,8 @@ impl std::error::Error for DeviceError {}
 
 /// Digital lines that are written and read.
 ///
-/// **Real-time behaviour.** `write` and `read` take the time of one access and do not allocate; each driver documents the rest.
+/// **Real-time behaviour.** `write` and `read` take the time of one access and do not allocate; each driver documents
+/// the rest.
 pub trait Device: Send {
     /// Its name, for people.
     fn name(&self) -> String;
@@ -94,7 +95,8 @@ pub trait Device: Send {
     /// Sets those output lines that are in `mask`.
     ///
     /// # Errors
-    /// The device does not answer, or is not initialised; or the mask has lines that are not outputs: then no line is set.
+    /// The device does not answer, or is not initialised; or the mask has lines that are not outputs: then no line is
+    /// set.
     fn write(&mut self, mask: Lines, value: Lines) -> Result<(), DeviceError>;
 
     /// The input lines.

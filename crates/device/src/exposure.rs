@@ -1,7 +1,9 @@
-//! [`Exposure`]: a shutter that is open for an exact time, with an instrument's reading in the middle that does not lengthen it.
+//! [`Exposure`]: a shutter that is open for an exact time, with an instrument's reading in the middle that does not
+//! lengthen it.
 //!
-//! The scenario is that of the test stands for which the delays were made (seed 000, II): open the shutter, wait half the
-//! exposure, read the light's power from an instrument, measure how long that took, wait exactly for the rest, close.
+//! The scenario is that of the test stands for which the delays were made (seed 000, II): open the shutter, wait half
+//! the exposure, read the light's power from an instrument, measure how long that took, wait exactly for the rest,
+//! close.
 //!
 //! ```text
 //!     before ─ write ─ up ──── first half ──── reading ──── rest ──── over ─ write ─ after
@@ -10,28 +12,31 @@
 //!       │◄────────────────────────────────── at most ────────────────────────────────────►│
 //! ```
 //!
-//! **Why it is never too short.** The shutter is open from some moment within the first write to some moment within the second.
-//! All waiting is for absolute times that count from `up`, which is read after the first write; the second write follows a
-//! reading that is not before `up` plus the exposure. Reading and computing use up part of the rest; they do not add to it.
+//! **Why it is never too short.** The shutter is open from some moment within the first write to some moment within the
+//! second. All waiting is for absolute times that count from `up`, which is read after the first write; the second
+//! write follows a reading that is not before `up` plus the exposure. Reading and computing use up part of the rest;
+//! they do not add to it.
 //!
-//! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s are 10 µs, so calibrate for
-//! a second before long exposures.
+//! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s are 10 µs, so
+//! calibrate for a second before long exposures.
 //!
-//! **Disturbances are reported.** The delay reports what disturbs it; stamps show a pause between its return and the closing
-//! write; and of two writes of one device the longer one shows a disturbance. The moment within a write at which the shutter
-//! moved is unknown, so that counts as a disturbance of unknown cause. Lock the memory for a long exposure: kernels reclaim pages
-//! that were not touched for seconds, and the closing write would wait for them.
+//! **Disturbances are reported.** The delay reports what disturbs it; stamps show a pause between its return and the
+//! closing write; and of two writes of one device the longer one shows a disturbance. The moment within a write at
+//! which the shutter moved is unknown, so that counts as a disturbance of unknown cause. Lock the memory for a long
+//! exposure: kernels reclaim pages that were not touched for seconds, and the closing write would wait for them.
 //!
-//! **The closing write is rehearsed.** While the end is polled, the open state is written again, which moves nothing. So the code
-//! and data of the closing write are in the caches, and in the memory of a virtual machine's host, which a guest cannot lock. The
-//! rehearsal is left out below a second, and if little time is left beside the duration of the opening write.
+//! **The closing write is rehearsed.** While the end is polled, the open state is written again, which moves nothing.
+//! So the code and data of the closing write are in the caches, and in the memory of a virtual machine's host, which a
+//! guest cannot lock. The rehearsal is left out below a second, and if little time is left beside the duration of the
+//! opening write.
 //!
-//! **Other ends.** If the reading takes longer than the rest, the shutter closes at once, and the report says by how much it was
-//! too late. If a flag stops the delay, the shutter closes at once, and the exposure is shorter than requested. If the instrument
-//! fails, the shutter closes on time, and the report has the error.
+//! **Other ends.** If the reading takes longer than the rest, the shutter closes at once, and the report states how
+//! late it was. If a flag stops the delay, the shutter closes at once, and the exposure is shorter than requested. If
+//! the instrument fails, the shutter closes on time, and the report has the error.
 //!
-//! **The shutter is not left open.** A panic in the reading, an error of the device or of the delay: in each case the closing
-//! write is made, and if that fails the device is set to its safe state. `SIGKILL` is the exception: it leaves the shutter open.
+//! **The shutter is not left open.** A panic in the reading, an error of the device or of the delay: in each case the
+//! closing write is made, and if that fails the device is set to its safe state. `SIGKILL` is the exception: it leaves
+//! the shutter open.
 //!
 //! **Which way is open.** Closed is the safe state of the device's lines, open is its opposite.
 //!
@@ -44,7 +49,8 @@ use crate::device::{Device, DeviceError, Lines, WRITE_SPREAD};
 
 /// The shortest exposure whose closing write is rehearsed: in less time the caches stay warm.
 const REHEARSED_LEAST: Nanos = Nanos::from_secs(1);
-/// The time needed for the rehearsal beside twice the duration of the opening write: a cold write takes about 100 µs more.
+/// The time needed for the rehearsal beside twice the duration of the opening write: a cold write takes about 100 µs
+/// more.
 const REHEARSAL_LEAST: Nanos = Nanos::from_micros(200);
 
 /// A request for an exposure.
@@ -99,8 +105,8 @@ pub enum ExposureEnd {
 pub struct ExposureReport<R> {
     /// The time that was requested.
     pub asked: Nanos,
-    /// From the end of the opening write to the beginning of the closing one; the log's name for it. A lower bound of the time that
-    /// the shutter was open. The upper bound is the sum of all parts.
+    /// From the end of the opening write to the beginning of the closing one; the log's name for it. A lower bound of
+    /// the time that the shutter was open. The upper bound is the sum of all parts.
     pub measured_exp_time: Nanos,
     /// Its parts.
     pub parts: Parts,
@@ -128,13 +134,13 @@ impl<R> ExposureReport<R> {
         self.measured_exp_time - self.asked
     }
 
-    /// What disturbed the end of the exposure, on which its length depends.
+    /// Disturbances of the end of the exposure, on which its length depends.
     pub fn verdict(&self) -> Verdict {
         self.delay.map(|delay| delay.verdict).unwrap_or_default()
     }
 
-    /// From the last reading of the delay to the beginning of the closing write. The program does nothing in between, so a time
-    /// longer than [`GAP_LEAST`] is a disturbance of unknown cause.
+    /// From the last reading of the delay to the beginning of the closing write. The program does nothing in between,
+    /// so a time longer than [`GAP_LEAST`] is a disturbance of unknown cause.
     pub fn before_close(&self) -> Nanos {
         self.delay.map_or(Nanos::ZERO, |delay| self.late() - delay.late)
     }
@@ -146,8 +152,8 @@ impl<R> ExposureReport<R> {
         open.max(close) - open.min(close)
     }
 
-    /// Whether something disturbed an end of the exposure, or may have: without, it is longer than asked by no more than
-    /// [`WRITE_SPREAD`] and two writes.
+    /// Whether something disturbed an end of the exposure, or may have: without, it is longer than asked by no more
+    /// than [`WRITE_SPREAD`] and two writes.
     pub fn is_disturbed(&self) -> bool {
         let late = if self.end == ExposureEnd::OnTime { self.late().max(Nanos::ZERO) } else { Nanos::ZERO };
         !self.verdict().is_clean() || self.before_close() > GAP_LEAST || late + self.in_writes() > WRITE_SPREAD
@@ -232,7 +238,7 @@ impl<'d> Open<'d> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if self.is_open && self.close().is_err() {
-            // A failure here cannot be reported; the first error, or the panic, says more.
+            // This error cannot be reported; the first error, or the panic, is more useful.
             drop(self.device.make_safe());
         }
     }
@@ -241,8 +247,8 @@ impl Drop for Open<'_> {
 impl Exposure {
     /// Opens the shutter, waits half the time, takes the reading, waits out the rest, closes. Blocks for the exposure.
     ///
-    /// `delay` learns from exposure to exposure; a flag that cancels it stops the exposure. `reading` receives the time that is
-    /// left, so that it can give up before the shutter must close.
+    /// `delay` learns from exposure to exposure; a flag that cancels it stops the exposure. `reading` receives the time
+    /// that is left, so that it can give up before the shutter must close.
     ///
     /// # Errors
     /// The device or the delay fails, or the request is invalid. The shutter is closed as far as the device allows.

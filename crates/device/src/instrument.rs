@@ -1,23 +1,24 @@
 //! [`Instrument`]: a question in one line, the answer in another (SCPI), over a socket or a serial line.
 //!
-//! **Problem.** An instrument answers at any time, or never. A program that asks again after a time-out may get the answer to the
-//! earlier question, and mistake it for the new one.
+//! **Problem.** An instrument answers at any time, or never. A program that asks again after a time-out may get the
+//! answer to the earlier question, and mistake it for the new one.
 //!
 //! **Solution.** At most one answer is outstanding, and none is when a question goes out:
 //!
 //! | before the next question | socket | serial line, usbtmc |
 //! |---|---|---|
-//! | an answer is outstanding, after a time-out or half a line | reconnected | the line is awaited and discarded; if it does not come, the question is refused |
+//! | an answer is outstanding (time-out, half a line) | reconnected | the line is awaited and discarded, or else refused |
 //! | there are unsolicited bytes | reconnected | discarded |
 //! | the other side has hung up | reconnected | refused |
 //!
 //! The [`Answer`] counts the discarded bytes.
 //!
-//! **Conditions.** The instrument ends each answer with a line feed, answers each question once, and discards pending answers
-//! when its connection ends. A second answer that arrives on a serial line after the next question was sent is mistaken for its
-//! answer; this cannot be detected. The driver of usbtmc waits for its own time-out (5 s), not for ours; it has not been tested.
+//! **Conditions.** The instrument ends each answer with a line feed, answers each question once, and discards pending
+//! answers when its connection ends. A second answer that arrives on a serial line after the next question was sent is
+//! mistaken for its answer; this cannot be detected. The driver of usbtmc waits for its own time-out (5 s), not for
+//! ours; it has not been tested.
 //!
-//! **Real-time behaviour.** None is claimed: an instrument takes milliseconds, so each answer says how long it took.
+//! **Real-time behaviour.** None is claimed: an instrument takes milliseconds, so each answer has its duration.
 
 pub mod address;
 mod link;
@@ -70,7 +71,8 @@ pub struct Instrument<'t> {
 }
 
 impl<'t> Instrument<'t> {
-    /// Opens it, within so much time; sends nothing. The system looks up the name of a host once, in its own time.
+    /// Opens the instrument within `patience`; sends nothing. The system looks up the name of a host once, without this
+    /// limit.
     ///
     /// # Errors
     /// There is none at this address, or it cannot be opened in time.
@@ -117,8 +119,8 @@ impl<'t> Instrument<'t> {
     /// Asks a question and waits for the answer, at most `patience` in all.
     ///
     /// # Errors
-    /// It is silent, hangs up, sends no text or too long a line, or an earlier answer is outstanding; or the flag was set. The
-    /// next question is possible once an earlier answer cannot be mistaken for its own.
+    /// It is silent, hangs up, sends no text or too long a line, or an earlier answer is outstanding; or the flag was
+    /// set. The next question is possible once an earlier answer cannot be mistaken for its own.
     pub fn query(&mut self, question: &str, patience: Nanos) -> Result<Answer, DeviceError> {
         let patience = self.patience(patience);
         let begun = self.timebase.stamp_ordered();

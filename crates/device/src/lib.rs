@@ -1,25 +1,30 @@
 //! Devices with digital lines, and timed actions on them.
 //!
 //! # What this crate does
-//! * [`Device`]: digital lines that are written and read, with a safe state. [`VirtualBoard`] is one whose registers are shared
-//!   memory, so that several processes use it as they would a card on a bus, at the access times of one.
-//! * Real devices behind the kernel's drivers: [`Parport`], [`Gpio`], [`Serial`], [`Comedi`], [`Pci`]. [`DeviceDescription`] names each of
-//!   them on a command line. [`AnalogInput`] is a source of recordings; [`GpioEdges`], [`PciInterrupt`] and [`PpsDevice`] report edges,
-//!   interrupts and the pulses of a clock; [`PtpClock`] reads the clock of a network card or a hypervisor.
-//! * [`DeviceLock`]: one user at a time, between processes: with priority inheritance, in the order of arrival, or plainly. The
-//!   lock reports the death of an owner to the next one.
+//! * [`Device`]: digital lines that are written and read, with a safe state. [`VirtualBoard`] is one whose registers
+//!   are shared memory, so that several processes use it as they would a card on a bus, at the access times of one.
+//! * Real devices behind the kernel's drivers: [`Parport`], [`Gpio`], [`Serial`], [`Comedi`], [`Pci`].
+//!   [`DeviceDescription`] names each of them on a command line. [`AnalogInput`] is a source of recordings;
+//!   [`GpioEdges`], [`PciInterrupt`] and [`PpsDevice`] report edges, interrupts and the pulses of a clock; [`PtpClock`]
+//!   reads the clock of a network card or a hypervisor.
+//! * [`DeviceLock`]: one user at a time, between processes: with priority inheritance, in the order of arrival, or
+//!   plainly. The lock reports the death of an owner to the next one.
 //! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
-//! * [`Exposure`]: a shutter that is open for a time, with an instrument read in the middle, closed on time whatever that took.
-//! * [`Instrument`]: a question and its answer in lines of text, over a socket or a serial line; a late answer is never taken
-//!   for the next one.
-//! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and says how many it missed.
+//! * [`Exposure`]: a shutter that is open for a time, with an instrument read in the middle, closed on time whatever
+//!   that took.
+//! * [`Instrument`]: a question and its answer in lines of text, over a socket or a serial line; a late answer is never
+//!   taken for the next one.
+//! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and counts the edges
+//!   that it missed.
 //!
 //! # What can go wrong, and what happens then
-//! * A process dies with the lock: the next owner is told so, and initialises the device again.
-//! * A pulse is preempted: it is longer than asked, never shorter, and its report says by how much it may be.
-//! * A device is unplugged while it is used: the next access is an error that says so.
-//! * An instrument is silent or slow during an exposure: the shutter is closed on time, or at once, and the report says so.
-//! * Somebody truncates the file of a board or a lock: the next access is an error that says so, and no user dies of it.
+//! * A process dies with the lock: the next owner gets a flag, and initialises the device again.
+//! * A pulse is preempted: it is longer than asked, never shorter, and its report states by how much it may be.
+//! * A device is unplugged while it is used: the next access is an error that states it.
+//! * An instrument is silent or slow during an exposure: the shutter is closed on time, or at once, and the report
+//!   states it.
+//! * Another process truncates the file of a board or a lock: the next access is an error that states it, and no user
+//!   dies of it.
 //! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
 
 pub mod description;

@@ -1,32 +1,33 @@
 //! [`DeviceLock`]: a lock between processes, for a device that they share.
 //!
-//! **Problem.** Two processes use one board. An access takes microseconds and must not be mixed with another's. A thread of medium
-//! priority can preempt the owner of the lock, and then the most urgent process waits for it (priority inversion). The owner can
-//! also be killed, and then nobody ever gets the lock again.
+//! **Problem.** Two processes use one board. An access takes microseconds and must not be mixed with another's. A
+//! thread of medium priority can preempt the owner of the lock, and then the most urgent process waits for it (priority
+//! inversion). The owner can also be killed, and then no process ever gets the lock again.
 //!
 //! **Solution.** A lock in the memory that the processes share. [`Protocol::Inherit`] is the C library's robust,
-//! process-shared mutex with priority inheritance: the owner runs with the priority of the most urgent waiter, and the kernel
-//! tells the next owner if the last one died. [`Protocol::None`] is the same without inheritance, [`Protocol::Fifo`] a ticket
-//! lock (`ticket.rs`): they are there to show the difference.
+//! process-shared mutex with priority inheritance: the owner runs with the priority of the most urgent waiter, and the
+//! kernel notifies the next owner if the last one died. [`Protocol::None`] is the same without inheritance,
+//! [`Protocol::Fifo`] a ticket lock (`ticket.rs`): they are there to show the difference.
 //!
 //! | protocol | who is next | an owner that is preempted | an owner that dies |
 //! |---|---|---|---|
-//! | `inherit` | the most urgent | runs at the waiter's priority | told to the next |
-//! | `none` | the most urgent, or a thread that arrives just then | keeps everybody waiting | told to the next |
-//! | `fifo` | the first that arrived | keeps everybody waiting | found out by the next, within 20 ms |
+//! | `inherit` | the most urgent | runs at the waiter's priority | the kernel notifies the next owner |
+//! | `none` | the most urgent, or a thread that arrives just then | blocks all waiters | the kernel notifies the next
+//! owner |
+//! | `fifo` | the first that arrived | blocks all waiters | the next owner detects it within 20 ms |
 //!
-//! **The death of an owner** is reported to every later owner until one calls [`Guard::repaired`], also if an earlier one failed to
-//! repair the device.
+//! **The death of an owner** is reported to every later owner until one calls [`Guard::repaired`], also if an earlier
+//! one failed to repair the device.
 //!
-//! **One PID namespace.** All three protocols know an owner by its thread number, which means nothing in another PID namespace: there an
-//! owner that lives looks dead, and two threads have one number. A process of another namespace than the one in which the lock was made
-//! (another container that shares `/dev/shm`) is refused.
+//! **One PID namespace.** All three protocols know an owner by its thread number, which means nothing in another PID
+//! namespace: there an owner that lives looks dead, and two threads have one number. A process of another namespace
+//! than the one in which the lock was made (another container that shares `/dev/shm`) is refused.
 //!
-//! **A file that is truncated** takes the lock with it. Every thread that waits for the lock then gets an error, the owner gets one with
-//! its next call, and no process ends because of it.
+//! **A file that is truncated** takes the lock with it. Every thread that waits for the lock then gets an error, the
+//! owner gets one with its next call, and no process ends because of it.
 //!
-//! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting). With
-//! contention the thread sleeps in the kernel.
+//! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting).
+//! With contention the thread sleeps in the kernel.
 
 #![expect(unsafe_code, reason = "the C library's mutex; says what can be shared")]
 
@@ -88,7 +89,7 @@ impl FromStr for Protocol {
     }
 }
 
-/// What is in the first word of a lock's file that is ready: the format and its version.
+/// First word of a lock's file that is ready: the format and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF3");
 /// How often a thread that waits for the mutex looks whether it shall give up.
 const LOOK: Duration = Duration::from_millis(100);
@@ -112,13 +113,13 @@ unsafe impl Zeroed for Words {}
 unsafe impl Sync for Words {}
 
 impl Words {
-    /// Says that an owner died. Before anybody else has the lock.
+    /// Records that an owner died. Called before another thread can have the lock.
     fn leave_behind(&self) {
         // Relaxed: what passes the lock on publishes it.
         self.is_left_behind.store(1, Ordering::Relaxed);
     }
 
-    /// Makes the lock, in memory that nobody uses yet.
+    /// Initialises the lock, in memory that is not shared yet.
     pub(crate) fn make(&self, protocol: Protocol, page: &Page) -> Result<(), DeviceError> {
         self.order.make();
         // Relaxed: published with what it lies in.
@@ -131,8 +132,8 @@ impl Words {
         };
         let mut attributes = MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
         let made = attributes.as_mut_ptr();
-        // SAFETY: the attributes are initialised by the first call before the others use them, live until the last one, and are
-        // destroyed once. The mutex's memory is ours alone until it is made: the caller's word.
+        // SAFETY: the attributes are initialised by the first call before the others use them, live until the last one,
+        // and are destroyed once. The mutex's memory is ours alone until it is made: the caller's word.
         let results = unsafe {
             [
                 libc::pthread_mutexattr_init(made),
@@ -248,7 +249,7 @@ impl<'m> DeviceLock<'m> {
         self.protocol
     }
 
-    /// Whether it was lost because somebody truncated its file. Correct after a call of it.
+    /// Whether the lock was lost because another process truncated its file. Correct after a call of the lock.
     pub fn is_lost(&self) -> bool {
         self.page.is_revoked()
     }
@@ -256,7 +257,8 @@ impl<'m> DeviceLock<'m> {
     /// Waits for the lock. It is given back when the guard is dropped.
     ///
     /// # Errors
-    /// The thread has it already; the lock is one of another PID namespace; its file was truncated; the C library refuses.
+    /// The thread has it already; the lock is one of another PID namespace; its file was truncated; the C library
+    /// refuses.
     pub fn lock(&self) -> Result<Guard<'m>, DeviceError> {
         loop {
             if self.acquire(&mut || false)? {
@@ -265,7 +267,8 @@ impl<'m> DeviceLock<'m> {
         }
     }
 
-    /// Waits for the lock, or until `is_over`: that is asked some ten times a second, and not before others have kept it for a while.
+    /// Waits for the lock, or until `is_over`: that is asked some ten times a second, and not before others have kept
+    /// it for a while.
     ///
     /// # Errors
     /// As [`lock`](Self::lock).
@@ -286,7 +289,7 @@ impl<'m> DeviceLock<'m> {
             Protocol::Fifo => words.order.wait(thread, || words.leave_behind(), &mut is_over),
             Protocol::None | Protocol::Inherit => self.wait_for_mutex(&mut is_over)?,
         };
-        // What was locked in the memory that has replaced the page is nobody else's lock.
+        // A lock in the memory that replaced a revoked page excludes no other process.
         page.kept("lock")?;
         Ok(is_had)
     }
@@ -342,7 +345,7 @@ impl Guard<'_> {
         self.owner_died
     }
 
-    /// States that the device is in order again. Until then every new owner is told that one died.
+    /// Declares that the device is in order again. Until then every new owner sees that one died.
     pub fn repaired(&mut self) {
         self.owner_died = false;
         // Relaxed: under the lock.
@@ -353,7 +356,8 @@ impl Guard<'_> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         let page = self.lock.page;
-        // A lock that was lost with its file is not given back: its words are zeros, and the page stays for the thread's list of mutexes.
+        // A lock that was lost with its file is not given back: its words are zeros, and the page stays for the
+        // thread's list of mutexes.
         if !page.is_revoked() {
             self.lock.give_back();
         }
@@ -374,7 +378,8 @@ fn refused(attempted: &str, error: i32) -> DeviceError {
 
 /// Waits at most this long for an initialised mutex; `ETIMEDOUT` if it was not free in time.
 fn try_for(mutex: *mut libc::pthread_mutex_t, span: Duration) -> libc::c_int {
-    // By the time of day: with inheritance older kernels know no other. If that is set back, the look comes later by so much.
+    // By the time of day: with inheritance older kernels know no other clock. If that clock is set back, the look is
+    // delayed by the same amount.
     let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + span;
     let (seconds, nanos) = (until.as_secs().cast_signed(), i64::from(until.subsec_nanos()));
     let until = libc::timespec { tv_sec: seconds, tv_nsec: nanos };

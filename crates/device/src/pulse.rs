@@ -1,19 +1,21 @@
-//! [`Pulse`]: a line that goes up, and comes down not before its width has passed; and trains of pulses at absolute times.
+//! [`Pulse`]: a line that goes up, and comes down not before its width has passed; and trains of pulses at absolute
+//! times.
 //!
-//! **Why it is never too short.** The width is waited out from a reading of the clock that follows the first write, and the
-//! second write follows a reading of the clock that shows it to have passed. The line is up from some moment within the first
-//! write to some moment within the second; so it is up for the time between the two readings at least, and for the time from
-//! before the first write until after the second at most. The report has both, and says if the difference is more than its writes
-//! explain: then something came between, and nobody can tell whether the line was up meanwhile.
+//! **Why it is never too short.** The width is waited out from a reading of the clock that follows the first write, and
+//! the second write follows a reading of the clock that shows it to have passed. The line is up from some moment within
+//! the first write to some moment within the second; so it is up for the time between the two readings at least, and
+//! for the time from before the first write until after the second at most. The report has both bounds, and flags a
+//! difference that its writes do not explain: then the thread was delayed, and whether the line was up meanwhile is
+//! unknown.
 //!
-//! **A train keeps to its times.** Pulse *n* of a train is due at `start + n · period`, whatever became of those before it. What
-//! comes too late by more than a period is left out and counted, so that two pulses never run together.
+//! **A train keeps to its times.** Pulse *n* of a train is due at `start + n · period`, whatever happened to earlier
+//! ones. A pulse that is late by more than a period is skipped and counted, so that two pulses never run together.
 //!
-//! **A train that is told to stop** lets a pulse that is up come to its end, if it is at most [`CUT_LEAST`] wide. A wider one is cut
+//! **A stop during a train** lets a pulse that is up finish, if it is at most [`CUT_LEAST`] wide. A wider one is cut
 //! short: the line comes down within some 0.1 s, and the report of that pulse is not among the others.
 //!
-//! **Real-time behaviour.** Widths up to [`POLL_MOST`] are polled, longer ones slept out but for their end; the pause of a train,
-//! too. Nothing is allocated between the two writes of a pulse.
+//! **Real-time behaviour.** Widths up to [`POLL_MOST`] are polled, longer ones slept out but for their end; the pause
+//! of a train, too. Nothing is allocated between the two writes of a pulse.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,7 +27,7 @@ use crate::lock::Lend;
 
 /// Widths up to this are polled.
 pub const POLL_MOST: Nanos = Nanos::from_micros(200);
-/// Wider ones are cut short when they are told to stop.
+/// Pulses wider than this are cut short by a stop.
 pub const CUT_LEAST: Nanos = Nanos::from_millis(100);
 
 /// The report of a pulse: its measured width, and what disturbed it.
@@ -39,9 +41,10 @@ pub struct PulseReport {
     pub at_most: Nanos,
     /// How late it began; zero for a pulse that had no time.
     pub late: Nanos,
-    /// What disturbed its delay.
+    /// Disturbances of its delay.
     pub verdict: Verdict,
-    /// The part of `at_most` that neither the delay, nor two writes like the shorter one, nor the error of the time base explains.
+    /// The part of `at_most` that neither the delay, nor two writes like the shorter one, nor the error of the time
+    /// base explains.
     pub unexplained: Nanos,
 }
 
@@ -63,7 +66,7 @@ pub struct CutPulse {
     pub at_most: Nanos,
 }
 
-/// Why a pulse failed. The device was told to go to its safe state.
+/// Why a pulse failed. The device was set to its safe state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PulseError {
     /// The device.
@@ -72,7 +75,7 @@ pub enum PulseError {
     Delay(DelayError),
     /// A train makes no sense: its period is not longer than its pulses.
     Period(Nanos),
-    /// It was told to stop while the line was up.
+    /// A stop was requested while the line was up.
     CutShort(CutPulse),
 }
 
@@ -130,8 +133,8 @@ pub struct Train {
     pub cut_short: Option<CutPulse>,
 }
 
-/// The delay for a width that is too long to be polled. Make it before the line goes up: it takes some milliseconds to learn how late
-/// the kernel wakes this thread.
+/// The delay for a width that is too long to be polled. Make it before the line goes up: it takes some milliseconds to
+/// learn how late the kernel wakes this thread.
 pub fn delay_for<'t, M: Machine>(
     width: Nanos,
     timebase: &'t Timebase<M>,
@@ -148,15 +151,17 @@ impl Pulse {
     /// Makes one pulse now. Blocks for its width.
     ///
     /// # Errors
-    /// The device or the delay fails; then the device is told to go to its safe state. A line that is no output of it: nothing is moved.
+    /// The device or the delay fails; then the device is set to its safe state. If a line is no output of the device,
+    /// no line is changed.
     pub fn fire<M: Machine>(&self, device: &mut dyn Device, timebase: &Timebase<M>) -> Result<PulseReport, PulseError> {
         // Before the line is up, for it takes some milliseconds to learn how late the kernel wakes this thread.
         let mut long = (self.width > POLL_MOST).then(|| LongDelay::new(timebase));
         self.fire_with(device, timebase, long.as_mut())
     }
 
-    /// As [`fire`](Self::fire), with a delay that was made before, for widths above [`POLL_MOST`]: so nothing lies before the line goes
-    /// up. Without one the width is polled, as far as may be polled. A flag that cancels it cuts the pulse short.
+    /// As [`fire`](Self::fire), with a delay that was made before, for widths above [`POLL_MOST`]: so nothing lies
+    /// before the line goes up. Without one the width is polled, as far as may be polled. A flag that cancels it cuts
+    /// the pulse short.
     ///
     /// # Errors
     /// As there; it was cut short.
@@ -169,15 +174,15 @@ impl Pulse {
         device.check_outputs(self.lines)?;
         let made = self.up_and_down(device, timebase, long, Nanos::ZERO);
         if made.is_err() {
-            // The first error tells more than a second one would.
+            // Keep the first error: it is more useful than a second one.
             drop(device.make_safe());
         }
         made
     }
 
-    /// Makes `count` pulses, the first at once, the others at whole periods after it. Blocks until the last, or until `stop` is
-    /// set, but for the end of a pulse that is up and not wider than [`CUT_LEAST`]. A device that others use as well is had for
-    /// each pulse anew.
+    /// Makes `count` pulses, the first at once, the others at whole periods after it. Blocks until the last, or until
+    /// `stop` is set, but for the end of a pulse that is up and not wider than [`CUT_LEAST`]. A device that others use
+    /// as well is had for each pulse anew.
     ///
     /// # Errors
     /// As [`fire`](Self::fire); a period that is not longer than the width.
@@ -192,7 +197,7 @@ impl Pulse {
         if period <= self.width {
             return Err(PulseError::Period(period));
         }
-        // Nothing if it was told to stop while others had the device: that shows below.
+        // `None` after a stop while another owner had the device: that shows below.
         device.lend(|device| device.check_outputs(self.lines))?.unwrap_or(Ok(()))?;
         let mut pause = LongDelay::new(timebase).cancelled_by(stop);
         let mut long = delay_for(self.width, timebase, stop);
@@ -215,7 +220,7 @@ impl Pulse {
                     }
                     self.up_and_down(device, timebase, long.as_mut(), late).map(Some)
                 });
-                // Nothing if it was told to stop while others had the device.
+                // `None` after a stop while another owner had the device.
                 made?.unwrap_or(Err(DelayError::Cancelled(Nanos::ZERO).into()))
             });
             match made {
@@ -238,7 +243,7 @@ impl Pulse {
         Ok(train)
     }
 
-    /// The line comes down in any case, as far as the device does what it is told.
+    /// Raises and lowers the line. The line comes down in any case, unless the device fails.
     fn up_and_down<M: Machine>(
         &self,
         device: &mut dyn Device,

@@ -3,12 +3,12 @@
 //! ```text
 //! ptp:/dev/ptp0                 the clock of a network card or a hypervisor
 //! pps:/dev/pps0                 pulses, one each second, whose stamps are at most 100 µs late
-//! pps:/dev/pps0,late=20us       stamps that are at most so late
+//! pps:/dev/pps0,late=20us       stamps that are at most this late
 //! ```
 //!
-//! **How late a stamp of a pulse is.** The kernel stamps a pulse in its interrupt, which comes later than the pulse by the time that the
-//! computer needs. Nobody measures that, so it is an assumption. What all stamps have in common cancels out in a rate: only what they differ by
-//! must be within `late`.
+//! **How late a stamp of a pulse is.** The kernel stamps a pulse in its interrupt, which comes later than the pulse by
+//! the time that the computer needs. That delay is not measured, so it is an assumption. A delay common to all stamps
+//! cancels out in a rate: only their differences must be within `late`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -31,9 +31,9 @@ const REFERENCES: Catalogue = Catalogue {
         Syntax { kind: "pps", place: PlaceForm::UpToComma, example: PPS },
     ],
 };
-/// How late the stamp of a pulse is assumed to be if nobody says: the interrupt of a loaded computer with a stock kernel.
+/// Default assumption for the lateness of a pulse's stamp: the interrupt of a loaded computer with a stock kernel.
 const LATE: Nanos = Nanos::from_micros(100);
-/// A stamp that can be later than this says nothing about a second.
+/// Most lateness that a description may state: a later stamp does not determine its second.
 const LATE_MOST: Nanos = Nanos::from_millis(100);
 /// A stamp is a whole number of nanoseconds.
 const STEP: Nanos = Nanos::new(1);

@@ -1,10 +1,10 @@
-//! What the system's error numbers mean for a user of a device or a source: one table of numbers and remedies.
+//! Meaning of the system's error numbers for a user of a device or a source: one table of numbers and remedies.
 
 use std::io;
 
 use crate::device::DeviceError;
 
-/// A refusal with what to do about it; `usual` is the remedy where the number says nothing in particular.
+/// A refusal with advice; `usual` is the remedy if the table has none for the error number.
 pub fn refusal(attempted: impl Into<String>, error: &io::Error, usual: &'static str) -> DeviceError {
     let remedy = match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => "join the group of the device's file, or run as root",

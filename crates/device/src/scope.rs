@@ -1,11 +1,11 @@
 //! [`Scope`]: an independent observer that stamps every edge of a virtual board.
 //!
-//! It runs on a CPU of its own and does nothing but look at the output lines, which costs the board no access. When they have
-//! changed it keeps the time and what they are. The board numbers its writes, so what the scope did not see, because two came
-//! between two looks or because it was preempted itself, is counted.
+//! It runs on a CPU of its own and does nothing but look at the output lines, which costs the board no access. When
+//! they have changed it keeps the time and what they are. The board numbers its writes, so what the scope did not see,
+//! because two came between two looks or because it was preempted itself, is counted.
 //!
-//! **What a stamp means.** The change happened between two looks: each edge has the time before the first and that after the
-//! second, so a scope that is preempted knows less, but nothing wrong.
+//! **What a stamp means.** The change happened between two looks: each edge has the time before the first and that
+//! after the second, so a scope that is preempted knows less, but nothing wrong.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ pub struct Edge {
     pub after: Nanos,
     /// … and after the first at which they were like this; both since the scope began.
     pub seen: Nanos,
-    /// What they are.
+    /// State of the lines.
     pub lines: Lines,
     /// Writes that happened between the two looks beside this one.
     pub missed: u32,
@@ -40,7 +40,7 @@ pub struct Traced {
     pub dropped: u64,
     /// How long it looked.
     pub span: Nanos,
-    /// Somebody truncated the board's file, which ended the watch.
+    /// Another process truncated the board's file, which ended the watch.
     pub board_gone: bool,
 }
 
@@ -54,7 +54,8 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Looks until the span is over, `stop` is set or the board's file is truncated. Blocks, and uses the whole CPU; allocates at the beginning only.
+    /// Looks until the span is over, `stop` is set or the board's file is truncated. Blocks, and uses the whole CPU;
+    /// allocates at the beginning only.
     pub fn watch<M: Machine>(&self, board: &VirtualBoard<'_, M>, timebase: &Timebase<M>, stop: &AtomicBool) -> Traced {
         let mut edges = Vec::with_capacity(self.most_edges);
         let begin = timebase.stamp_ordered();
@@ -65,7 +66,8 @@ impl Scope {
         let (mut lines, mut dropped) = (first, 0);
         let since = |stamp: Ticks| timebase.nanos(stamp.since(begin));
         loop {
-            // Before the look, so that what happened before the stop is seen. Acquire: pairs with the Release of who sets it.
+            // Before the look, so that what happened before the stop is seen. Acquire: pairs with the Release of who
+            // sets it.
             let is_last = last.since(begin) >= span_ticks || stop.load(Ordering::Acquire);
             let (now_lines, now_writes) = board.outputs();
             let now = timebase.stamp_ordered();
@@ -98,7 +100,8 @@ impl Traced {
         self.edges.iter().map(|edge| u64::from(edge.missed)).sum()
     }
 
-    /// The widths of the pulses of one line, each with its lower and upper bound; only pulses whose two edges were both seen alone.
+    /// The widths of the pulses of one line, each with its lower and upper bound; only pulses whose two edges were both
+    /// seen alone.
     pub fn widths(&self, line: u32) -> Vec<(Nanos, Nanos)> {
         let mut up: Option<&Edge> = None;
         let mut was_high = self.begin.is_high(line);
@@ -117,8 +120,8 @@ impl Traced {
         widths
     }
 
-    /// A value change dump (IEEE 1364) of those lines that changed, for GTKWave and PulseView: nanoseconds, one wire for each
-    /// line, and an event `missed` where writes were not seen.
+    /// A value change dump (IEEE 1364) of those lines that changed, for GTKWave and PulseView: nanoseconds, one wire
+    /// for each line, and an event `missed` where writes were not seen.
     pub fn to_vcd(&self) -> String {
         let changed = self
             .edges

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::futex;
 
-/// Waits at most `most` until a descriptor can be read; returns whether it can. A removed device counts as readable: the read
-/// returns its error. A signal may end the wait earlier.
+/// Waits at most `most` until a descriptor can be read; returns whether it can. A removed device counts as readable:
+/// the read returns its error. A signal may end the wait earlier.
 ///
 /// # Errors
 /// No memory.
@@ -23,8 +23,8 @@ pub fn wait_readable(descriptor: BorrowedFd<'_>, most: Nanos) -> io::Result<bool
     }
 }
 
-/// Waits at most `most` for one of these descriptors. Returns which of them can be read, or have an end or an error that a read
-/// will report.
+/// Waits at most `most` for one of these descriptors. Returns which of them can be read, or have an end or an error
+/// that a read will report.
 ///
 /// # Errors
 /// A signal ended the wait, or there is no memory.
@@ -34,8 +34,8 @@ pub fn poll<const N: usize>(descriptors: [BorrowedFd<'_>; N], most: Nanos) -> io
     Ok(entries.map(|entry| !entry.revents().is_empty()))
 }
 
-/// Sleeps at most `most` while a word has this value; other processes may change the word and wake its sleepers. `false` after a
-/// time-out.
+/// Sleeps at most `most` while a word has this value; other processes may change the word and wake its sleepers.
+/// `false` after a time-out.
 pub fn wait_while(word: &AtomicU32, value: u32, most: Nanos) -> bool {
     // Not private: other processes wake it.
     futex::wait(word, futex::Flags::empty(), value, Some(&timespec(most))) != Err(Errno::TIMEDOUT)
@@ -68,8 +68,8 @@ pub(crate) fn thread_exists(thread: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// A killed owner of a lock blocked all waiters for ever while its parent did not reap it: the kernel keeps the id of a
-    /// zombie.
+    /// A killed owner of a lock blocked all waiters for ever while its parent did not reap it: the kernel keeps the id
+    /// of a zombie.
     #[test]
     fn what_nobody_has_waited_for_is_dead_all_the_same() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");

@@ -1,7 +1,7 @@
 //! The catalogue: every setting that is known to affect timing, as data.
 //!
-//! Sources: the kernel's documentation (`Documentation/admin-guide/{pm,sysctl,cgroup-v2,kernel-parameters}`, `power/pm_qos_interface`)
-//! and the man pages sched(7), prctl(2), sched_setattr(2), setrlimit(2), as of Linux 6.18.
+//! Sources: the kernel's documentation (`Documentation/admin-guide/{pm,sysctl,cgroup-v2,kernel-parameters}`,
+//! `power/pm_qos_interface`) and the man pages sched(7), prctl(2), sched_setattr(2), setrlimit(2), as of Linux 6.18.
 
 mod of_others;
 mod of_the_machine;
@@ -14,8 +14,8 @@ pub enum SettingScope {
     Thread,
     /// One process and the processes that it starts. Ends with them.
     Process,
-    /// The whole machine, while a process holds a descriptor. The kernel ends the setting with its last holder, also after
-    /// SIGKILL.
+    /// The whole machine, while a process holds a descriptor. The kernel ends the setting with its last holder, also
+    /// after SIGKILL.
     Descriptor,
     /// The whole machine, until it is changed back or rebooted.
     Machine,
@@ -55,10 +55,10 @@ impl SettingScope {
 pub enum Interface {
     /// By calls of this crate; the text names them.
     Call(&'static str),
-    /// By writing the value to each file that the pattern names, in which `*` stands for any text. A choice can select one file
-    /// by the text of the last `*`: `cpu-idle-limit:1=n/a`. A file that refuses the value keeps the old one.
+    /// By writing the value to each file that the pattern names, in which `*` stands for any text. A choice can select
+    /// one file by the text of the last `*`: `cpu-idle-limit:1=n/a`. A file that refuses the value keeps the old one.
     Files(&'static str),
-    /// Not by Hairspring; the text says how.
+    /// Hairspring does not set it; the text describes how to.
     Advice(&'static str),
 }
 
@@ -67,7 +67,7 @@ pub enum Interface {
 pub struct Tunable {
     /// Its name: lower-case words with hyphens.
     pub id: &'static str,
-    /// What it changes, as a fragment.
+    /// Effect of the setting, as a fragment.
     pub changes: &'static str,
     /// How far it reaches.
     pub scope: SettingScope,
@@ -77,11 +77,11 @@ pub struct Tunable {
     pub values: &'static str,
     /// The permission that it needs.
     pub needs: &'static str,
-    /// What it costs.
+    /// Its cost.
     pub cost: &'static str,
     /// Prefixes of the sheet's rows that it should affect.
     pub moves: &'static [&'static str],
-    /// What can go wrong with it.
+    /// Its pitfalls.
     pub traps: &'static str,
 }
 

@@ -1,4 +1,5 @@
-//! [`Choice`]: a tunable with a value, in text form: `idle=off`, `policy=fifo:80`, `cpu=0+2`, `disk-scheduler:sda=none`.
+//! [`Choice`]: a tunable with a value, in text form: `idle=off`, `policy=fifo:80`, `cpu=0+2`,
+//! `disk-scheduler:sda=none`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -40,7 +41,7 @@ pub enum ChoiceError {
     NoValue(String),
     /// No setting has this id; contains the one with the most similar name, if any.
     Unknown(String, Option<&'static str>),
-    /// The setting is advice: it cannot be applied here. The text says how to apply it.
+    /// The setting is advice: it cannot be applied here. The text describes how to apply it.
     Advice(&'static str, &'static str),
     /// The text selects one file of a setting that has only one.
     NotSeveral(&'static str, String),

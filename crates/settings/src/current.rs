@@ -10,8 +10,8 @@ use crate::catalogue::{Interface, Tunable};
 use crate::files;
 use crate::idle::IdleLatency;
 
-/// The files of a setting on the machine whose files lie under `root`; none if the setting is not a file or this machine lacks
-/// it.
+/// The files of a setting on the machine whose files lie under `root`; none if the setting is not a file or this
+/// machine lacks it.
 pub fn files_of(root: &Path, tunable: &Tunable) -> Vec<PathBuf> {
     match tunable.interface {
         Interface::Files(pattern) => files::expand(root, pattern),
@@ -19,8 +19,8 @@ pub fn files_of(root: &Path, tunable: &Tunable) -> Vec<PathBuf> {
     }
 }
 
-/// The value of a setting, as [`Choice`](crate::Choice) would write it: of the calling thread, or of the machine whose files lie under
-/// `root`. Files that differ are listed, each value once.
+/// The value of a setting, as [`Choice`](crate::Choice) would write it: of the calling thread, or of the machine whose
+/// files lie under `root`. Files that differ are listed, each value once.
 ///
 /// # Errors
 /// This machine lacks the setting, the caller may not read it, or it is advice without a value.

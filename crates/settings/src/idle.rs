@@ -1,8 +1,9 @@
 //! [`IdleLatency`]: keeps idle CPUs from states that take long to leave.
 //!
-//! The kernel's PM QoS interface, `/dev/cpu_dma_latency`: a process that writes a number of microseconds to the file and keeps it
-//! open limits the exit latency of all CPUs. The lowest number of all holders is in force. The kernel drops the limit when the
-//! last descriptor is closed, so it cannot outlive its holders. Source: Documentation/power/pm_qos_interface.rst of the kernel.
+//! The kernel's PM QoS interface, `/dev/cpu_dma_latency`: a process that writes a number of microseconds to the file
+//! and keeps it open limits the exit latency of all CPUs. The lowest number of all holders is in force. The kernel
+//! drops the limit when the last descriptor is closed, so it cannot outlive its holders. Source:
+//! Documentation/power/pm_qos_interface.rst of the kernel.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,7 +22,7 @@ impl IdleLatency {
     /// Limits the exit latency of all CPUs to `most_us` microseconds. 0 keeps them out of all idle states: they poll.
     ///
     /// # Errors
-    /// The device is missing, or the caller may not write to it: it belongs to root unless a udev rule says otherwise.
+    /// The device is missing, or the caller may not write to it: it belongs to root unless a udev rule changes that.
     pub fn hold(most_us: u32) -> Result<Self, Refused> {
         Host.limit_idle(Nanos::from_micros(i64::from(most_us))).map(Self)
     }

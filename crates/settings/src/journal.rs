@@ -2,26 +2,27 @@
 //!
 //! **Problem.** A value that was written to a file of the kernel stays there when the writer dies.
 //!
-//! **Solution.** The process writes the old value to a journal and synchronizes it before it writes the new value to the file. A
-//! command that finds an unlocked journal restores the old values in it.
+//! **Solution.** The process writes the old value to a journal and synchronizes it before it writes the new value to
+//! the file. A command that finds an unlocked journal restores the old values in it.
 //!
 //! ```text
-//!   lock the journal ─► [ step: path, old, new ─► sync ─► write the file ─► step's result: what the file shows now ]… ─► restore ─► remove
-//!                              (1)                              (2)                                                      (3)
+//!   lock the journal ─► [ step: path, old, new ─► sync ─► write the file ─► result: value read back ]… ─► restore ─► remove
+//!                              (1)                              (2)                                          (3)
 //! ```
 //!
 //! * Killed before (1): nothing was changed.
-//! * Between (1) and (2), or before the result is in the journal: the file shows the old value, the new one, or the kernel's
-//!   version of the new one. All are restored.
-//! * In (3): restored steps are restored again, because the kernel may not have finished the last write of a process that was killed.
+//! * Between (1) and (2), or before the result is in the journal: the file shows the old value, the new one, or the
+//!   kernel's version of the new one. All are restored.
+//! * In (3): restored steps are restored again, because the kernel may not have finished the last write of a process
+//!   that was killed.
 //!
-//! **A value that another process has changed meanwhile** is left alone and reported. The result in the journal shows this: the
-//! file shows neither the old value nor the value after our change. If the journal has no result, because the process was killed
-//! at that moment, only the new value as written counts as ours.
+//! **A value that another process has changed meanwhile** is left alone and reported. The result in the journal shows
+//! this: the file shows neither the old value nor the value after our change. If the journal has no result, because the
+//! process was killed at that moment, only the new value as written counts as ours.
 //!
-//! **Ownership.** The lock of the journal file (`flock`) belongs to the process that makes the changes and ends with it. A second
-//! process that wants to change settings is refused. The file lies in a folder that a boot empties, because a boot undoes the
-//! changes; a journal of another boot is removed unread.
+//! **Ownership.** The lock of the journal file (`flock`) belongs to the process that makes the changes and ends with
+//! it. A second process that wants to change settings is refused. The file lies in a folder that a boot empties,
+//! because a boot undoes the changes; a journal of another boot is removed unread.
 //!
 //! The format is one JSON object per line. An incomplete last line is a step that was not made.
 
@@ -77,7 +78,7 @@ pub struct Restored {
     pub path: PathBuf,
     /// The value from before.
     pub old: String,
-    /// What happened.
+    /// Outcome of the restore.
     pub outcome: RestoreOutcome,
 }
 
@@ -120,7 +121,7 @@ impl fmt::Display for Restored {
 pub enum ChangesError {
     /// Another process has changed settings and still runs.
     Busy(u32, String),
-    /// The journal cannot be written: the path, and what the system said.
+    /// The journal cannot be written: the path, and the system's error.
     Journal(PathBuf, io::Error),
     /// The file is missing or refuses the value.
     File(PathBuf, String, io::Error),
@@ -155,12 +156,12 @@ fn remedy(error: &io::Error) -> &'static str {
 
 impl std::error::Error for ChangesError {}
 
-/// Pairs of files: when the first is written, the kernel sets the second to 0. Writing 0 to the first changes nothing; only
-/// restoring the second undoes the change.
+/// Pairs of files: when the first is written, the kernel sets the second to 0. Writing 0 to the first changes nothing;
+/// only restoring the second undoes the change.
 const PAIRS: [(&str, &str); 2] = [("dirty_bytes", "dirty_ratio"), ("dirty_background_bytes", "dirty_background_ratio")];
 
-/// Changes of the machine that are undone by [`restore`](Changes::restore), when this is dropped, or by the next process that calls
-/// [`begin`](Changes::begin) or [`restore_leftovers`](Changes::restore_leftovers).
+/// Changes of the machine that are undone by [`restore`](Changes::restore), when this is dropped, or by the next
+/// process that calls [`begin`](Changes::begin) or [`restore_leftovers`](Changes::restore_leftovers).
 #[derive(Debug)]
 pub struct Changes {
     root: PathBuf,
@@ -169,8 +170,8 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Locks the journal for a command of this name, which then may change settings of this machine. First restores the changes
-    /// of a process that was killed, and returns them.
+    /// Locks the journal for a command of this name, which then may change settings of this machine. First restores the
+    /// changes of a process that was killed, and returns them.
     ///
     /// # Errors
     /// Another process has locked the journal, or the journal cannot be written.
@@ -178,7 +179,8 @@ impl Changes {
         Self::begin_at(Path::new("/"), Path::new(JOURNAL), command)
     }
 
-    /// Restores the changes of a process that was killed. Returns nothing if there is no journal, or its process still runs.
+    /// Restores the changes of a process that was killed. Returns nothing if there is no journal, or its process still
+    /// runs.
     ///
     /// # Errors
     /// The journal cannot be read or removed.
@@ -186,7 +188,8 @@ impl Changes {
         Self::restore_leftovers_at(Path::new(JOURNAL), FlockOperation::NonBlockingLockExclusive)
     }
 
-    /// As `restore_leftovers`, but waits until the process that now holds the journal has ended in any way. Blocks until then.
+    /// As `restore_leftovers`, but waits until the process that now holds the journal has ended in any way. Blocks
+    /// until then.
     ///
     /// # Errors
     /// As for [`restore_leftovers`](Self::restore_leftovers).
@@ -220,13 +223,13 @@ impl Changes {
         }
     }
 
-    /// Writes a value to all files that the pattern names. Skips files that hold it already, and files that refuse it if others
-    /// accept it (managed interrupts, for instance). Does not write a file whose old value cannot be read. Returns each file with
-    /// its values before and after.
+    /// Writes a value to all files that the pattern names. Skips files that hold it already, and files that refuse it
+    /// if others accept it (managed interrupts, for instance). Does not write a file whose old value cannot be read.
+    /// Returns each file with its values before and after.
     ///
     /// # Errors
-    /// The pattern names no file, every file refuses the value, a file cannot be read, or the journal cannot be written. Changes
-    /// made until then are in the journal.
+    /// The pattern names no file, every file refuses the value, a file cannot be read, or the journal cannot be
+    /// written. Changes made until then are in the journal.
     pub fn set(&mut self, pattern: &str, value: &str) -> Result<Vec<(PathBuf, String, String)>, ChangesError> {
         let paths = files::expand(&self.root, pattern);
         if paths.is_empty() {
@@ -306,8 +309,8 @@ fn restore(steps: &[Step]) -> Vec<Restored> {
         let outcome = match files::read(&step.path) {
             Err(error) => RestoreOutcome::Failed(error.to_string()),
             Ok(now) if now == step.old => {
-                // Written all the same: a restoration may have been killed inside the kernel's write, after the value was
-                // set and before what depends on it. `transparent_hugepage/enabled` sets `min_free_kbytes` last.
+                // Written all the same: a restoration may have been killed inside the kernel's write, after the value
+                // was set and before what depends on it. `transparent_hugepage/enabled` sets `min_free_kbytes` last.
                 drop(files::write(&step.path, &step.old));
                 RestoreOutcome::WasOld
             }

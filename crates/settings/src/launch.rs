@@ -1,8 +1,9 @@
 //! [`Launch`]: starts a program under choices and waits for its end.
 //!
-//! Settings of a thread are applied to a thread of this process that starts the program and then ends: a program inherits them
-//! from the thread that starts it. The program inherits a limit on idle states as an open descriptor, so the limit lasts until
-//! the last process that inherited it has ended. [`Changes`] writes and restores files of the machine.
+//! Settings of a thread are applied to a thread of this process that starts the program and then ends: a program
+//! inherits them from the thread that starts it. The program inherits a limit on idle states as an open descriptor, so
+//! the limit lasts until the last process that inherited it has ended. [`Changes`] writes and restores files of the
+//! machine.
 
 use std::fmt;
 use std::io;

@@ -7,9 +7,9 @@
 //! | [`Launch`] | a program that starts under choices |
 //! | [`Changes`] | files of the kernel that were changed, with their old values in an undo journal |
 //!
-//! A setting lives as long as its [`SettingScope`] says. Settings of a thread, a process or a descriptor end with their program,
-//! also after SIGKILL. Settings of the machine stay, so [`Changes`] writes the old value to a journal first and synchronizes it.
-//! The next command that finds the journal without its owner restores the old values.
+//! [`SettingScope`] determines the lifetime of a setting. Settings of a thread, a process or a descriptor end with
+//! their program, also after SIGKILL. Settings of the machine stay, so [`Changes`] writes the old value to a journal
+//! first and synchronizes it. The next command that finds the journal without its owner restores the old values.
 //!
 //! Linux only. No call is real-time safe: each makes system calls and allocates.
 //!

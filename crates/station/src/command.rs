@@ -1,21 +1,23 @@
-//! [`CommandSocket`]: sets and gets properties from other processes of this host, answered by the thread that watches the station.
+//! [`CommandSocket`]: sets and gets properties from other processes of this host, answered by the thread that watches
+//! the station.
 //!
 //! **Protocol.** A Unix socket of packets (`SOCK_SEQPACKET`). A packet is a request, and has one answer:
 //!
 //! ```text
-//! get shutter.width                                                 ok 20000
-//! set shutter.width 30000                                           ok 30000
-//! set shutter.width 30000 cycle 17 from 10.0.0.7:4711 as alice      no 30000 ns is outside the limits of width: 5000 to 25000 ns
+//! get shutter.width             ok 20000
+//! set shutter.width 30000       ok 30000
+//! set shutter.width 30000 cycle 17 from 10.0.0.7:4711 as alice
+//!                               no 30000 ns is outside the limits of width: 5000 to 25000 ns
 //! ```
 //!
-//! `from` and `as` say on whose behalf a bridge asks: these are claims, for the log and for the station's list of accounts. Who the
-//! process itself is comes from the kernel (`SO_PEERCRED`).
+//! `from` and `as` name the client for which a bridge asks: these are claims, for the log and for the station's list of
+//! accounts. The identity of the process itself comes from the kernel (`SO_PEERCRED`).
 //!
-//! **Who may ask.** Root, and processes of the station's own user or group; others get an answer that says so. The file of the socket has
-//! mode 0660.
+//! **Who may ask.** Root, and processes of the station's own user or group; others are refused. The file of the socket
+//! has mode 0660.
 //!
-//! **It never waits.** Everything is non-blocking and bounded: connections, requests in a look, bytes of a request. A client that does
-//! not take its answer is disconnected.
+//! **It never waits.** Everything is non-blocking and bounded: connections, requests in a look, bytes of a request. A
+//! client that does not take its answer is disconnected.
 
 use std::fmt;
 use std::io;
@@ -45,15 +47,15 @@ const REQUEST_BYTES: usize = 512;
 /// The client that asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// The process, its user and group, as the kernel says.
+    /// Process id, user and group, as the kernel reports them.
     pub process: u32,
     /// Its user.
     pub user: u32,
     /// Its group.
     pub group: u32,
-    /// The address that it asks for, if it says one.
+    /// The address on whose behalf it asks, if it names one.
     pub from: Option<String>,
-    /// The account that it asks for, if it says one.
+    /// The account on whose behalf it asks, if it names one.
     pub account: Option<String>,
 }
 
@@ -71,7 +73,7 @@ impl fmt::Display for Peer {
     }
 }
 
-/// What is asked.
+/// Requests about properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PropertyRequest {
     /// The value in force.
@@ -109,7 +111,7 @@ impl fmt::Display for PropertyRequest {
 /// Reads a request: what is asked, and for which address and account.
 ///
 /// # Errors
-/// A sentence that says what to write instead.
+/// A sentence that shows the correct form.
 pub fn parse(text: &str) -> Result<(PropertyRequest, Option<String>, Option<String>), String> {
     const FORM: &str =
         "write: get UNIT.PROPERTY, or set UNIT.PROPERTY VALUE [cycle NUMBER] [from ADDRESS] [as ACCOUNT]";
@@ -181,8 +183,8 @@ impl CommandSocket {
         Ok(listener)
     }
 
-    /// Answers what was asked since the last look. `answer` returns the value for an `ok`, or the sentence of a refusal; it is not
-    /// asked about requests of strangers and those that are none. Waits for nobody.
+    /// Answers all requests since the last call. `answer` returns the value for an `ok`, or the sentence of a refusal;
+    /// requests of strangers and malformed ones never reach it. Does not block.
     pub fn look(&mut self, answer: &mut dyn FnMut(&Peer, &PropertyRequest) -> Result<i64, String>) {
         while self.clients.len() < CLIENTS_MOST {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -2,10 +2,10 @@
 
 use hairspring_time::Instant;
 
-/// Who stamped an event.
+/// Origin of the stamp of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stamped {
-    /// Nobody: the stamp is the time at which the event was due.
+    /// The event has no stamp of its own: its time is the one at which it was due.
     Due,
     /// The thread that fired it, just before.
     Sender,
@@ -32,16 +32,17 @@ impl Stamped {
 pub struct Event {
     /// When it happened.
     pub at: Instant,
-    /// Who stamped it.
+    /// Origin of the stamp.
     pub stamped: Stamped,
     /// When the waiting thread got it.
     pub wake: Instant,
-    /// The event had come before the thread waited for it again. Set where the stamp cannot show that: [`Stamped::Wake`].
+    /// The event had come before the thread waited for it again. Set where the stamp cannot show that:
+    /// [`Stamped::Wake`].
     pub waited: bool,
     /// Its number at its source, from 1. Numbers that are left out were merged into it or lost on the way.
     pub sequence: u64,
     /// How many numbers were left out since the event before.
     pub missed: u64,
-    /// What its sender calls this turn of the machine: the accelerator's cycle, the shot, the frame.
+    /// The sender's number for this turn of the machine: the accelerator's cycle, the shot, the frame.
     pub cycle: Option<u64>,
 }

@@ -2,13 +2,15 @@
 //!
 //! # What this crate does
 //! * [`EventSource`]: timers, descriptors, datagrams, interrupts, signals of software; each event numbered and stamped.
-//! * [`SchedulingUnit`]: runs an action for each event, stamps every stage of the way, and counts what was late, missed or overrun.
+//! * [`SchedulingUnit`]: runs an action for each event, stamps every stage of the way, and counts what was late, missed
+//!   or overrun.
 //! * [`Station`]: a front end of several devices and units, read from TOML.
 //!
 //! # What can go wrong, and what happens then
 //! * Events come faster than the unit acts: each event that is left out is counted as missed.
-//! * A unit fails or panics: the station stops, and every device is told to go to its safe state.
-//! * Somebody truncates the file of a signal: the next access is an error that says so, and no user dies of it.
+//! * A unit fails or panics: the station stops, and every device is set to its safe state.
+//! * Another process truncates the file of a signal: the next access is an error that states it, and no user dies of
+//!   it.
 //! * The process is killed (SIGKILL): the lines stay as they are.
 
 pub mod command;

@@ -1,14 +1,17 @@
 //! [`Property`]: what can be set and read of a unit while it runs, as the properties of a front end's device class.
 //!
-//! **Set-point and read-back** are two values. The set-point is what the station has accepted; the read-back is what is in force. A unit
-//! adopts accepted values at its next event, before its action, so that an action never changes half-way.
+//! **Set-point and read-back** are two values. The set-point is what the station has accepted; the read-back is what is
+//! in force. A unit adopts accepted values at its next event, before its action, so that an action never changes
+//! half-way.
 //!
-//! **Bound to a cycle.** A value can be bound to a cycle number. The unit applies it at the first event of that cycle, before the action,
-//! and keeps it afterwards. If that cycle is passed without an event of its own, the value expires; it is counted, and never applied.
+//! **Bound to a cycle.** A value can be bound to a cycle number. The unit applies it at the first event of that cycle,
+//! before the action, and keeps it afterwards. If that cycle is passed without an event of its own, the value expires;
+//! it is counted, and never applied.
 //!
-//! **How it works.** The station's main thread holds a [`UnitControl`], which checks a value against its limits and puts it into a bounded
-//! queue. The unit's thread takes it out without waiting, and stores what is in force into words that the main thread reads.
-//! A unit without settable properties has no queue and pays nothing; one with them pays one load per event.
+//! **How it works.** The station's main thread holds a [`UnitControl`], which checks a value against its limits and
+//! puts it into a bounded queue. The unit's thread takes it out without waiting, and stores what is in force into words
+//! that the main thread reads. A unit without settable properties has no queue and pays nothing; one with them pays one
+//! load per event.
 
 mod control;
 mod intake;
@@ -20,7 +23,7 @@ pub(crate) use intake::{PropertyIntake, property_queue};
 use std::fmt;
 use std::str::FromStr;
 
-/// What can be set of a unit.
+/// Settable properties of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Property {
     /// Whether the unit acts: 1, or 0. Events of a unit that does not act are counted as skipped.
@@ -71,7 +74,7 @@ impl FromStr for Property {
 /// A property that may be set, and between which values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PropertyLimits {
-    /// What may be set.
+    /// The property that may be set.
     pub property: Property,
     /// The least value.
     pub least: i64,

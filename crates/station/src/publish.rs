@@ -1,19 +1,22 @@
-//! What a running station says of itself to other processes: its state in a page that they read.
+//! State of a running station, published to other processes in a page of shared memory.
 //!
-//! **Problem.** Operators, bridges and screens want to see a station. A bridge may hang, die, or read slowly; the units must not notice.
+//! **Problem.** Operators, bridges and screens want to see a station. A bridge may hang, die, or read slowly; the units
+//! must not notice.
 //!
-//! **Solution.** One thread, the station's main thread, copies the state into a page of shared memory some ten times a second
-//! ([`StatePublisher`]). Any number of processes map the page for reading only ([`StateReader`]). The writer takes no lock and makes no call
-//! for them, so it does not know how many there are. A sequence lock ([`Sequenced`](hairspring_ring::sequenced::Sequenced)) gives each reader one whole state or none.
+//! **Solution.** One thread, the station's main thread, copies the state into a page of shared memory some ten times a
+//! second ([`StatePublisher`]). Any number of processes map the page for reading only ([`StateReader`]). The writer
+//! takes no lock and makes no call for them, so it does not know how many there are. A sequence lock
+//! ([`Sequenced`](hairspring_ring::sequenced::Sequenced)) gives each reader one whole state or none.
 //!
-//! **Conditions.** States, never events: a reader that is slow sees fewer of them. So all counters are absolute, and the latest event
-//! carries its own stamp. Reader and writer use one kernel, because the age of a state is counted by `CLOCK_MONOTONIC`.
+//! **Conditions.** States, never events: a reader that is slow sees fewer of them. So all counters are absolute, and
+//! the latest event carries its own stamp. Reader and writer use one kernel, because the age of a state is counted by
+//! `CLOCK_MONOTONIC`.
 //!
-//! **What can go wrong.** A station that is killed, also in the middle of a write, changes the page no more. A reader then keeps
-//! the last whole state and says how long the station has been silent ([`Validity`]).
+//! **What can go wrong.** A station that is killed, also in the middle of a write, changes the page no more. A reader
+//! then keeps the last whole state and reports how long the station has been silent ([`Validity`]).
 //!
-//! **Layout** (`layout.rs`). The file has [`PAGE_BYTES`] bytes, all of it native 64-bit words: the word `hsState1`, the sequence (odd while
-//! the state is written), the station's block of 64 words, and a block of 64 words for each unit.
+//! **Layout** (`layout.rs`). The file has [`PAGE_BYTES`] bytes, all of it native 64-bit words: the word `hsState1`, the
+//! sequence (odd while the state is written), the station's block of 64 words, and a block of 64 words for each unit.
 
 mod histogram;
 mod layout;

@@ -1,19 +1,19 @@
 //! [`Signal`]: an event that software fires; every thread that waits for it gets it, in any process.
 //!
-//! **What it is.** A page of memory that processes share by the name of a file, like the registers of a timing receiver. To fire it, a
-//! thread stores a number, a stamp of the counter and a cycle in one of [`PLACES`] slots, and wakes all sleepers. Each waiting
-//! thread keeps its own count, so it gets every event. Events that come while it is busy stay in their slots, and events that were
-//! overwritten there are counted as missed.
+//! **What it is.** A page of memory that processes share by the name of a file, like the registers of a timing
+//! receiver. To fire it, a thread stores a number, a stamp of the counter and a cycle in one of [`PLACES`] slots, and
+//! wakes all sleepers. Each waiting thread keeps its own count, so it gets every event. Events that come while it is
+//! busy stay in their slots, and events that were overwritten there are counted as missed.
 //!
-//! **Two ways to wait.** [`Sleeper`] sleeps in the kernel, and costs nothing while nothing happens. [`Poller`] looks at the word
-//! all the time: it hears of an event as soon as a cache line can travel, and wants a CPU to itself.
+//! **Two ways to wait.** [`Sleeper`] sleeps in the kernel, and costs nothing while nothing happens. [`Poller`] looks at
+//! the word all the time: it hears of an event as soon as a cache line can travel, and wants a CPU to itself.
 //!
-//! **Real-time behaviour.** Firing does not block or allocate; it makes a system call if anybody sleeps.
+//! **Real-time behaviour.** Firing does not block or allocate; it makes a system call if a thread sleeps.
 //!
-//! **Conditions.** All processes use the same counter, so a stamp of one means the same to another. Several may fire at once. A
-//! process that dies in the few instructions between taking a number and filling its place keeps those who wait for that number
-//! from later ones until [`PLACES`] more were fired; one that is held up there for so long may spoil the stamp and the cycle of an event that
-//! took its place meanwhile.
+//! **Conditions.** All processes use the same counter, so a stamp of one means the same to another. Several may fire at
+//! once. If a process dies in the few instructions between taking a number and filling its place, the threads that wait
+//! for that number see no later event until [`PLACES`] more were fired. If it is delayed there for that long, it may
+//! spoil the stamp and the cycle of the event that took its place meanwhile.
 
 #![expect(unsafe_code, reason = "says that the words are atomics, and can be shared with other processes")]
 
@@ -37,9 +37,9 @@ use words::{Found, Words};
 
 /// How often a sleeper looks whether it shall stop.
 const LOOK: Nanos = Nanos::from_millis(100);
-/// A poller looks at the stop after so many looks at the word.
+/// Looks at the word between two checks of the stop flag.
 const LOOKS: u32 = 1024;
-/// What is in the first word of a signal's file: the format and its version.
+/// First word of a signal's file: the format and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"hsSignl1");
 /// Size of the file.
 const SIGNAL_BYTES: usize = 4096;
@@ -78,7 +78,7 @@ impl Signal {
     /// Fires the signal now, and returns the event's number.
     ///
     /// # Errors
-    /// Somebody truncated the file.
+    /// Another process truncated the file.
     pub fn fire<M: Machine>(&self, cycle: Option<u64>, timebase: &Timebase<M>) -> Result<u64, DeviceError> {
         self.fire_at(timebase.stamp(), cycle)
     }
@@ -98,7 +98,7 @@ impl Signal {
         self.page.kept("fire the signal").map(|()| sequence)
     }
 
-    /// The number of events fired so far.
+    /// The number of events fired since the signal was made.
     pub fn fired(&self) -> u64 {
         self.words().fired()
     }
@@ -168,7 +168,7 @@ impl<M: Machine + Send + Sync> EventSource<M> for Sleeper<'_, M> {
             let words = self.follower.signal.words();
             words.sleepers.fetch_add(1, Ordering::SeqCst);
             let bell = words.bell.load(Ordering::SeqCst);
-            // What was fired before the bell was read is in its place.
+            // Every event fired before the bell was read is in its place by now.
             if !words.is_past(self.follower.last) {
                 system::wait_while(&words.bell, bell, LOOK);
             }
@@ -189,7 +189,7 @@ impl<'t, M: Machine> Poller<'t, M> {
     /// Waits for what is fired from now on.
     ///
     /// # Errors
-    /// There is one CPU only: nobody could fire it.
+    /// There is one CPU only: while this thread polls, no other could fire the signal.
     pub fn new(signal: Signal, timebase: &'t Timebase<M>, stop: &'t Stop) -> Result<Self, DeviceError> {
         if timebase.machine().affinity().0.len() < 2 {
             return Err(DeviceError {
@@ -235,7 +235,8 @@ impl<M: Machine + Send + Sync> EventSource<M> for Poller<'_, M> {
             self.allow()?;
         }
         let mut looks = 0_u32;
-        // Without a pause between two looks: the CPU is ours, and a hypervisor takes it from a thread that pauses in a loop.
+        // Without a pause between two looks: the CPU is ours, and a hypervisor takes it from a thread that pauses in a
+        // loop.
         loop {
             if let Some(event) = self.follower.look() {
                 return Ok(Some(event));

@@ -1,8 +1,9 @@
-//! [`Station`]: a front end: sources, devices, and the units that bind them, each on a thread with its priority and CPU.
+//! [`Station`]: a front end: sources, devices, and the units that bind them, each on a thread with its priority and
+//! CPU.
 //!
-//! **What a run does.** It opens and initialises the devices, starts a thread for each unit, waits until all are in their places,
-//! and then lets them react until it is told to stop. At the end, however it comes (told to, a unit fails, a unit panics), every
-//! device is told to go to its safe state, and what became of that is in the result.
+//! **What a run does.** It opens and initialises the devices, starts a thread for each unit, waits until all are in
+//! their places, and then lets them react until a stop is requested. At the end, whatever its cause (a stop, a unit's
+//! failure or panic), every device is set to its safe state, and the result contains the outcome.
 //!
 //! **Time.** The run refines its time base every ten seconds, and each unit adopts the successor after its next action.
 //!
@@ -30,29 +31,31 @@ pub struct Station {
     pub devices: Vec<DeviceSettings>,
     /// Its units, in the order in which they begin.
     pub units: Vec<UnitSettings>,
-    /// What other processes see and may do, once it is published.
+    /// Visibility and permissions for other processes, if published.
     pub publish: PublishSettings,
 }
 
-/// What other processes see of a station, and may do with it.
+/// Visibility of a station to other processes, and their permissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublishSettings {
     /// How the names of its variables begin in control systems.
     pub prefix: Option<String>,
     /// The file that keeps set-points beyond the end of the station.
     pub keep: Option<PathBuf>,
-    /// The accounts that may set something through a bridge. The account is what the client says. Without a list, any account.
+    /// The accounts that may set something through a bridge. The client's claim is not verified. Without a list, any
+    /// account.
     pub accounts: Option<Vec<String>>,
 }
 
 /// A device of a station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceSettings {
-    /// What units call it.
+    /// Name by which units refer to it.
     pub name: String,
-    /// What it is.
+    /// Driver of the device.
     pub driver: DeviceDescription,
-    /// The file of its lock, which all its users share, and the protocol for making it. A virtual board has a lock of its own.
+    /// The file of its lock, which all its users share, and the protocol for making it. A virtual board has a lock of
+    /// its own.
     pub lock: Option<(PathBuf, Protocol)>,
 }
 
@@ -61,11 +64,11 @@ pub struct DeviceSettings {
 pub struct UnitSettings {
     /// Its name.
     pub name: String,
-    /// What releases it.
+    /// Source of the events.
     pub on: EventSourceDescription,
     /// Its device, by its place among the station's.
     pub device: Option<usize>,
-    /// What it does.
+    /// Action for each event.
     pub act: Act,
     /// Its priority under `SCHED_FIFO`; without one, the ordinary policy.
     pub priority: Option<u8>,
@@ -75,21 +78,21 @@ pub struct UnitSettings {
     pub late_after: Option<Nanos>,
     /// Whether it acts. Events of a unit that does not are counted as skipped.
     pub enabled: bool,
-    /// What may be set while it runs, and between which values.
+    /// Properties that may be set while it runs, with their limits.
     pub settable: Vec<PropertyLimits>,
     /// From which latencies on control systems raise an alarm.
     pub alarm: Option<LatencyAlarm>,
 }
 
-/// The latencies of a unit, from the event to the end of its last access, that are alarms in control systems. The station itself does nothing
-/// with them.
+/// The latencies of a unit, from the event to the end of its last access, that are alarms in control systems. The
+/// station itself does nothing with them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyAlarm {
     /// From here on the alarm is minor.
     pub minor: Option<Nanos>,
     /// From here on the alarm is major.
     pub major: Option<Nanos>,
-    /// So far below its limit an alarm ends. It is shorter than each limit.
+    /// Distance below its limit at which an alarm ends. It is shorter than each limit.
     pub hysteresis: Nanos,
 }
 
@@ -100,7 +103,7 @@ impl UnitSettings {
     }
 }
 
-/// What a unit does for an event.
+/// Action of a unit for an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
     /// Reads the input lines.

@@ -1,4 +1,4 @@
-//! [`Stop`]: tells threads that wait for events to stop.
+//! [`Stop`]: ends the waits of threads that wait for events.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,10 +30,11 @@ impl Stop {
         Ok(Self { flag: AtomicBool::new(false), bell, counters: Mutex::default() })
     }
 
-    /// Sets it: every wait ends, the present ones within 0.1 s. Makes system calls, and waits for a lock that is held for
-    /// microseconds.
+    /// Sets it: every wait ends, the present ones within 0.1 s. Makes system calls, and waits for a lock that is held
+    /// for microseconds.
     pub fn set(&self) {
-        // Release: a thread that sees the flag sees what was stored before. Once only: a second ring would look like an event.
+        // Release: a thread that sees the flag sees what was stored before. Once only: a second ring would look like an
+        // event.
         if self.flag.swap(true, Ordering::AcqRel) {
             return;
         }

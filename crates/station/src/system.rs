@@ -48,17 +48,17 @@ pub(crate) fn read(from: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize>
     Ok(rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *buffer))?)
 }
 
-/// What ended a wait for a descriptor.
+/// Reason why a wait for a descriptor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ready {
-    /// There is something to read, or an end or an error that a read will tell.
+    /// There is data, or an end or an error that a read will return.
     Source,
     /// A stop was requested.
     Bell,
 }
 
-/// Waits until the source can be read or the bell is rung. If both, the bell comes first. Polls again each second: some kernels do not
-/// wake a thread that sleeps on a device which is unplugged, and report the error only to a new call.
+/// Waits until the source can be read or the bell is rung. If both, the bell comes first. Polls again each second: some
+/// kernels do not wake a thread that sleeps on a device which is unplugged, and report the error only to a new call.
 pub(crate) fn wait(source: BorrowedFd<'_>, bell: BorrowedFd<'_>) -> io::Result<Ready> {
     loop {
         match poll([bell, source], ASKED_AGAIN) {
@@ -84,13 +84,13 @@ pub(crate) fn shared_udp(at: SocketAddr) -> io::Result<UdpSocket> {
 fn set(socket: BorrowedFd<'_>, option: libc::c_int) -> io::Result<()> {
     let on: libc::c_int = 1;
     let bytes = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the number lives until the call returns, and is as long as is said.
+    // SAFETY: the number lives until the call returns, and `bytes` is its length.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, (&raw const on).cast(), bytes) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Makes a socket say when the kernel took each packet, and how many it had no room for.
+/// Makes the kernel attach to each packet its time of arrival and the number of packets dropped for lack of room.
 pub(crate) fn tell_times_and_losses(socket: BorrowedFd<'_>) -> io::Result<()> {
     set(socket, libc::SO_TIMESTAMPNS)?;
     set(socket, libc::SO_RXQ_OVFL)
@@ -107,7 +107,8 @@ pub(crate) struct Received {
     pub(crate) dropped: Option<u32>,
 }
 
-/// What stands before each message: `struct cmsghdr`. Behind it, and behind the message, there may be a gap up to a multiple of its words.
+/// Header of each control message: `struct cmsghdr`. Behind it, and behind the message, there may be padding to a
+/// multiple of the word size.
 #[derive(FromBytes)]
 #[repr(C)]
 struct MessageHeader {
@@ -139,7 +140,8 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<R
     header.msg_control = messages.0.as_mut_ptr().cast();
     // The two C libraries declare lengths with different types.
     header.msg_controllen = messages.0.len() as _;
-    // SAFETY: header, piece, buffer and room for messages live until the call returns, and are as long as is said.
+    // SAFETY: header, piece, buffer and room for messages live until the call returns, and the header has their
+    // lengths.
     let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
     let bytes = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
     let length: usize = header.msg_controllen as _;
@@ -147,7 +149,7 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<R
     Ok(Received { bytes, realtime, dropped })
 }
 
-/// What the messages beside a datagram say. Those that are cut off or of another kind say nothing.
+/// The stamp and the drop count in the control messages of a datagram. Truncated messages and other kinds are ignored.
 fn times_and_losses(mut messages: &[u8]) -> (Option<Nanos>, Option<u32>) {
     const HEADER: usize = size_of::<MessageHeader>();
     let (mut realtime, mut dropped) = (None, None);

@@ -1,21 +1,21 @@
 //! [`SchedulingUnit`]: runs an action for every event of a source, and accounts for each.
 //!
-//! **Problem.** An event from outside releases an action that drives a device. Between them lie a wake-up, the thread's priority,
-//! a lock that others want, and the action before. The operator wants to know what became of each event, and where each delay
-//! came from.
+//! **Problem.** An event from outside releases an action that drives a device. Between them lie a wake-up, the thread's
+//! priority, a lock that others want, and the action before. The operator wants to know what became of each event, and
+//! where each delay came from.
 //!
-//! **Solution.** The action runs in the thread that waits for the source: one wake-up lies between event and action, and the
-//! thread's priority is the action's. Each stage is stamped ([`Stages`]) and put into a ring of bounded size, which somebody
-//! else empties; when it is full the stamps are lost, and counted, and nobody waits.
+//! **Solution.** The action runs in the thread that waits for the source: one wake-up lies between event and action,
+//! and the thread's priority is the action's. Each stage is stamped ([`Stages`]) and put into a ring of bounded size,
+//! which another thread empties; when it is full the stamps are lost and counted, and the unit does not wait.
 //!
 //! **What is counted** ([`Counts`]). Every event is acted upon, missed, or skipped because the unit is disabled:
-//! `events = activations + missed + skipped`. Events are counted by
-//! the numbers of their source, before the action runs; so one that was lost on the way, came twice, or whose action panicked shows. An
-//! activation is *late* if its action began later after the event than allowed, and *overrun* if its event had come before the action
-//! before it had ended: by its stamp, or because it was there when the unit came back to wait for it. Both still run.
+//! `events = activations + missed + skipped`. Events are counted by the numbers of their source, before the action
+//! runs; so one that was lost on the way, came twice, or whose action panicked shows. An activation is *late* if its
+//! action began later after the event than allowed, and *overrun* if its event had come before the action before it had
+//! ended: by its stamp, or because it was there when the unit came back to wait for it. Both still run.
 //!
-//! **Real-time behaviour.** A [`step`](SchedulingUnit::step) allocates nothing but what the action does. The thread's policy and
-//! CPU are its caller's business ([`RealTime`](hairspring_time::RealTime)).
+//! **Real-time behaviour.** A [`step`](SchedulingUnit::step) allocates nothing but what the action does. The thread's
+//! policy and CPU are its caller's business ([`RealTime`](hairspring_time::RealTime)).
 //!
 //! Without threads it is the same: on [`Sim`](hairspring_machine::Sim) a test calls `step` with a source of its own.
 
@@ -32,7 +32,7 @@ use crate::event::Event;
 use crate::property::{Property, PropertyIntake, PropertyValues};
 use crate::source::EventSource;
 
-/// So many stages lie in the ring unless another size is given: at 10 kHz, those of 0.4 s.
+/// Default capacity of the stage ring: 0.4 s at 10 kHz.
 pub const RING_USUAL: usize = 4096;
 
 /// The account of a unit's events.
@@ -69,7 +69,7 @@ pub struct Activation<'a, 'd, M: Machine> {
     timebase: &'a Timebase<M>,
     /// Requested, granted, done: turned into instants when the action is over.
     access: Option<[Ticks; 3]>,
-    /// What is in force for this event, if the unit has settable properties.
+    /// Values in force for this event, if the unit has settable properties.
     values: Option<PropertyValues>,
 }
 
@@ -89,7 +89,8 @@ impl<'a, M: Machine> Activation<'a, '_, M> {
         self.values.map(|values| values.of(property))
     }
 
-    /// Does something with the unit's device, under its lock. The first request and the end of the last access are stamped.
+    /// Does something with the unit's device, under its lock. The first request and the end of the last access are
+    /// stamped.
     ///
     /// # Errors
     /// The unit has no device, the lock is refused, or what is done fails.
@@ -113,7 +114,7 @@ impl<'a, M: Machine> Activation<'a, '_, M> {
     }
 }
 
-/// What a unit does for each event.
+/// Action of a unit for each event.
 pub trait Action<M: Machine>: Send {
     /// Does it.
     ///
@@ -163,7 +164,7 @@ impl<M: Machine> std::fmt::Debug for SchedulingUnit<'_, '_, M> {
 }
 
 impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
-    /// Binds a source to an action. Its stages come out of the log that is returned, which has room for so many.
+    /// Binds a source to an action. The returned log delivers its stages and has room for `ring` of them.
     pub fn new(
         source: Box<dyn EventSource<M> + 'a>,
         action: Box<dyn Action<M> + 'a>,
@@ -191,8 +192,8 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         Self { intake: Some(intake), ..self }
     }
 
-    /// Uses this successor of its time base from now on, and so does its source; see [`HeldTimebase`]. Call it between two steps.
-    /// Allocates; not real-time safe.
+    /// Uses this successor of its time base from now on, and so does its source; see [`HeldTimebase`]. Call it between
+    /// two steps. Allocates; not real-time safe.
     pub fn adopt(&mut self, successor: Timebase<M>)
     where
         M: Clone,
@@ -201,12 +202,12 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         self.timebase.adopt(successor);
     }
 
-    /// What became of the events so far.
+    /// Counts of the events by outcome, up to now.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Waits for an event and runs the action; `false` when the source was told to stop or has ended.
+    /// Waits for an event and runs the action; `false` after a stop, or when the source has ended.
     ///
     /// # Errors
     /// The source or the action fails.

@@ -1,4 +1,4 @@
-//! What the kernel's records cost: two threads that wake each other on one CPU, in turns with records and without.
+//! Cost of the kernel's records: two threads wake each other on one CPU, alternating with and without records.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::Thread;
@@ -26,15 +26,16 @@ pub struct CostPair {
 }
 
 impl CostPair {
-    /// What one record cost, in nanoseconds; less than nothing if the block without records happened to take longer.
+    /// Cost of one record in nanoseconds; negative if the block without records happened to take longer.
     pub fn record_ns(&self) -> f64 {
         (self.with - self.without).count() as f64 / self.records.max(1) as f64
     }
 }
 
 impl Tracer {
-    /// Has two threads of one watched CPU wake each other, in turns with records and without, ABBA. Drops the records read so far. Blocks
-    /// for some tens of milliseconds, and for about a second on a busy CPU; the second thread ends within the call, and the caller's CPU set is as before when it returns.
+    /// Lets two threads of one watched CPU wake each other, alternating with and without records (ABBA). Drops the
+    /// records read before. Blocks for some tens of milliseconds, about a second on a busy CPU. The second thread ends
+    /// within the call, which restores the caller's CPU set.
     ///
     /// # Errors
     /// The system refuses to pin, to stop the records or to go on.

@@ -1,10 +1,11 @@
 //! [`Tasks`]: task switches that the tracepoint has missed.
 //!
-//! The kernel drops a tracepoint's record without a word if it believes that the same task is already inside one. There are kernels on
-//! which some task stays in that state, and none of its records is ever written. That can be the idle task of a CPU; then every gap there
-//! would be misunderstood. Changes of tasks also have records of another form, which the task that leaves writes and once more the one that
-//! comes. They lack names, so they stand in only where the tracepoint was silent. Of a task that is silent in all of them the next one tells,
-//! but not why it left: it counts as one that waits.
+//! The kernel silently drops a tracepoint's record if it believes that the same task is already inside one. There are
+//! kernels on which some task stays in that state, and none of its records is ever written. That can be the idle task
+//! of a CPU; then every gap there would be misunderstood. Task switches also have records of another form, written by
+//! the leaving task and again by the arriving one. They lack names, so they are used only where the tracepoint was
+//! silent. If a task is silent in all of them, the next task's record shows the switch, but not its reason: the task
+//! counts as waiting.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,8 +1,8 @@
 //! Culprits provoked on purpose: each test knows the truth from stamps of its own, and holds the blame against it.
 //!
-//! A stretch that was disturbed by anybody else is left out by the provoker's own stamps, before any blame is looked at. Where that
-//! is nearly all of them the test is skipped, and so are tests that need a permission which this process lacks; each says so.
-//! `HAIRSPRING_PROOF` multiplies the number of provocations.
+//! Stretches with other disturbances are left out by the provoker's own stamps, before any blame is examined. If nearly
+//! all are left out, the test is skipped, and so are tests that need a permission which this process lacks; each prints
+//! the reason. `HAIRSPRING_PROOF` multiplies the number of provocations.
 
 mod interrupts;
 mod limits;
@@ -22,13 +22,13 @@ use crate::{CpuHistory, Culprit, CulpritKind, LostTime, Tally, Terms, Wanted, bl
 
 /// Of the time that was provoked, this part must have the right name.
 const RIGHT_LEAST: f64 = 0.99;
-/// `judge` leaves out at most one of so many stretches because the system's timer ticked there.
+/// `judge` leaves out at most one in this many stretches because the system's timer ticked there.
 const MOST_TICKED: usize = 10;
 /// A gap in a polling loop that is shorter is none.
 const GAP_LEAST: Nanos = Nanos::new(700);
 /// From one look at the clock to the next, at most.
 const LOOK: Nanos = Nanos::from_micros(1);
-/// What a provocation does may end so long after the provoker has heard of its end.
+/// Most time from the provoker's notice of an end to the true end of the provocation's effects.
 const SOON: Nanos = Nanos::from_micros(50);
 /// Provocations in a row, and the time from one to the next.
 const BATCH: usize = 400;
@@ -57,7 +57,8 @@ struct Watched {
 }
 
 impl Watched {
-    /// Puts the thread on this CPU under this policy and begins to read; none, with the reason told, if this process may not.
+    /// Puts the thread on this CPU under this policy and begins to read; if this process may not, prints the reason and
+    /// returns `None`.
     fn open(test: &str, cpu: Cpu, policy: Policy) -> Option<Self> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         pin(cpu);
@@ -90,7 +91,7 @@ fn cpu() -> Cpu {
     Cpu(u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0))
 }
 
-/// Another CPU, from which something can be done to this one; none, with the reason told, if there is only one.
+/// Another CPU from which this one can be disturbed; if there is none, prints the reason and returns `None`.
 fn other(test: &str, cpu: Cpu) -> Option<Cpu> {
     let other = Host.affinity().0.into_iter().find(|&other| other != cpu);
     if other.is_none() {
@@ -103,7 +104,7 @@ fn pin(cpu: Cpu) {
     Host.set_affinity(&CpuSet(vec![cpu])).expect("a thread may be pinned to a CPU of its own");
 }
 
-/// How often something is provoked: so often in an ordinary run, and as many times more in a proof.
+/// Number of provocations: `ordinary`, multiplied in a proof.
 fn times(ordinary: usize) -> usize {
     let more: Option<usize> = std::env::var("HAIRSPRING_PROOF").ok().and_then(|times| times.parse().ok());
     ordinary * more.unwrap_or(1)
@@ -128,7 +129,8 @@ fn poll(done: impl Fn(Instant) -> bool) -> Vec<Stretch> {
     }
 }
 
-/// Polls while another thread, on this CPU, does something again and again, 1 ms apart. Returns the gaps, and the stretch that each call took.
+/// Polls while another thread, on this CPU, does something again and again, 1 ms apart. Returns the gaps, and the
+/// stretch that each call took.
 fn provoke(from: Cpu, mut deed: impl FnMut() + Send) -> (Vec<Stretch>, Vec<Stretch>) {
     let (mut gaps, mut provocations) = (Vec::new(), Vec::new());
     for _ in 0..times(1) {
@@ -136,7 +138,8 @@ fn provoke(from: Cpu, mut deed: impl FnMut() + Send) -> (Vec<Stretch>, Vec<Stret
         std::thread::scope(|scope| {
             let provoker = scope.spawn(|| {
                 pin(from);
-                // Before the poller, whose policy this thread has inherited. A refusal shows as provocations that come late.
+                // Before the poller, whose policy this thread has inherited. A refusal shows as provocations that come
+                // late.
                 let _ = Host.set_policy(Policy::Fifo(2));
                 ready.wait();
                 let stretches = repeated(&mut deed);
@@ -166,8 +169,8 @@ fn repeated(deed: &mut impl FnMut()) -> Vec<Stretch> {
     stamped.collect()
 }
 
-/// The gaps that were provoked for certain: each begins with its provocation and ends with it, is the only one there, and was lengthened
-/// by nobody else.
+/// The gaps that were provoked for certain: each begins with its provocation and ends with it, is the only one there,
+/// and was lengthened by nothing else.
 fn certain(provocations: &[Stretch], gaps: &[Stretch]) -> Vec<Stretch> {
     let only = |provocation: &Stretch| {
         let first = gaps.partition_point(|gap| gap.to <= provocation.from);
@@ -179,8 +182,8 @@ fn certain(provocations: &[Stretch], gaps: &[Stretch]) -> Vec<Stretch> {
     usual(provocations.iter().filter_map(only).collect())
 }
 
-/// Those that are not much longer than the shorter ones. What a busy host takes from a guest makes some of them longer, and no clock of the
-/// guest tells how much that was.
+/// Stretches that are not much longer than the shorter ones. A busy host makes some of them longer by time that it
+/// takes from the guest, and no clock of the guest shows how much.
 fn usual(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
     let length = |stretch: &Stretch| stretch.to - stretch.from;
     let mut lengths: Vec<Nanos> = stretches.iter().map(length).collect();
@@ -199,7 +202,7 @@ fn explained(history: &CpuHistory, stretches: Vec<Stretch>) -> Vec<Stretch> {
     stretches.into_iter().filter(known).collect()
 }
 
-/// What this machine is, with what its gaps teach.
+/// Terms of this kind of machine, refined by its gaps.
 fn terms(gaps: &[Stretch], history: &CpuHistory) -> Terms {
     let terms = if Host.counter_evidence().hypervisor.is_some() { Terms::guest() } else { Terms::bare_metal() };
     let lost: Vec<LostTime> = gaps.iter().map(lost).collect();
@@ -214,17 +217,18 @@ fn say(figure: &str, value: impl std::fmt::Display) {
     let _ = writeln!(std::io::stdout(), "figure: {figure}: {value}");
 }
 
-/// What a provocation must be blamed on.
+/// Culprits that count as right for a provocation.
 struct Right<R, N> {
     /// Everything that it makes the kernel do, each with its own name.
     all: R,
-    /// What it is about, which has its part of each.
+    /// The culprit under test, which must have its part of each.
     named: N,
 }
 
 /// Compares the blame for stretches that were provoked with the truth. `of` is how often it was provoked.
 ///
-/// The system's timer ticks by itself. If it is not what was provoked, a few stretches with a tick are left out: see [`MOST_TICKED`].
+/// The system's timer ticks by itself. If it is not what was provoked, a few stretches with a tick are left out: see
+/// [`MOST_TICKED`].
 #[track_caller]
 fn judge<R, N>(test: &str, history: &CpuHistory, terms: &Terms, provoked: &[Stretch], of: usize, right: &Right<R, N>)
 where

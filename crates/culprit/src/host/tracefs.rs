@@ -1,8 +1,8 @@
 //! [`Tracefs`]: the formats of the kernel's tracepoints.
 //!
-//! They lie in a file system that only root may read, and that is often not mounted. This process mounts it detached from any
-//! folder: no other process sees the mount, and it ends with its descriptor. Files are only read, because writing would change
-//! the kernel's tracing for the whole machine.
+//! They lie in a file system that only root may read, and that is often not mounted. This process mounts it detached
+//! from any folder: no other process sees the mount, and it ends with its descriptor. Files are only read, because
+//! writing would change the kernel's tracing for the whole machine.
 
 use std::io;
 use std::os::fd::OwnedFd;

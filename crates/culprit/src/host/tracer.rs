@@ -1,8 +1,8 @@
 //! [`Tracer`]: reads the kernel's records of chosen CPUs.
 //!
-//! Each CPU has a ring, into which all its tracepoints write, so that records keep their order. Nothing wakes the reader, because
-//! a wake-up would be an interrupt on the watched CPU; the reader drains the rings from time to time. A full ring loses records,
-//! and reports it with a [`KernelEvent::Lost`].
+//! Each CPU has a ring, into which all its tracepoints write, so that records keep their order. Nothing wakes the
+//! reader, because a wake-up would be an interrupt on the watched CPU; the reader drains the rings from time to time. A
+//! full ring loses records, and reports it with a [`KernelEvent::Lost`].
 
 use std::io;
 use std::time::Duration;
@@ -110,8 +110,8 @@ impl Tracer {
         self.rings.iter().map(|ring| ring.cpu).collect()
     }
 
-    /// Stops the records until [`resume`](Self::resume). Histories then have a gap: push a [`KernelEvent::Lost`] or begin new
-    /// ones.
+    /// Stops the records until [`resume`](Self::resume). Histories then have a gap: push a [`KernelEvent::Lost`] or
+    /// begin new ones.
     ///
     /// # Errors
     /// The system refuses, which is not expected.
@@ -127,8 +127,8 @@ impl Tracer {
         self.rings.iter_mut().try_for_each(CpuRing::resume)
     }
 
-    /// Passes on all records since the last call, CPU by CPU, each CPU's in order. Returns the time up to which the records are
-    /// complete, for [`CpuHistory::known_until`](crate::CpuHistory::known_until).
+    /// Passes on all records since the last call, CPU by CPU, each CPU's in order. Returns the time up to which the
+    /// records are complete, for [`CpuHistory::known_until`](crate::CpuHistory::known_until).
     pub fn drain(&mut self, mut take: impl FnMut(Cpu, KernelRecord)) -> Instant {
         let until = now();
         for ring in &mut self.rings {
@@ -156,8 +156,8 @@ impl Tracer {
         until
     }
 
-    /// Provokes task switches between its own stamps, and looks for each in the records. Drops the records read so far. The
-    /// calling thread must be pinned to one of the CPUs.
+    /// Provokes task switches between its own stamps, and searches the records for each. Drops the records read before.
+    /// The calling thread must be pinned to one of the CPUs.
     ///
     /// # Errors
     /// A switch has no record between its stamps: then the kernel's stamps are not on this clock.
@@ -232,8 +232,8 @@ impl CpuRing {
     }
 }
 
-/// One tracepoint on one CPU, whose records hold thread, time and raw bytes. One event of each CPU also records task switches in
-/// a second form.
+/// One tracepoint on one CPU, whose records hold thread, time and raw bytes. One event of each CPU also records task
+/// switches in a second form.
 fn event(id: u16, cpu: Cpu, ring_bytes: usize, switches: bool) -> io::Result<Counter> {
     Builder::new(TracepointEvent::with_id(u64::from(id)))
         .any_pid()
@@ -271,7 +271,8 @@ fn sample(bytes: &[u8]) -> Option<(Instant, &[u8])> {
     Some((time(bytes, 8)?, bytes.get(20..20 + size)?))
 }
 
-/// A change of tasks, as the task that leaves writes it and again the one that comes: `u32 other_pid, other_tid; u32 pid, tid; u64 time`.
+/// A change of tasks, as the task that leaves writes it and again the one that comes:
+/// `u32 other_pid, other_tid; u32 pid, tid; u64 time`.
 fn change(misc: u16, bytes: &[u8]) -> Option<(Instant, Change)> {
     const OUT: u16 = 1 << 13;
     const PREEMPTED: u16 = 1 << 14;

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 /// Why the kernel's records cannot be read, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Untraced {
-    /// What was attempted and what the system said.
+    /// The attempted operation and the system's error.
     pub reason: String,
     /// The remedy; none if there is none.
     pub remedy: Option<String>,

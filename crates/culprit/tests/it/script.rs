@@ -15,7 +15,7 @@ pub(crate) fn us(micros: f64) -> Nanos {
     Nanos::new((micros * 1e3).round() as i64)
 }
 
-/// So many microseconds from the begin.
+/// This many microseconds after the beginning.
 pub(crate) fn at_us(micros: f64) -> Instant {
     Instant::BOOT + us(micros)
 }

@@ -1,9 +1,9 @@
-//! Data acquisition cards through the kernel's `comedi`: [`Comedi`], the digital lines of a subdevice, and [`AnalogInput`], its
-//! analogue inputs as a [`Source`](hairspring_source::Source).
+//! Data acquisition cards through the kernel's `comedi`: [`Comedi`], the digital lines of a subdevice, and
+//! [`AnalogInput`], its analogue inputs as a [`Source`](hairspring_source::Source).
 //!
-//! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. If a subdevice
-//! has lines, or groups of lines, with a selectable direction, opening sets the direction; fixed directions stay. If one line of
-//! a group is to be an output, the whole group becomes outputs.
+//! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. If a
+//! subdevice has lines, or groups of lines, with a selectable direction, opening sets the direction; fixed directions
+//! stay. If one line of a group is to be an output, the whole group becomes outputs.
 //!
 //! **Real-time behaviour.** One system call for a write or a read, one access of the card within it.
 
@@ -97,13 +97,14 @@ pub struct Comedi {
 }
 
 impl Comedi {
-    /// Opens a subdevice of a card and makes these lines of it outputs, the others inputs. They go to the safe state first.
+    /// Opens a subdevice of a card and makes these lines of it outputs, the others inputs. They go to the safe state
+    /// first.
     ///
-    /// Cards are shared: other processes can use the same lines, and the kernel does not say so.
+    /// Cards are shared: other processes can use the same lines, which the kernel does not report.
     ///
     /// # Errors
-    /// The card or subdevice does not exist or is in use, a permission is missing, or the subdevice lacks digital lines or these
-    /// outputs.
+    /// The card or subdevice does not exist or is in use, a permission is missing, or the subdevice lacks digital lines
+    /// or these outputs.
     pub fn open(path: &Path, subdevice: u32, outputs: Lines, safe: Lines) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the card", REMEDY)?;
         let info = find(&node, subdevice)?;
@@ -170,7 +171,7 @@ impl Comedi {
     }
 }
 
-/// What a subdevice is.
+/// Kind and size of a subdevice, checked against the request.
 fn find(node: &Node, subdevice: u32) -> Result<kernel::Subdevice, DeviceError> {
     let asked = kernel::subdevices(node).map_err(|error| {
         let attempted = format!("ask {} for its subdevices", node.path().display());

@@ -1,15 +1,17 @@
-//! [`Gpio`]: lines of a GPIO chip through its character device, and [`GpioEdges`], their edges with the kernel's time stamps.
+//! [`Gpio`]: lines of a GPIO chip through its character device, and [`GpioEdges`], their edges with the kernel's time
+//! stamps.
 //!
-//! Outputs and inputs are lists of the chip's own line numbers. Line 0 of the device is the first of the list, line 1 the second,
-//! and so on; that makes a write of several lines one request that the chip's driver carries out as simultaneously as it can.
+//! Outputs and inputs are lists of the chip's own line numbers. Line 0 of the device is the first of the list, line 1
+//! the second, and so on; that makes a write of several lines one request that the chip's driver carries out as
+//! simultaneously as it can.
 //!
-//! **What lasts.** The outputs are in their safe state until they are released, which happens at the end of the process at the
-//! latest. After that the kernel promises nothing: most chips keep the level, others make the line an input. Use a resistor for
-//! lines that must be safe then.
+//! **What lasts.** The outputs are in their safe state until they are released, which happens at the end of the process
+//! at the latest. After that the kernel promises nothing: most chips keep the level, others make the line an input. Use
+//! a resistor for lines that must be safe then.
 //!
-//! **Loss is counted.** The kernel numbers the edges, over all lines of a request and for each line. It keeps a limited number
-//! until they are read and discards the oldest when more arrive; the missing numbers tell how many. [`GpioEdges::lost`] adds them
-//! up.
+//! **Loss is counted.** The kernel numbers the edges, over all lines of a request and for each line. It keeps a limited
+//! number until they are read and discards the oldest when more arrive; the gaps in the numbers give the count.
+//! [`GpioEdges::lost`] adds them up.
 //!
 //! **Real-time behaviour.** One system call for a write or a read; no allocation after the first.
 
@@ -213,8 +215,8 @@ impl fmt::Debug for GpioEdges {
 }
 
 impl GpioEdges {
-    /// Watches these lines of a chip for edges of both directions. The kernel keeps `kept` of them until they are read, 16 for each line
-    /// if it is 0.
+    /// Watches these lines of a chip for edges of both directions. The kernel keeps `kept` of them until they are read,
+    /// 16 for each line if it is 0.
     ///
     /// # Errors
     /// As [`Gpio::open`]; a chip whose lines have no interrupts.
@@ -239,7 +241,8 @@ impl GpioEdges {
         if !self.request.wait_edge_event(most).map_err(failed)? {
             return Ok(None);
         }
-        // Room for one: the crate's own call for a single edge has room for eight, and gives the first of those it has read.
+        // Room for one: the crate's own call for a single edge has room for eight, and gives the first of those it has
+        // read.
         let mut room = [0; EDGE_WORDS];
         let words = self.request.read_edge_events_into_slice(&mut room).map_err(failed)?;
         let event = self.request.edge_event_from_slice(room.get(..words).unwrap_or_default()).map_err(failed)?;
@@ -276,7 +279,7 @@ fn state(high: bool) -> Value {
     if high { Value::Active } else { Value::Inactive }
 }
 
-/// What the crate says. It has the system's number only in its text, as `std::io::Error` writes it.
+/// The crate's error. It contains the system's number only in its text, as `std::io::Error` writes it.
 fn refused(attempted: String, error: &gpiocdev::Error) -> DeviceError {
     let said = error.to_string();
     match system_number(&said) {

@@ -1,8 +1,8 @@
 //! [`Node`]: a device file of a kernel driver, and its `ioctl` calls.
 //!
-//! It guarantees that the file is a character device, that a call passes exactly the value that its number encodes, and that each
-//! error has a remedy. It does not depend on any driver: the drivers' own files define the numbers. Requests whose values contain
-//! addresses are not made here.
+//! It guarantees that the file is a character device, that a call passes exactly the value that its number encodes, and
+//! that each error has a remedy. It does not depend on any driver: the drivers' own files define the numbers. Requests
+//! whose values contain addresses are not made here.
 
 #![expect(unsafe_code, reason = "the system call ioctl")]
 
@@ -18,7 +18,8 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::device::DeviceError;
 use crate::refusal::refusal;
 
-/// Integers, and structures of nothing else without a gap: any bits are one, and they hold no addresses. zerocopy sees to that.
+/// Integers, and structures of nothing else without a gap: any bits are one, and they hold no addresses. zerocopy sees
+/// to that.
 pub(crate) trait Number: FromBytes + IntoBytes + Copy + Default {}
 impl<T: FromBytes + IntoBytes + Copy + Default> Number for T {}
 
@@ -45,8 +46,8 @@ impl<T: Number> Request<T> {
         Self { number: encoded(3, group, index, size_of::<T>()), value: PhantomData }
     }
 
-    /// A request whose number encodes the size of an address instead of the value's, as some headers have it by mistake. `T` must be as
-    /// long as what the driver copies.
+    /// A request whose number encodes the size of an address instead of the value's, as some headers have it by
+    /// mistake. `T` must be as long as what the driver copies.
     pub(crate) const fn by_address(direction: u32, group: u8, index: u8) -> Self {
         Self { number: encoded(direction, group, index, size_of::<usize>()), value: PhantomData }
     }
@@ -85,8 +86,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Opens a device file for reading and writing, without ever blocking on it. `what` it is to be, and `module`, the driver
-    /// that makes such files, are for the error.
+    /// Opens a device file for reading and writing, without ever blocking on it. `what` it is to be, and `module`, the
+    /// driver that makes such files, are for the error.
     pub(crate) fn open(path: &Path, what: &str, remedy: &'static str) -> Result<Self, DeviceError> {
         Self::open_as(path, what, remedy, true)
     }
@@ -117,7 +118,8 @@ impl Node {
 
     /// Makes a request without a value.
     pub(crate) fn command(&self, command: Command) -> io::Result<()> {
-        // SAFETY: the descriptor is open as long as `self`, and the request has no value: the kernel touches no memory of ours.
+        // SAFETY: the descriptor is open as long as `self`, and the request has no value: the kernel touches no memory
+        // of ours.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), command.0 as _) };
         if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
@@ -134,8 +136,8 @@ impl Node {
 
     /// Passes a value and returns the driver's version of it.
     pub(crate) fn exchange<T: Number>(&self, request: Request<T>, mut value: T) -> io::Result<T> {
-        // SAFETY: the request is made only with the type that the driver copies (`Request`), any bits of which are a value; the value
-        // lives until the call returns and nobody else sees it.
+        // SAFETY: the request is made only with the type that the driver copies (`Request`), any bits of which are a
+        // value; the value lives until the call returns and no other thread sees it.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request.number as _, &raw mut value) };
         if result >= 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
     }

@@ -1,4 +1,5 @@
-//! [`DriverOptions`]: what the file of a driver says about its descriptions; and the macro that makes a `Driver` of the list of them.
+//! [`DriverOptions`]: the syntax and the options of a driver, as its file states them; and the macro that makes a
+//! `Driver` of the list of them.
 
 use hairspring_describe::{Described, DescriptionError, Snippet, grammar};
 use hairspring_machine::Machine;
@@ -6,7 +7,8 @@ use hairspring_time::Timebase;
 
 use crate::device::{Device, DeviceError, Lines};
 
-/// The options of one driver's descriptions, `KIND:PLACE,KEY=VALUE`. The option `safe=` is common to all drivers and not among them.
+/// The options of one driver's descriptions, `KIND:PLACE,KEY=VALUE`. The option `safe=` is common to all drivers and
+/// not among them.
 pub(crate) trait DriverOptions: Sized {
     /// The name of the driver in a description.
     const KIND: &'static str;

@@ -5,14 +5,14 @@
 //! | 0 to 7 | data, pins 2 to 9 | 0 to 4: nError (15), Select (13), PaperEnd (12), nAck (10), Busy (11) |
 //! | 8 to 11 | nStrobe (1), nAutoFd (14), nInit (16), nSelectIn (17) | – |
 //!
-//! 1 is the high voltage at the pin, for every line: inversions of the port are undone. Data lines and control lines are two
-//! registers, so a write that changes both does it one after the other, data first.
+//! 1 is the high voltage at the pin, for every line: inversions of the port are undone. Data lines and control lines
+//! are two registers, so a write that changes both does it one after the other, data first.
 //!
-//! An interrupt is a falling edge of nAck. The kernel counts them; [`Parport::wait_interrupt`] returns the count. A port without
-//! an interrupt line never has one.
+//! An interrupt is a falling edge of nAck. The kernel counts them; [`Parport::wait_interrupt`] returns the count. A
+//! port without an interrupt line never has one.
 //!
-//! **Real-time behaviour.** A system call for each register that is written, one for a read; each is about a microsecond on the
-//! port's bus, whatever the CPU.
+//! **Real-time behaviour.** A system call for each register that is written, one for a read; each is about a
+//! microsecond on the port's bus, whatever the CPU.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -97,15 +97,17 @@ impl Parport {
     /// Opens and claims a port for this process alone, until it is dropped. Its lines go to the safe state.
     ///
     /// # Errors
-    /// The port does not exist, a permission is missing, another driver or process has claimed it, or the file is not a port.
+    /// The port does not exist, a permission is missing, another driver or process has claimed it, or the file is not a
+    /// port.
     pub fn open(path: &Path, safe: Lines) -> Result<Self, DeviceError> {
         let mut port = Self::claim(path, safe)?;
         port.init()?;
         Ok(port)
     }
 
-    /// Opens and claims a port for its inputs and interrupts alone: its data lines stay as they are. The kernel's driver itself has nInit
-    /// and nStrobe high and nSelectIn low in a port that is claimed. Call [`init`](Device::init) before anything is written to it.
+    /// Opens and claims a port for its inputs and interrupts alone: its data lines stay as they are. The kernel's
+    /// driver itself has nInit and nStrobe high and nSelectIn low in a port that is claimed. Call
+    /// [`init`](Device::init) before anything is written to it.
     ///
     /// # Errors
     /// As [`open`](Self::open).

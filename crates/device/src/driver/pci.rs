@@ -1,20 +1,20 @@
-//! [`Pci`]: a window of a PCI card (a BAR), mapped through sysfs, with digital lines in two of its words; and [`PciInterrupt`], its
-//! interrupt through UIO.
+//! [`Pci`]: a window of a PCI card (a BAR), mapped through sysfs, with digital lines in two of its words; and
+//! [`PciInterrupt`], its interrupt through UIO.
 //!
-//! Words are 32 bits, read and written one at a time, in the order of the program, each exactly once. The user knows what a
-//! register does: for digital lines this driver uses one register for the outputs and one for the inputs, and knows only their
-//! offsets. The driver stores the outputs itself, so the register need not be readable. But only one process can use the lines,
-//! because each process would overwrite lines set by another.
+//! Words are 32 bits, read and written one at a time, in the order of the program, each exactly once. The user knows
+//! what a register does: for digital lines this driver uses one register for the outputs and one for the inputs, and
+//! knows only their offsets. The driver stores the outputs itself, so the register need not be readable. But only one
+//! process can use the lines, because each process would overwrite lines set by another.
 //!
-//! **A card that goes.** The bridge answers for a missing card with all ones or zero, which are also ordinary values. So after
-//! each of these the driver asks the kernel whether the card is present; if not, this access and all later ones are errors. A
-//! store to a removed card is lost silently: only a load detects the removal, so the code for the safe state asks the kernel
-//! after its store. If the kernel revokes the window (older kernels with the card, newer ones when a driver claims it), an access
-//! would be a bus error, which kills the process. Instead ordinary memory replaces the window (see `window.rs`), and the access
-//! is an error.
+//! **A card that goes.** The bridge answers for a missing card with all ones or zero, which are also ordinary values.
+//! So after each of these the driver asks the kernel whether the card is present; if not, this access and all later
+//! ones are errors. A store to a removed card is lost silently: only a load detects the removal, so the code for the
+//! safe state asks the kernel after its store. If the kernel revokes the window (older kernels with the card, newer
+//! ones when a driver claims it), an access would be a bus error, which kills the process. Instead ordinary memory
+//! replaces the window (see `window.rs`), and the access is an error.
 //!
-//! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does not. Only
-//! after a load of all ones or zero does a system call follow, which costs a microsecond or two.
+//! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does
+//! not. Only after a load of all ones or zero does a system call follow, which costs a microsecond or two.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -39,12 +39,12 @@ const INTERRUPT_REMEDY: &str =
     "load uio_pci_generic, and write the card's vendor and device numbers into its new_id file";
 /// Where the kernel lists the cards.
 const CARDS: &str = "/sys/bus/pci/devices";
-/// Offset of the command register in the configuration space, and its bit for no interrupts. Behind it lies the status register, with a
-/// bit in its first byte for a card that asks for an interrupt, whether it may or not.
+/// Offset of the command register in the configuration space, and its bit for no interrupts. Behind it lies the status
+/// register, with a bit in its first byte for a card that asks for an interrupt, whether it may or not.
 const COMMAND: u64 = 4;
 const COMMAND_NO_INTERRUPT: u16 = 1 << 10;
 const STATUS_INTERRUPT: u8 = 1 << 3;
-/// What nothing answers with: all ones, and on some bridges zero.
+/// Values read where no card answers: all ones, and on some bridges zero.
 const NOBODY: [u32; 2] = [u32::MAX, 0];
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
@@ -147,11 +147,12 @@ pub struct PciWindow {
 }
 
 impl PciWindow {
-    /// Maps a window of a card, by the card's address as `lspci -D` prints it: `0000:00:04.0`. Lets the card answer to memory accesses.
+    /// Maps a window of a card, by the card's address as `lspci -D` prints it: `0000:00:04.0`. Lets the card answer to
+    /// memory accesses.
     ///
     /// # Errors
-    /// The card or window does not exist, a permission is missing, it is a window of I/O ports, or a kernel driver has claimed
-    /// it.
+    /// The card or window does not exist, a permission is missing, it is a window of I/O ports, or a kernel driver has
+    /// claimed it.
     pub fn open(card: &str, bar: u8) -> Result<Self, DeviceError> {
         let folder = folder(card)?;
         let attempted = format!("map window {bar} of the card {card}");
@@ -313,8 +314,8 @@ impl PciInterrupt {
         Ok(interrupt)
     }
 
-    /// Unmasks the card's interrupt; returns whether the card is already asserting it. The kernel masks it at each interrupt,
-    /// because the card asserts it until it is served: serve the card first, then call this.
+    /// Unmasks the card's interrupt; returns whether the card is already asserting it. The kernel masks it at each
+    /// interrupt, because the card asserts it until it is served: serve the card first, then call this.
     ///
     /// # Errors
     /// The card is gone.

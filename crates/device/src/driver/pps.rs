@@ -1,13 +1,15 @@
 //! [`PpsDevice`]: the pulses of a clock, usually one each second, through the kernel's interface for them: `/dev/pps0`.
 //!
-//! A satellite receiver, an atomic clock or a timing card gives a pulse. Its driver (of a parallel port, a serial line, a network
-//! card) stamps the asserting edge in the interrupt, and counts it. Every process that opens the device gets every pulse.
+//! A satellite receiver, an atomic clock or a timing card gives a pulse. Its driver (of a parallel port, a serial line,
+//! a network card) stamps the asserting edge in the interrupt, and counts it. Every process that opens the device gets
+//! every pulse.
 //!
-//! **Loss is counted.** The kernel keeps the last pulse only, with its number; the device counts the numbers that it never saw.
+//! **Loss is counted.** The kernel keeps the last pulse only, with its number; the device counts the numbers that it
+//! never saw.
 //!
-//! **Conditions.** It waits for a pulse by `PPS_FETCH`, which returns at the next pulse or after a given time: on most kernels
-//! `poll` returns at once, and on the newest ones another program's fetch clears the readiness. The stamp includes a time offset
-//! that a program has set for the device, as programs that discipline the clock do.
+//! **Conditions.** It waits for a pulse by `PPS_FETCH`, which returns at the next pulse or after a given time: on most
+//! kernels `poll` returns at once, and on the newest ones another program's fetch clears the readiness. The stamp
+//! includes a time offset that a program has set for the device, as programs that discipline the clock do.
 
 use std::os::linux::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -87,8 +89,8 @@ impl PpsDevice {
     /// Opens a device, and waits for what comes from now on.
     ///
     /// # Errors
-    /// The device does not exist, a permission is missing, or it is not a source of pulses that stamps asserting edges, or that
-    /// is switched off and the caller may not switch it on.
+    /// The device does not exist, a permission is missing, or it is not a source of pulses that stamps asserting edges,
+    /// or that is switched off and the caller may not switch it on.
     pub fn open(path: &Path) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the pulse source", REMEDY)?;
         let number = node.file().metadata().map(|file| file.st_rdev()).unwrap_or_default();
@@ -137,7 +139,8 @@ impl PpsDevice {
         }))
     }
 
-    /// Waits at most `most` for the next edge, and fetches the last pulse; at once if `most` is zero. `None` if none came.
+    /// Waits at most `most` for the next edge, and fetches the last pulse; at once if `most` is zero. `None` if none
+    /// came.
     fn fetch(&self, most: Nanos) -> Result<Option<Fetch>, DeviceError> {
         let timeout = Time { seconds: 0, nanoseconds: most.count() as i32, flags: 0 };
         match self.node.exchange(FETCH, Fetch { timeout, ..Fetch::default() }) {

@@ -1,4 +1,5 @@
-//! [`PtpClock`]: the clock of a network card, a hypervisor or a timing card, through the kernel's interface for such clocks: `/dev/ptp0`.
+//! [`PtpClock`]: the clock of a network card, a hypervisor or a timing card, through the kernel's interface for such
+//! clocks: `/dev/ptp0`.
 //!
 //! The clock is read between two readings of the time of day, so each reading is an interval:
 //!
@@ -10,12 +11,13 @@
 //!
 //! The best of the three ways that the driver has is taken, and of several brackets the narrowest.
 //!
-//! **What it does not claim.** The kernel brackets with the time of day, which may be stepped: a caller that wants another clock compares the two
-//! before and after. How far the clock is from its own master, over a network with an unknown delay, is in no interval. Most
-//! such clocks count TAI, which was 37 s ahead of UTC in 2026; the kernel does not say which scale a clock has.
+//! **What it does not claim.** The kernel brackets with the time of day, which may be stepped: a caller that wants
+//! another clock compares the two before and after. How far the clock is from its own master, over a network with an
+//! unknown delay, is in no interval. Most such clocks count TAI, which was 37 s ahead of UTC in 2026; the kernel does
+//! not report the scale of a clock.
 //!
-//! **Real-time behaviour.** [`PtpClock::read`] is one system call that reads the card several times: microseconds on PCI Express, milliseconds
-//! for a clock behind a slow bus. Do not call it on a thread that has a deadline.
+//! **Real-time behaviour.** [`PtpClock::read`] is one system call that reads the card several times: microseconds on
+//! PCI Express, milliseconds for a clock behind a slow bus. Do not call it on a thread that has a deadline.
 
 use std::io;
 use std::os::linux::fs::MetadataExt as _;
@@ -127,7 +129,7 @@ pub enum PtpBracket {
     Plain,
 }
 
-/// What the driver of a clock can do, by its own account.
+/// Capabilities of a clock, as its driver reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PtpCapabilities {
     /// The greatest correction of the clock's rate, in parts per billion. 0: the clock cannot be disciplined.
@@ -199,7 +201,7 @@ impl PtpClock {
         &self.name
     }
 
-    /// What it can do.
+    /// Capabilities of the clock.
     pub fn capabilities(&self) -> PtpCapabilities {
         self.capabilities
     }
@@ -209,7 +211,8 @@ impl PtpClock {
         self.bracket
     }
 
-    /// Reads the clock. Falls back to the next way of [`PtpBracket`] where the driver does not have one, or the hardware cannot stamp now.
+    /// Reads the clock. Falls back to the next way of [`PtpBracket`] where the driver does not have one, or the
+    /// hardware cannot stamp now.
     ///
     /// # Errors
     /// The clock is gone or refuses, or the time of day was stepped during every bracket.
@@ -262,7 +265,8 @@ impl Offset {
     }
 }
 
-/// The narrowest of brackets, each of which was before, the clock, and after. One in which the time of day went backwards is none.
+/// The narrowest of brackets, each of which was before, the clock, and after. One in which the time of day went
+/// backwards is none.
 fn narrowest(samples: impl Iterator<Item = [Time; 3]>, bracket: PtpBracket) -> Option<PtpReading> {
     let reading = |[before, clock, after]: [Time; 3]| {
         let (time, before, after) = (clock.nanos()?, before.nanos()?, after.nanos()?);

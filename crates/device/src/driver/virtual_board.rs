@@ -1,11 +1,11 @@
 //! [`VirtualBoard`]: digital lines in shared memory, at the access times of a card on a bus.
 //!
-//! The board is a file: every process that opens the same one uses the same board, as if it were a card. A file under `/dev/shm`
-//! is memory alone. The lock lies on the board, too.
+//! The board is a file: every process that opens the same one uses the same board, as if it were a card. A file under
+//! `/dev/shm` is memory alone. The lock lies on the board, too.
 //!
-//! **Access times.** A call takes at least the time that is set when the board is made: that of the VME board in FESA's latency
-//! note (seed 003: 1.25 µs to read or write, 3.75 µs to initialise), or zero. The caller polls meanwhile, like a CPU that waits
-//! for a bus.
+//! **Access times.** A call takes at least the time that is set when the board is made: that of the VME board in FESA's
+//! latency note (seed 003: 1.25 µs to read or write, 3.75 µs to initialise), or zero. The caller polls meanwhile, like
+//! a CPU that waits for a bus.
 //!
 //! **Edges are numbered.** Each write counts one up beside the lines, so that an observer knows what it missed.
 
@@ -44,7 +44,7 @@ impl AccessTimes {
 
 /// Size of the file.
 const BOARD_BYTES: usize = 4096;
-/// What is in the first word of a board that is ready: the format and its version.
+/// First word of a board that is ready: the format and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"hsBoard3");
 #[repr(C)]
 struct Registers {
@@ -66,8 +66,8 @@ unsafe impl Zeroed for Registers {}
 
 const _: () = assert!(size_of::<Registers>() <= BOARD_BYTES);
 
-/// The options of a description `virtual:PATH,read=TIME,write=TIME,init=TIME,lock=PROTOCOL`. Missing options are those of the board; a new
-/// board has no access times, and a lock with inheritance.
+/// The options of a description `virtual:PATH,read=TIME,write=TIME,init=TIME,lock=PROTOCOL`. Missing options are those
+/// of the board; a new board has no access times, and a lock with inheritance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoardOptions {
     /// The file of the board.
@@ -83,7 +83,8 @@ pub struct BoardOptions {
 }
 
 impl BoardOptions {
-    /// Opens the board. A new one is made with these options and this safe state; an existing one must have those that are given.
+    /// Opens the board. A new one is made with these options and this safe state; an existing one must have those that
+    /// are given.
     ///
     /// # Errors
     /// As [`VirtualBoard::open`]; the board was made with other options.
@@ -208,8 +209,9 @@ pub struct VirtualBoard<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> VirtualBoard<'t, M> {
-    /// Opens the board of this file. The first user makes it, with these times, this safe state and this protocol of its lock;
-    /// for later users the board's own values count. Waits up to a second for a board that is just being made.
+    /// Opens the board of this file. The first user makes it, with these times, this safe state and this protocol of
+    /// its lock; for later users the board's own values count. Waits up to a second for a board that is just being
+    /// made.
     ///
     /// # Errors
     /// The file cannot be opened or is no board.
@@ -274,7 +276,8 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
         self.page.is_revoked()
     }
 
-    /// The input lines as what is connected to them sees them; no access of the device. Zeros after [`is_gone`](Self::is_gone).
+    /// The input lines as what is connected to them sees them; no access of the device. Zeros after
+    /// [`is_gone`](Self::is_gone).
     pub fn inputs(&self) -> Lines {
         Lines(self.registers().input.load(Ordering::Acquire))
     }
@@ -313,7 +316,8 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
             let lines = lines & !mask.0 | value.0 & mask.0;
             Some(u64::from(writes.wrapping_add(1)) << 32 | u64::from(lines))
         };
-        // Release: a thread that sees the lines sees all earlier stores. It never fails, because there is always a change.
+        // Release: a thread that sees the lines sees all earlier stores. It never fails, because there is always a
+        // change.
         let _ = output.fetch_update(Ordering::AcqRel, Ordering::Relaxed, change);
     }
 }

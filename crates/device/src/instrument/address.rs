@@ -44,7 +44,7 @@ pub enum Address {
     },
 }
 
-/// What an instrument can be reached through.
+/// Ways to reach an instrument.
 const INSTRUMENTS: Catalogue = Catalogue {
     noun: "way to an instrument",
     syntaxes: &[

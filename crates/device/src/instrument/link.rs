@@ -1,7 +1,7 @@
 //! The connection to an instrument: sends and receives bytes, with deadlines.
 //!
-//! Sockets and serial lines do not block: they are polled, in steps short enough to see a flag that ends the waiting. The usbtmc
-//! driver cannot poll; it blocks for its own time-out.
+//! Sockets and serial lines do not block: they are polled, in steps short enough to see a flag that ends the waiting.
+//! The usbtmc driver cannot poll; it blocks for its own time-out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -152,7 +152,7 @@ impl Link {
     }
 }
 
-/// What an error on an open wire means.
+/// Classifies an error on an open connection.
 fn broken(error: io::Error) -> Trouble {
     match error.kind() {
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => Trouble::Closed,

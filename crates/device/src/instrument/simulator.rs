@@ -1,13 +1,14 @@
 //! [`Simulator`]: a voltmeter that is not there, which can be slow, silent, or talk nonsense.
 //!
-//! It lets you try a program that asks an [`Instrument`](super::Instrument) without one, and what the program does when the
-//! instrument misbehaves. It knows `*IDN?`, `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and `SIM:NEXT manner`.
+//! It lets you try a program that asks an [`Instrument`](super::Instrument) without one, and what the program does when
+//! the instrument misbehaves. It knows `*IDN?`, `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and
+//! `SIM:NEXT manner`.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// What it says it is.
+/// Identification of the simulator, its answer to `*IDN?`.
 pub const NAME: &str = "Hairspring,Instrument simulator,0,1.0";
 /// The longest line that it reads.
 const LINE_MOST: u64 = 65_536;
@@ -58,12 +59,13 @@ pub struct Simulator {
     pub next: Option<Manner>,
     /// How often it was read.
     pub readings: u32,
-    /// Whether it was told something that it does not know.
+    /// Whether it received an unknown command.
     pub unknown: bool,
 }
 
 impl Simulator {
-    /// The answer to a line, if it has one. Unknown lines have none, as with a real one; `SYST:ERR?` tells.
+    /// The answer to a line, if it has one. Unknown lines have none, as with a real instrument; `SYST:ERR?` reports
+    /// them.
     pub fn answer(&mut self, line: &str) -> Option<String> {
         let (command, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         match command.to_ascii_uppercase().as_str() {
@@ -135,15 +137,16 @@ impl Simulator {
         }
     }
 
-    /// Serves clients one after the other, for ever. Bind the listener to the loopback: the simulator obeys every client.
+    /// Serves clients one after the other, for ever. Bind the listener to the loopback: the simulator obeys every
+    /// client.
     ///
     /// # Errors
-    /// Nobody can be accepted any more.
+    /// The listener cannot accept any more connections.
     pub fn serve_all(&mut self, listener: &TcpListener) -> io::Result<()> {
         loop {
             let (stream, _) = listener.accept()?;
             stream.set_nodelay(true)?;
-            // Who hangs up in the middle is no reason to end.
+            // A client that hangs up early does not end the service.
             drop(self.serve(stream));
         }
     }

@@ -1,12 +1,13 @@
-//! [`Guarded`]: a device that several threads and processes use in turn, and that is set to its safe state when the last user ends.
+//! [`Guarded`]: a device that several threads and processes use in turn, and that is set to its safe state when the
+//! last user ends.
 //!
-//! **Always initialised.** A thread that has the device has its lock. If an owner died, [`Guarded`] initialises the device before it
-//! hands it out. If that fails, no thread gets the device.
+//! **Always initialised.** A thread that has the device has its lock. If an owner died, [`Guarded`] initialises the
+//! device before it hands it out. If that fails, no thread gets the device.
 //!
-//! **How it is left.** When it is dropped, also because of a panic, the device is told to go to its safe state: under its lock, unless
-//! another keeps that for more than [`PATIENCE`]. That one is in command then, and its lines are not touched. If the lock was lost
-//! because somebody truncated its file, nobody is in command any more, and the device is made safe without it.
-//! [`make_safe`](Guarded::make_safe) does the same and returns what became of it.
+//! **How it is left.** When it is dropped, also because of a panic, the device is set to its safe state: under its
+//! lock, unless another owner keeps that for more than [`PATIENCE`]. Then that owner is in command, and the lines are
+//! not touched. If the lock was lost because its file was truncated, no owner is in command any more, and the device is
+//! made safe without the lock. [`make_safe`](Guarded::make_safe) does the same and returns the result.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,8 +22,8 @@ pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A device behind its lock.
 pub struct Guarded<'d> {
-    /// Had by one thread of this process at a time: the lock lies in memory that other processes can spoil, and two threads must not have
-    /// one device whatever they do. Nobody waits for this mutex.
+    /// Held by one thread of this process at a time. The lock lies in memory that other processes can spoil, so this
+    /// mutex guarantees the exclusion within the process. No thread blocks on it.
     device: Mutex<Box<dyn Device + 'd>>,
     lock: Box<dyn Lockable + Send + Sync + 'd>,
     stop: Option<&'d AtomicBool>,
@@ -51,8 +52,8 @@ impl<'d> Guarded<'d> {
         self
     }
 
-    /// Waits for the lock. If its last owner died with it, the device is initialised anew before anything else is done with it,
-    /// and that is counted.
+    /// Waits for the lock. If its last owner died with it, the device is initialised anew before anything else is done
+    /// with it, and that is counted.
     ///
     /// # Errors
     /// The thread has it already; the device cannot be initialised; the flag ended the wait.
@@ -79,7 +80,7 @@ impl<'d> Guarded<'d> {
     fn held<'g>(&'g self, guard: Option<Guard<'g>>) -> Result<HeldDevice<'g, 'd>, DeviceError> {
         let device = match self.device.try_lock() {
             Ok(device) => device,
-            // A panic while the device was had says nothing of the device.
+            // A panic while the device was held proves nothing about the device.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => {
                 return Err(DeviceError {
@@ -94,8 +95,8 @@ impl<'d> Guarded<'d> {
         Ok(HeldDevice { guarded: self, device, guard })
     }
 
-    /// Tells the device to go to its safe state, if it was had since it was told so. Waits for the lock until
-    /// the flag is set, and then for [`PATIENCE`] more; without a flag no longer than that.
+    /// Sets the device to its safe state, if it was used since the last time. Waits for the lock until the flag is set,
+    /// and then for [`PATIENCE`] more; without a flag no longer than that.
     ///
     /// # Errors
     /// Others keep the lock, or the device does not answer: it may not be in its safe state.
@@ -150,16 +151,16 @@ fn kept(attempted: &str, how_long: &str) -> DeviceError {
 
 impl Drop for Guarded<'_> {
     fn drop(&mut self) {
-        // The user is ending, told to stop or not.
+        // The user is ending, with or without a stop.
         self.stop = None;
-        // Nobody is left to report to. A user that wants the result has called `make_safe` before.
+        // The result has no receiver here. A user that wants it has called `make_safe` before.
         drop(self.make_safe());
     }
 }
 
 /// Lends a device for one act at a time: the device itself, or one behind a lock that others use in between.
 pub trait Lend {
-    /// Calls `act` with the device; `None` if it was told to stop while others had the lock.
+    /// Calls `act` with the device; `None` after a stop while another owner had the lock.
     ///
     /// # Errors
     /// As [`Guarded::lock`].

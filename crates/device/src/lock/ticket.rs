@@ -1,14 +1,16 @@
 //! [`TicketLock`]: a ticket lock in memory that processes share. Threads get it in the order of their arrival.
 //!
-//! **How it works.** Each waiter takes the next ticket and stores its thread number in that ticket's slot. A thread has the lock when the
-//! turn is that of its ticket. The owner releases the lock by advancing the turn. Slots are reused in rounds, so each slot names its ticket.
+//! **How it works.** Each waiter takes the next ticket and stores its thread number in that ticket's slot. A thread has
+//! the lock when the turn is that of its ticket. The owner releases the lock by advancing the turn. Slots are reused in
+//! rounds, so each slot names its ticket.
 //!
-//! **Abandoned tickets.** Waiters skip a ticket whose thread no longer exists, whose thread gave up waiting, or whose thread took it and
-//! stored nothing for [`LOOKS`] looks.
+//! **Abandoned tickets.** Waiters skip a ticket whose thread no longer exists, whose thread gave up waiting, or whose
+//! thread took it and stored nothing for [`LOOKS`] looks.
 //!
-//! **Why there is never more than one owner.** A waiter skips such a silent ticket only after it has stored [`GONE`] in the slot. The
-//! ticket's thread has the lock only after it has stored its own number there. Both use compare-and-exchange, so one of them finds the
-//! other's value and gives way. The model in `loom_checks` fails if either uses a plain store.
+//! **Why there is never more than one owner.** A waiter skips such a silent ticket only after it has stored [`GONE`] in
+//! the slot. The ticket's thread has the lock only after it has stored its own number there. Both use
+//! compare-and-exchange, so one of them finds the other's value and gives way. The model in `loom_checks` fails if
+//! either uses a plain store.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -18,23 +20,25 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(not(loom))]
 use hairspring_machine::Nanos;
 
-/// Threads that can wait in order at once; later ones wait outside. The model has less, so that places are used again in a few steps.
+/// Threads that can wait in order at once; later ones wait outside. The model has less, so that places are used again
+/// in a few steps.
 const PLACES: u32 = if cfg!(loom) { 2 } else { 64 };
 /// How often a waiting thread looks whether the owner still lives.
 #[cfg(not(loom))]
 const LOOK: Nanos = Nanos::from_millis(20);
-/// After so many looks in which nobody has said whose turn it is, that one died before it could. In the model it may only be slow.
+/// Polls after which a ticket without an owner counts as abandoned. In the model its thread may only be slow.
 const LOOKS: u32 = if cfg!(loom) { 0 } else { 10 };
 /// Stands for a thread that does not wait any more. No thread has this number.
 const GONE: u32 = u32::MAX;
 
-/// The memory of the lock. All zeros: nobody has it.
+/// The memory of the lock. All zeros: unlocked.
 #[repr(C)]
 pub(super) struct TicketLock {
     /// The next ticket, and the one whose turn it is.
     next: AtomicU32,
     turn: AtomicU32,
-    /// By ticket modulo [`PLACES`]: the ticket in the upper half, the thread that holds it in the lower; 0 is no thread.
+    /// By ticket modulo [`PLACES`]: the ticket in the upper half, the thread that holds it in the lower; 0 is no
+    /// thread.
     places: [AtomicU64; PLACES as usize],
 }
 
@@ -42,7 +46,7 @@ fn packed(ticket: u32, thread: u32) -> u64 {
     u64::from(ticket) << 32 | u64::from(thread)
 }
 
-/// The holder of a ticket, by its slot: nobody yet, a thread, or [`GONE`] if a later ticket uses the slot already.
+/// The holder of a ticket, by its slot: empty yet, a thread, or [`GONE`] if a later ticket uses the slot already.
 fn holder(found: u64, ticket: u32) -> Option<u32> {
     let (of, thread) = ((found >> 32) as u32, found as u32);
     let is_older = ticket.wrapping_sub(of).wrapping_sub(1) < u32::MAX / 2;
@@ -54,7 +58,7 @@ fn holder(found: u64, ticket: u32) -> Option<u32> {
 }
 
 impl TicketLock {
-    /// Initialises the lock, in memory that nobody uses yet.
+    /// Initialises the lock, in memory that is not shared yet.
     pub(super) fn make(&self) {
         self.next.store(0, Ordering::Relaxed);
         self.places.iter().for_each(|place| place.store(0, Ordering::Relaxed));
@@ -73,11 +77,13 @@ impl TicketLock {
         self.place(turn).load(Ordering::Relaxed) == packed(turn, thread)
     }
 
-    /// Takes a ticket and waits for its turn. `false` if `is_over`, which is asked each time that nothing has happened for a look.
-    /// `died` is called before the turn of a thread passes on that died, so that the next one sees what it has done.
+    /// Takes a ticket and waits for its turn. `false` if `is_over`, which is asked each time that nothing has happened
+    /// for a look. `died` is called before the turn of a thread passes on that died, so that the next one sees what it
+    /// has done.
     pub(super) fn wait(&self, thread: u32, died: impl Fn(), is_over: &mut dyn FnMut() -> bool) -> bool {
         'ticket: loop {
-            // SeqCst: who gives back now either sees that there is one more, or has stored the turn before it is looked at here.
+            // SeqCst: who gives back now either sees that there is one more, or has stored the turn before it is looked
+            // at here.
             let mine = self.next.fetch_add(1, Ordering::SeqCst);
             let (mut is_written, mut looks) = (false, 0);
             loop {
@@ -114,7 +120,8 @@ impl TicketLock {
         self.place(ticket).fetch_update(Ordering::AcqRel, Ordering::Acquire, change).is_ok()
     }
 
-    /// Skips the ticket whose turn it is if its thread no longer exists; with `also_nobody`, also if its slot names no thread.
+    /// Skips the ticket whose turn it is if its thread no longer exists; with `also_nobody`, also if its slot names no
+    /// thread.
     fn pass(&self, also_nobody: bool, died: impl Fn()) {
         let turn = self.turn.load(Ordering::SeqCst);
         let place = self.place(turn);
@@ -137,7 +144,8 @@ impl TicketLock {
     /// Gives up waiting.
     fn leave(&self, ticket: u32, thread: u32) {
         let (mine, gone) = (packed(ticket, thread), packed(ticket, GONE));
-        // SeqCst: who lets this ticket have its turn now either sees that it is gone, or has stored the turn before it is looked at.
+        // SeqCst: who lets this ticket have its turn now either sees that it is gone, or has stored the turn before it
+        // is looked at.
         if self.place(ticket).compare_exchange(mine, gone, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
             self.skip();
         }
@@ -164,7 +172,8 @@ impl TicketLock {
     /// Releases the lock. Only its owner calls this.
     pub(super) fn give_back(&self) {
         let next = self.turn.load(Ordering::Relaxed).wrapping_add(1);
-        // SeqCst, like all that follows: pairs with arriving and with leaving waiters. The next owner sees what was done under the lock.
+        // SeqCst, like all that follows: pairs with arriving and with leaving waiters. The next owner sees what was
+        // done under the lock.
         self.turn.store(next, Ordering::SeqCst);
         self.skip();
         if self.next.load(Ordering::SeqCst) != next {
@@ -186,7 +195,7 @@ fn wake_all(turn: &AtomicU32) {
 #[cfg(not(loom))]
 use crate::system::thread_exists as exists;
 
-/// In the model nobody sleeps, and everybody lives.
+/// In the model no thread sleeps, and all threads live.
 #[cfg(loom)]
 fn sleep_while(_: &AtomicU32, _: u32) -> bool {
     loom::thread::yield_now();
@@ -215,7 +224,7 @@ mod tests {
     fn a_ticket_is_had_by_its_holder_or_passed_and_never_both() {
         let order = fresh();
         let turn = || order.turn.load(Ordering::Relaxed);
-        // Somebody has taken a ticket and not written who it is: it is passed, and comes too late.
+        // A thread has taken a ticket but not written its id: the ticket is passed, and the thread is too late.
         order.next.store(2, Ordering::Relaxed);
         order.pass(false, || panic!("nobody died"));
         assert_eq!(turn(), 0);
@@ -223,7 +232,7 @@ mod tests {
         assert_eq!((turn(), order.write(0, 7)), (1, false));
         // Also when the place is another's already.
         assert!(order.write(PLACES, 8) && !order.write(0, 7));
-        // Who was in time is not passed: this thread lives.
+        // A ticket whose owner was written in time is not passed: this thread lives.
         let own = std::process::id();
         assert!(order.write(1, own));
         order.pass(true, || panic!("it lives"));
@@ -269,7 +278,7 @@ mod loom_checks {
                     let (order, cell) = &*shared;
                     let is_had = order.wait(thread, || panic!("nobody died"), &mut || gives_up);
                     if is_had {
-                        // Who is here with another is told by loom.
+                        // loom reports two owners at once.
                         cell.with_mut(|_| ());
                         order.give_back();
                     }

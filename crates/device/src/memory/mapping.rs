@@ -1,7 +1,8 @@
-//! [`Mapping`]: memory that the kernel has mapped for this process, from a file, a device or nothing, until it is dropped.
+//! [`Mapping`]: memory that the kernel has mapped for this process, from a file, a device or nothing, until it is
+//! dropped.
 //!
-//! The kernel may take it away earlier: then zeroed memory replaces it, and [`Mapping::is_revoked`] says so (see `revoked.rs`). What may be
-//! read or written there, and how, is the business of its owners, pages and windows.
+//! The kernel may take it away earlier: then zeroed memory replaces it, and [`Mapping::is_revoked`] returns true (see
+//! `revoked.rs`). The owners, pages and windows, decide how the memory is read and written.
 
 #![expect(unsafe_code, reason = "maps and unmaps memory")]
 
@@ -23,13 +24,14 @@ pub(crate) struct Mapping {
     is_left: bool,
 }
 
-// SAFETY: an address and its length, both constant; owners reach what is behind it by atomics or by single volatile accesses.
+// SAFETY: an address and its length, both constant; owners reach what is behind it by atomics or by single volatile
+// accesses.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes of a file from `offset` on, shared with everybody else who does.
+    /// Maps `bytes` bytes of a file from `offset` on, shared with all other mappings of it.
     pub(crate) fn of_file(
         file: &File,
         offset: u64,
@@ -54,7 +56,7 @@ impl Mapping {
         match Revocable::new(address as usize, bytes) {
             Ok(revocable) => Ok(Self { address: begin, bytes, revocable, is_left: false }),
             Err(error) => {
-                // SAFETY: exactly what was mapped, and nobody has it yet.
+                // SAFETY: exactly the range that was mapped, which was not handed out.
                 let _ = unsafe { munmap(address, bytes) };
                 Err(error)
             }
@@ -79,7 +81,7 @@ impl Mapping {
         self.revocable.is_revoked()
     }
 
-    /// Leaves the memory mapped for ever, for somebody who keeps an address in it.
+    /// Leaves the memory mapped for ever, for a holder of an address in it.
     pub(crate) fn leave(&mut self) {
         self.is_left = true;
     }
@@ -89,7 +91,8 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         if !self.is_left {
             self.revocable.release();
-            // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it lives longer than its owner.
+            // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it lives longer than
+            // its owner.
             let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
         }
     }

@@ -1,11 +1,11 @@
 //! [`Page`]: memory that processes share through a file.
 //!
-//! **Format.** The first word names the format. A file is taken only if it is empty, or has the right length and the right word, so a
-//! file of another kind is refused before anything is written to it. A page of zeros belongs to a process that has extended the file
-//! and not begun to fill it yet.
+//! **Format.** The first word names the format. A file is taken only if it is empty, or has the right length and the
+//! right word, so a file of another kind is refused before anything is written to it. A page of zeros belongs to a
+//! process that has extended the file and not begun to fill it yet.
 //!
-//! **A file that is truncated.** Its page is replaced by zeroed memory (see `revoked.rs`), and every user of the page reports that by
-//! [`Page::kept`] after its access.
+//! **A file that is truncated.** Its page is replaced by zeroed memory (see `revoked.rs`), and every user of the page
+//! reports that by [`Page::kept`] after its access.
 
 #![expect(unsafe_code, reason = "looks at mapped memory as a type")]
 
@@ -21,7 +21,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 use crate::device::DeviceError;
 use crate::memory::mapping::Mapping;
 
-/// What stands in the first word while somebody makes what is here.
+/// First word of a page while its first user initialises it.
 const MAKING: u64 = 1;
 /// How long that may take.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -30,11 +30,12 @@ const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// The reason for refusing a file of another format.
 const SOMETHING_ELSE: &str = "the file has another content";
 
-/// A mapped page. Others change what is in it at any time, so it is only looked at through atomics and the system's own locks.
+/// A mapped page. Others change what is in it at any time, so it is only looked at through atomics and the system's own
+/// locks.
 #[derive(Debug)]
 pub struct Page {
     mapping: Mapping,
-    /// What errors call it.
+    /// Name of the page in errors.
     name: String,
     /// The PID namespace of the process that opened it.
     namespace: u64,
@@ -43,8 +44,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Maps a file that exists or is made now, of so many bytes. New bytes are zero; one that exists begins with this word, or somebody is
-    /// just making it.
+    /// Maps a file, or creates it, of `bytes` bytes. New bytes are zero; an existing file begins with `magic`, unless a
+    /// user is just initialising it.
     pub fn of(path: &Path, bytes: usize, magic: u64) -> io::Result<Self> {
         // Every user of the device may write; an existing file is taken as it is.
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o660).open(path)?;
@@ -58,9 +59,9 @@ impl Page {
         Self::mapped(mapping, path.display().to_string())
     }
 
-    /// Maps a file that another process made, of so many bytes and with this first word, for reading only. Later writes of that process
-    /// show in it. A store would end the process, and on read-only memory only relaxed loads of at most 8 bytes are defined:
-    /// readers make those, and fences.
+    /// Maps a file of another process, of `bytes` bytes and with this first word, for reading only. Later writes of
+    /// that process show in it. A store would end the process. On read-only memory only relaxed loads of at most 8
+    /// bytes are defined, so readers use those, with fences.
     ///
     /// # Errors
     /// The file cannot be opened, or has another length or another first word.
@@ -88,7 +89,8 @@ impl Page {
         Ok(Self { mapping, name, namespace: pid_namespace()?, guards: AtomicU32::new(0) })
     }
 
-    /// Whether the file has been truncated, so that this is no longer the memory that others share. Correct after an access.
+    /// Whether the file has been truncated, so that this is no longer the memory that others share. Correct after an
+    /// access.
     #[inline]
     pub fn is_revoked(&self) -> bool {
         self.mapping.is_revoked()
@@ -128,7 +130,8 @@ impl Page {
 
     /// Notes that a guard of a lock in this page exists.
     pub(crate) fn guard_made(&self) {
-        // Relaxed: a count; the thread that drops the page has seen its own guards, and those of others borrow the page.
+        // Relaxed: a count; the thread that drops the page has seen its own guards, and those of others borrow the
+        // page.
         self.guards.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -137,8 +140,8 @@ impl Page {
         self.guards.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Lets the first user initialise the page; the others wait until that is done, at most a second. `word` is zero in a
-    /// new page, and then says what is here.
+    /// Lets the first user initialise the page; the others wait until that is done, at most a second. `word` is zero in
+    /// a new page, and `magic` afterwards.
     pub fn made_once(
         &self,
         word: &AtomicU64,
@@ -182,8 +185,8 @@ impl Page {
     /// If it is larger than the page.
     pub fn start<T: Zeroed>(&self) -> &T {
         assert!(size_of::<T>() <= self.mapping.bytes(), "larger than the page");
-        // SAFETY: the mapping begins at a page, so it is aligned for any type, is as long, lives as long as this borrow, and any
-        // bytes are a value of a type that is `Zeroed`, which consists of atomics and cells.
+        // SAFETY: the mapping begins at a page, so it is aligned for any type, is as long, lives as long as this
+        // borrow, and any bytes are a value of a type that is `Zeroed`, which consists of atomics and cells.
         unsafe { self.mapping.address().cast::<T>().as_ref() }
     }
 }
@@ -191,7 +194,8 @@ impl Page {
 impl Drop for Page {
     fn drop(&mut self) {
         if *self.guards.get_mut() > 0 {
-            // A guard was forgotten, or its lock was lost with the file: a thread's list of robust mutexes still leads here.
+            // A guard was forgotten, or its lock was lost with the file: a thread's list of robust mutexes still leads
+            // here.
             self.mapping.leave();
         }
     }
@@ -221,6 +225,6 @@ fn is_ours(file: &File, bytes: usize, magic: u64) -> io::Result<bool> {
 /// A type of atomics and cells, for which any bytes are a value.
 ///
 /// # Safety
-/// Any bytes must be a value, and whatever other processes write into it while it is borrowed must be no data race: all of it
-/// lies in atomics or in `UnsafeCell`s that only the kernel and the C library look into.
+/// Any bytes must be a value, and whatever other processes write into it while it is borrowed must be no data race: all
+/// of it lies in atomics or in `UnsafeCell`s that only the kernel and the C library look into.
 pub unsafe trait Zeroed {}

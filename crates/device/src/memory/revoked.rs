@@ -1,19 +1,22 @@
 //! [`Revocable`]: mappings that the kernel may take away while they are used.
 //!
-//! **Problem.** The kernel can revoke the mapping of a card's window (with the card on older kernels, for a driver that claims it on newer
-//! ones), and anybody with write permission can truncate the file of a window, a board, a lock or a signal. The next access is a
-//! `SIGBUS`, which ends the process in the middle of whatever it did and leaves all its devices in the state they were in.
+//! **Problem.** The kernel can revoke the mapping of a card's window (with the card on older kernels, for a driver that
+//! claims it on newer ones), and any process with write permission can truncate the file of a window, a board, a lock
+//! or a signal. The next access is a `SIGBUS`, which ends the process at any point and leaves all its devices as they
+//! were.
 //!
-//! **Solution.** A handler of `SIGBUS` that knows the mappings. If the address lies in one of them, the handler maps zeroed anonymous
-//! memory over the whole mapping, marks it as revoked, and returns. The access is repeated and succeeds; the code that made it then
-//! looks at the mark and reports the loss. Any other bus error goes to the handler that was there before, or ends the process as usual.
+//! **Solution.** A handler of `SIGBUS` that knows the mappings. If the address lies in one of them, the handler maps
+//! zeroed anonymous memory over the whole mapping, marks it as revoked, and returns. The access is repeated and
+//! succeeds; the code that made it then looks at the mark and reports the loss. Any other bus error goes to the handler
+//! that was there before, or ends the process as usual.
 //!
-//! **Conditions.** The handler is installed with the first mapping and stays. A handler of `SIGBUS` that is installed later replaces
-//! it, unless it passes on the faults that it does not know.
+//! **Conditions.** The handler is installed with the first mapping and stays. A handler of `SIGBUS` that is installed
+//! later replaces it, unless it passes on the faults that it does not know.
 //!
-//! **Why it works.** The handler makes one `mmap`, which is a bare system call, and stores into atomics; it neither allocates nor locks.
-//! Place and length of a mapping are one word, so the handler never takes the length of one mapping for that of another. A store to
-//! a revoked mapping is repeated into the memory that replaces it, and is lost, like one that was on the way to the card.
+//! **Why it works.** The handler makes one `mmap`, which is a bare system call, and stores into atomics; it neither
+//! allocates nor locks. Place and length of a mapping are one word, so the handler never takes the length of one
+//! mapping for that of another. A store to a revoked mapping is repeated into the memory that replaces it, and is lost,
+//! like one that was on the way to the card.
 
 #![expect(unsafe_code, reason = "a signal handler that maps memory")]
 
@@ -62,7 +65,7 @@ pub(crate) struct Revocable {
 }
 
 impl Revocable {
-    /// Tells the handler of a mapping.
+    /// Registers a mapping with the handler.
     pub(crate) fn new(address: usize, bytes: usize) -> io::Result<Self> {
         install()?;
         let Some(range) = packed(address, bytes) else {
@@ -88,7 +91,8 @@ impl Revocable {
     /// Whether the kernel has taken it away. Correct after an access to the mapping, and for good.
     #[inline]
     pub(crate) fn is_revoked(&self) -> bool {
-        // Relaxed: set by a handler that interrupts this very thread, or by that of another thread, whose access came before.
+        // Relaxed: set by a handler that interrupts this very thread, or by that of another thread, whose access came
+        // before.
         SLOTS[self.slot].revoked.load(Ordering::Relaxed)
     }
 
@@ -108,14 +112,14 @@ fn install() -> io::Result<()> {
         action.sa_sigaction = handle as *const () as usize;
         // On the alternative stack where the thread has one: the fibers of the executive have theirs.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // What was there before is kept before the handler can need it.
-        // SAFETY: only asks; `before` lives until the call returns.
+        // The old action is stored before the handler can need it. SAFETY: only queries; `before` lives until the call
+        // returns.
         if unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) } != 0 {
             return Err(error());
         }
         let _ = BEFORE.set(before);
-        // SAFETY: the handler has the form that `SA_SIGINFO` wants, lives as long as the program, and does only what may be done
-        // in a handler (see the head of this file).
+        // SAFETY: the handler has the form that `SA_SIGINFO` wants, lives as long as the program, and does only what
+        // may be done in a handler (see the head of this file).
         match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) } {
             0 => Ok(()),
             _ => Err(error()),
@@ -134,8 +138,8 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
             slot.revoked.store(true, Ordering::Relaxed);
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-            // SAFETY: the range is a mapping of ours that is known here as long as it exists (`release` comes before its end). It is reached by
-            // volatile accesses and through atomics alone, for which zeros are a value.
+            // SAFETY: the range is a mapping of ours that is known here as long as it exists (`release` comes before
+            // its end). It is reached by volatile accesses and through atomics alone, for which zeros are a value.
             let mapped = unsafe { libc::mmap(address as *mut _, bytes, access, flags, -1, 0) };
             if mapped != libc::MAP_FAILED {
                 return;
@@ -173,7 +177,8 @@ mod tests {
 
     use super::*;
 
-    /// Maps a file of two pages and cuts it to nothing, which makes accesses the same bus errors as a window that is revoked.
+    /// Maps a file of two pages and cuts it to nothing, which makes accesses the same bus errors as a window that is
+    /// revoked.
     fn mapped_and_cut() -> (usize, usize) {
         let (file, bytes) = (tempfile::tempfile().expect("a file"), 8192);
         file.set_len(bytes as u64).expect("room");
@@ -197,14 +202,14 @@ mod tests {
         // SAFETY: as above; the whole of it is memory now.
         unsafe { (address as *mut u32).write_volatile(7) };
         revocable.release();
-        // SAFETY: the memory that has replaced the mapping, which nobody uses any more.
+        // SAFETY: the memory that has replaced the mapping, which is not used any more.
         unsafe { libc::munmap(address as *mut _, bytes) };
     }
 
     #[test]
     fn slots_are_given_back() {
         for _ in 0..2 * MOST {
-            // Addresses that nobody accesses.
+            // Addresses that are never accessed.
             Revocable::new(4096, 4096).expect("room").release();
         }
     }

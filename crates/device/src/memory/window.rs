@@ -1,12 +1,12 @@
 //! [`Window`]: 32-bit words of a mapped file, or of a device that is one.
 //!
-//! For what has no driver here: a UIO device, a card's `resource` file, a file that processes share. Each access is one load or one
-//! store, in the order of the program; what a word means is for who uses it. Cards that may go have [`PciWindow`](crate::PciWindow),
-//! which finds that out.
+//! For what has no driver here: a UIO device, a card's `resource` file, a file that processes share. Each access is one
+//! load or one store, in the order of the program; what a word means is for who uses it. Cards that may go have
+//! [`PciWindow`](crate::PciWindow), which finds that out.
 //!
-//! **A window that goes.** Where the kernel takes a mapping away, or a file is cut, an access would be a bus error, which ends a
-//! process. Not here: the window is replaced by ordinary memory (see `revoked.rs`), and the access is an error, as are all
-//! later ones.
+//! **A window that goes.** Where the kernel takes a mapping away, or a file is cut, an access would be a bus error,
+//! which ends a process. Not here: the window is replaced by ordinary memory (see `revoked.rs`), and the access is an
+//! error, as are all later ones.
 //!
 //! **Real-time behaviour.** No system call, but for the page faults of a file's first accesses.
 
@@ -43,7 +43,8 @@ impl Window {
     /// Maps `bytes` of a file from `offset` on; without `bytes`, all that the file has from there. Not real-time safe.
     ///
     /// # Errors
-    /// No such file, no permission, an offset that is no multiple of a page, no length, one that goes beyond a file's end.
+    /// No such file, no permission, an offset that is no multiple of a page, no length, one that goes beyond a file's
+    /// end.
     pub fn map(path: &Path, offset: u64, bytes: Option<usize>) -> Result<Self, DeviceError> {
         let name = path.display().to_string();
         Self::named(path, offset, bytes, name.clone(), format!("map {name}"), REMEDY)
@@ -121,7 +122,8 @@ impl Window {
     #[inline]
     pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
         let word = self.word(offset)?;
-        // SAFETY: within the mapping, which lives as long as `self`, and aligned; a window that was revoked is memory of that size.
+        // SAFETY: within the mapping, which lives as long as `self`, and aligned; a window that was revoked is memory
+        // of that size.
         let value = unsafe { word.read_volatile() };
         self.kept("read from").map(|()| value)
     }

@@ -10,7 +10,8 @@ use hairspring_time::{Host, Timebase};
 use crate::instrument::{PATIENT, at_a_socket};
 use crate::timebase;
 
-/// The counter runs twice as fast from some moment on. Until the board adopts a successor it takes half of its time for an access.
+/// The counter runs twice as fast from some moment on. Until the board adopts a successor it takes half of its time for
+/// an access.
 #[test]
 fn a_board_takes_its_access_times_by_the_successor_that_it_adopted() {
     const WRITE: Nanos = Nanos::from_micros(10);

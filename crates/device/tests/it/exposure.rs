@@ -24,7 +24,7 @@ struct Shutter {
     safe: Lines,
     /// True time of each write, and what the lines were after it.
     writes: Vec<(Nanos, Lines)>,
-    /// Writes from this one on fail, so many of them.
+    /// The numbers of the writes that fail.
     failing: std::ops::Range<usize>,
 }
 
@@ -80,7 +80,7 @@ impl Device for Shutter {
     }
 }
 
-/// What holds of every exposure that was not stopped.
+/// Checks properties of every exposure that was not stopped.
 #[track_caller]
 fn check<R: std::fmt::Debug>(report: &ExposureReport<R>) {
     assert!(report.at_least() >= report.asked, "{report:?}");
@@ -95,7 +95,8 @@ fn check<R: std::fmt::Debug>(report: &ExposureReport<R>) {
     assert!(too_long || report.end == ExposureEnd::OnTime, "{report:?}");
 }
 
-/// An exposure in virtual time; the reading works for so long, and `script` is told when the exposure will have begun.
+/// An exposure in virtual time; the reading takes `reading`, and `disturb` gets the time at which the exposure will
+/// have begun.
 fn exposed(time: Nanos, reading: Nanos, disturb: impl FnOnce(&Sim, Nanos)) -> (ExposureReport<&'static str>, Shutter) {
     exposed_with(time, reading, |sim, began, _| disturb(sim, began))
 }
@@ -176,8 +177,8 @@ fn what_disturbs_the_end_is_told_and_what_disturbs_the_rest_does_not_matter() {
 
 #[test]
 fn whenever_the_thread_is_preempted_no_exposure_is_short_and_a_long_one_says_why() {
-    // In steps that fall on every part of both ends: the opening write, and from the last sleep to after the closing write; the finest
-    // shorter than a look at the counter. The time counts from after the opening write of 1.25 µs.
+    // In steps that fall on every part of both ends: the opening write, and from the last sleep to after the closing
+    // write; the finest shorter than a look at the counter. The time counts from after the opening write of 1.25 µs.
     let time = Nanos::from_millis(2);
     let end = |nanos| time + Nanos::new(nanos);
     let coarse = (-10_000..1_000).step_by(100).chain((2_000..5_000).step_by(50));
@@ -187,7 +188,8 @@ fn whenever_the_thread_is_preempted_no_exposure_is_short_and_a_long_one_says_why
         let (report, shutter) = exposed(time, Nanos::from_micros(100), |sim, start| sim.disturb(start + at, preempt));
         check(&report);
         assert!(report.late() <= GAP_LEAST + GAP_LEAST || report.is_disturbed(), "{at}: {report:?}");
-        // Two writes of 1.25 µs. The truth, too: within a write the shutter moves at once, and nobody can tell.
+        // Two writes of 1.25 µs. The same for the truth: within a write the moment of the shutter's movement is
+        // unknown.
         let most = time + Nanos::from_micros(5);
         assert!(report.at_most() <= most && shutter.was_open() <= most || report.is_disturbed(), "{at}: {report:?}");
         assert_eq!(report.is_disturbed(), report.name() != "clean", "{report:?}");
@@ -229,7 +231,8 @@ fn an_instrument_that_fails_changes_nothing_about_the_exposure() {
 
 #[test]
 fn a_device_that_fails_is_told_to_go_to_its_safe_state() {
-    // The opening write: its undoing is tried at once. The closing write: it is tried again, then everything is made safe.
+    // The opening write: its undoing is tried at once. The closing write: it is tried again, then everything is made
+    // safe.
     for (failing, error, writes) in
         [(0..1, "write 0", 2), (1..2, "write 1", 3), (1..3, "write 1", 4), (0..2, "write 0", 3)]
     {

@@ -1,4 +1,5 @@
-//! Memory that processes share and that goes, or that a stranger shares: in processes of their own, for a mistake ends a process.
+//! Memory that processes share and that goes, or that a stranger shares: in processes of their own, for a mistake ends
+//! a process.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,8 +25,8 @@ fn is_told<T>(result: Result<T, hairspring_device::DeviceError>, of: &str) {
     assert!(error.contains("truncated"), "{of}: {error}");
 }
 
-/// Anybody who may write to the file of a board or a lock ended every process that used it by truncating the file, with the
-/// outputs of all its devices as they were: the next access was a bus error.
+/// Any process with write permission on the file of a board or a lock could end all its users by truncating the file,
+/// with the outputs of all their devices as they were: the next access was a bus error.
 #[test]
 fn a_truncated_file_is_an_error_for_all_its_users_and_ends_none() {
     for protocol in Protocol::ALL {
@@ -85,8 +86,8 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
     drop(another.lock().lock().expect("the lock"));
 }
 
-/// A guard may be forgotten, for that is safe; the lock's memory was unmapped all the same, and the thread's list of robust mutexes led
-/// into it: its next lock wrote there.
+/// A guard may be forgotten, for that is safe; the lock's memory was unmapped all the same, and the thread's list of
+/// robust mutexes led into it: its next lock wrote there.
 #[test]
 fn a_guard_that_is_forgotten_leaves_no_address_into_nothing() {
     for protocol in Protocol::ALL {
@@ -105,8 +106,9 @@ pub(crate) fn forget(folder: &Path, protocol: Protocol) {
     drop(second.lock().lock().expect("the lock"));
 }
 
-/// A ticket lock knew whether its owner lived by its thread number. To a process in another PID namespace, as in a container that shares
-/// /dev/shm, that number was nobody's: it took the lock as well. With the other protocols a number of both namespaces can be the same.
+/// A ticket lock checked by its thread number whether its owner lived. In another PID namespace, as in a container that
+/// shares /dev/shm, no thread had that number: the process there took the lock as well. With the other protocols a
+/// number of both namespaces can be the same.
 #[test]
 fn a_lock_of_another_pid_namespace_is_refused() {
     const TEST: &str = "a_lock_of_another_pid_namespace_is_refused";

@@ -24,7 +24,8 @@ pub(crate) fn at_a_socket(mut simulator: Simulator) -> Address {
     Address::Tcp { host: "127.0.0.1".to_owned(), port }
 }
 
-/// A simulator at the far end of a pseudo-terminal. The near end stays open as well, or the far one would see it hang up.
+/// A simulator at the far end of a pseudo-terminal. The near end stays open as well, or the far one would see it hang
+/// up.
 fn at_a_serial_line(mut simulator: Simulator) -> (Address, File) {
     let far = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
     grantpt(&far).and_then(|()| unlockpt(&far)).expect("its other end");
@@ -35,7 +36,7 @@ fn at_a_serial_line(mut simulator: Simulator) -> (Address, File) {
     (Address::Serial { path, baud: 115_200 }, near)
 }
 
-/// What follows an answer of this manner: the next answer is its own, whatever was left of the one before.
+/// After an answer of this manner the next answer is the right one, without remains of the one before.
 #[track_caller]
 fn check_after(manner: Manner, hint: Option<&str>, on_serial: bool) {
     let timebase = timebase();

@@ -209,12 +209,12 @@ fn who_gives_up_waiting_keeps_nobody_waiting() {
             drop(guard);
             assert!(second.join().expect("no panic"), "{protocol}");
         });
-        // Nobody has it any more.
+        // The lock is free again.
         assert!(board.lock().lock_unless(&mut || true).is_ok_and(|guard| guard.is_some()), "{protocol}");
     }
 }
 
-/// A board whose initialisation fails so often.
+/// A board whose first initialisations fail: as many as the number.
 struct Stubborn<'t>(VirtualBoard<'t, Host>, u32);
 
 impl Device for Stubborn<'_> {
@@ -248,8 +248,8 @@ impl Device for Stubborn<'_> {
     }
 }
 
-/// A device that could not be initialised after its owner's death was handed out as it was to the next who asked, in any process: the
-/// lock had told of the death already.
+/// A device that could not be initialised after its owner's death was handed out as it was to the next owner, in any
+/// process: the lock had reported the death already.
 #[test]
 fn a_device_that_cannot_be_initialised_after_its_owners_death_is_had_by_nobody() {
     for protocol in Protocol::ALL {
@@ -272,8 +272,8 @@ fn a_device_that_cannot_be_initialised_after_its_owners_death_is_had_by_nobody()
     }
 }
 
-/// Dropping a device wrote to it without its lock, once more when it was safe already: a pulse of another process, up at that
-/// moment, was cut short, and its report said nothing.
+/// Dropping a device wrote to it without its lock, once more when it was safe already: a pulse of another process, up
+/// at that moment, was cut short, and its report did not show it.
 #[test]
 fn who_goes_does_not_touch_what_another_has() {
     for protocol in Protocol::ALL {

@@ -29,7 +29,7 @@ fn a_job() {
     testing::process::do_job(do_job);
 }
 
-/// What a child process does, by the name of its job.
+/// Runs the job of a child process.
 fn do_job(name: &str, folder: &Path, protocol: &str, ready: &dyn Fn()) {
     let protocol = protocol.parse().expect("a protocol");
     let timebase = timebase();

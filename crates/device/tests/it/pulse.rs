@@ -30,8 +30,8 @@ fn no_pulse_is_shorter_than_asked() {
     assert_eq!(board.outputs().1, 2 * 600 + 1);
 }
 
-/// A pulse of 10 ms was up for 14: the delay that waited it out began by learning how late the kernel wakes its thread, with the
-/// line up already. In virtual time nothing else can lengthen a pulse.
+/// A pulse of 10 ms was up for 14: the delay that waited it out began by learning how late the kernel wakes its thread,
+/// with the line up already. In virtual time nothing else can lengthen a pulse.
 #[test]
 fn in_virtual_time_a_pulse_is_as_long_as_asked_whether_it_is_polled_or_slept_out() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -54,7 +54,8 @@ fn in_virtual_time_a_pulse_is_as_long_as_asked_whether_it_is_polled_or_slept_out
     }
 }
 
-/// A pulse whose thread was preempted within a write, or between one and the delay, was longer by that, and called undisturbed.
+/// A pulse whose thread was preempted within a write, or between one and the delay, was longer by that, and called
+/// undisturbed.
 #[test]
 fn whenever_the_thread_is_preempted_no_pulse_is_short_and_a_long_one_says_so() {
     for width in [Nanos::from_micros(20), Nanos::from_millis(2)] {
@@ -248,7 +249,7 @@ fn a_scope_sees_every_edge_or_counts_it() {
     panic!("no pulse was seen in 50 trains");
 }
 
-/// What a scope on the second CPU sees of 200 pulses made on the first.
+/// Result of a scope on the second CPU for 200 pulses made on the first.
 fn watched(
     seen: &VirtualBoard<'_, Host>,
     board: &mut VirtualBoard<'_, Host>,

@@ -1,4 +1,5 @@
-//! A process that is stopped (`SIGSTOP`) in the middle of what it does, and goes on later: nothing that this spoils may look undisturbed.
+//! A process that is stopped (`SIGSTOP`) in the middle of what it does, and goes on later: nothing that this spoils may
+//! look undisturbed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +8,7 @@ use hairspring_machine::{Host, Nanos};
 use hairspring_time::{LongDelay, Timebase};
 use testing::process::{stop_now_and_then, until_told};
 
-/// What a stop of that length is seen as at least: a signal may take its time.
+/// Shortest gap that shows a stop of that length: the signal may take some time.
 const SEEN: Nanos = Nanos::from_millis(30);
 
 #[test]

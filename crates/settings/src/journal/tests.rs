@@ -96,7 +96,8 @@ fn changes_that_are_dropped_are_restored() {
     assert!(!tree.journal().exists());
 }
 
-/// A process that restores `transparent_hugepage/enabled` and is killed in the kernel's write has set that value, and not `min_free_kbytes`.
+/// A process that restores `transparent_hugepage/enabled` and is killed in the kernel's write has set that value, and
+/// not `min_free_kbytes`.
 #[test]
 fn a_file_that_shows_its_old_value_is_written_once_more() {
     let tree = Tree::new();
@@ -225,7 +226,7 @@ fn states(changes: &[(usize, String)]) -> Vec<(String, Vec<(String, String)>)> {
     );
     let grow = |journal: &mut String, line: &Line, values: &[(String, String)], states: &mut Vec<_>| {
         let text = format!("{}\n", serde_json::to_string(line).expect("text"));
-        // Cut off anywhere a line says nothing, so few places stand for all.
+        // A line that is cut off anywhere is void, so few cuts stand for all.
         for end in [0, 1, text.len() / 2, text.len() - 1, text.len()] {
             states.push((format!("{journal}{}", &text[..end]), values.to_vec()));
         }

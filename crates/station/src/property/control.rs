@@ -58,7 +58,7 @@ impl UnitControl {
         Self { limits, queue, set_points, unbound: [0; Property::ALL.len()], tickets: 0 }
     }
 
-    /// What may be set, and between which values.
+    /// The settable properties with their limits.
     pub fn limits(&self) -> &[PropertyLimits] {
         &self.limits
     }

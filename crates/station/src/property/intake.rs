@@ -20,7 +20,7 @@ pub(super) struct Change {
     pub(super) cycle: Option<u64>,
 }
 
-/// What is in force, as the unit says it.
+/// Values in force, as published by the unit.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
     values: [AtomicI64; Property::ALL.len()],

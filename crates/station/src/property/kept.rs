@@ -1,7 +1,8 @@
-//! The file that keeps set-points beyond the end of a station: a line `unit.property = value` for each. This file alone knows the format.
+//! The file that keeps set-points beyond the end of a station: a line `unit.property = value` for each. This file alone
+//! knows the format.
 //!
-//! Values are integers: nanoseconds, numbers, 0 or 1. Lines that begin with `#` are remarks. A file is written whole under another name,
-//! synced and renamed, so a reader finds the old values or the new ones.
+//! Values are integers: nanoseconds, numbers, 0 or 1. Lines that begin with `#` are remarks. A file is written whole
+//! under another name, synced and renamed, so a reader finds the old values or the new ones.
 
 use super::Property;
 
@@ -19,7 +20,7 @@ pub(crate) fn write(kept: &[Kept]) -> String {
     format!("# Set-points of a station, written by hairspring.\n{}", kept.iter().map(line).collect::<String>())
 }
 
-/// What a file says, and a sentence for each line that says nothing.
+/// The values in a file, and a sentence for each line that is invalid.
 pub(crate) fn read(text: &str) -> (Vec<Kept>, Vec<String>) {
     let (mut kept, mut faults) = (Vec::new(), Vec::new());
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))

@@ -19,14 +19,15 @@
 //! | 0–7 | name |
 //! | 8–14 | events, activations, missed, late, overrun, without stamps, skipped |
 //! | 15 | 1 if any property can be set |
-//! | 16–20 | latest event: its number, cycle, stamp by `CLOCK_MONOTONIC` and by `CLOCK_REALTIME` in ns, who stamped it (0 due, 1 sender, 2 kernel, 3 wake) |
+//! | 16–19 | latest event: its number, cycle, stamp by `CLOCK_MONOTONIC` and by `CLOCK_REALTIME` in ns |
+//! | 20 | origin of that stamp: 0 due, 1 sender, 2 kernel, 3 wake |
 //! | 21–23 | latency in ns: median, 99 %, longest |
 //! | 24–27 | properties in force: enable, latest start after an event, width in ns, value |
 //! | 28–31 | their set-points |
 //! | 32, 33 | values that wait for their events, and that have expired |
 //! | 34–59 | histogram of the latencies: below 100 ns, from 100, 200, 500 ns, …, from 10 s on |
 //!
-//! All other words are 0. A value that nobody knows is the word of all ones.
+//! All other words are 0. An unknown value is the word of all ones.
 
 use hairspring_machine::{Instant, Nanos};
 
@@ -40,11 +41,11 @@ use crate::unit::Counts;
 pub(super) const BLOCK_WORDS: usize = 64;
 /// Units that a page has room for; a station file admits no more.
 pub(super) const UNITS_MOST: usize = 64;
-/// What stands for a value that nobody knows.
+/// Encoding of an unknown value.
 const UNKNOWN: u64 = u64::MAX;
 const STAMPED: [Stamped; 4] = [Stamped::Due, Stamped::Sender, Stamped::Kernel, Stamped::Wake];
 
-/// What the publisher adds to a state.
+/// Number and time that the publisher adds to a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Issue {
     pub(super) number: u64,
@@ -124,7 +125,7 @@ fn encode_unit(unit: &UnitState, block: &mut [u64; BLOCK_WORDS]) {
     block[34..60].copy_from_slice(&unit.histogram.0);
 }
 
-/// A state and its issue; `None` if the words are none, as those of a page that nobody has written to.
+/// A state and its issue; `None` if the words are invalid, as on a page that was never written.
 pub(super) fn decode(words: &[u64]) -> Option<(StationState, Issue)> {
     let (station, blocks) = words.split_at_checked(BLOCK_WORDS)?;
     let count = usize::try_from(station[8]).ok().filter(|count| *count <= UNITS_MOST)?;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 /// Where the folders of all stations are, for services.
 const RUN: &str = "/run/hairspring";
 
-/// The folders that a name may mean, best first: `/run/hairspring/NAME`, and `hairspring/NAME` in the user's `XDG_RUNTIME_DIR`. A name
-/// with a slash is a folder. An empty name has none.
+/// The folders that a name may mean, best first: `/run/hairspring/NAME`, and `hairspring/NAME` in the user's
+/// `XDG_RUNTIME_DIR`. A name with a slash is a folder. An empty name has none.
 pub fn folders(name: &Path) -> Vec<PathBuf> {
     if name.as_os_str().is_empty() {
         return Vec::new();

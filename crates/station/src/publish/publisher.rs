@@ -19,7 +19,7 @@ use super::state::{ClockReading, StationState};
 
 /// The name of the page in the folder of a station.
 pub const STATE_FILE: &str = "state";
-/// What is in the first word of a page's file: the format and its version.
+/// First word of a page's file: the format and its version.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"hsState1");
 /// Brackets of which the narrowest is kept.
 const BRACKETS: usize = 5;
@@ -32,7 +32,7 @@ pub const PAGE_BYTES: usize = size_of::<StatePage>().next_multiple_of(4096);
 /// The page as it lies in memory. The lock on its file ensures that it has one writer at a time.
 #[repr(C)]
 pub(super) struct StatePage {
-    /// Says what the file is.
+    /// Identifies the format of the file.
     magic: AtomicU64,
     pub(super) state: Sequenced<PAYLOAD>,
 }
@@ -51,8 +51,8 @@ pub struct StatePublisher {
 }
 
 impl StatePublisher {
-    /// Opens the page in this folder, and makes it if there is none. Other users may read the page, and nobody else write it. A page of
-    /// a station that has ended is used again, so that its readers need not open another.
+    /// Opens the page in this folder, and makes it if there is none. Other users may read the page but not write it. A
+    /// page of a station that has ended is used again, so that its readers need not open another.
     ///
     /// # Errors
     /// Another station publishes here, or the file cannot be made.
@@ -83,7 +83,7 @@ impl StatePublisher {
     /// Publishes a state. Takes about a microsecond for each unit; makes no system call after the first time.
     ///
     /// # Errors
-    /// Somebody truncated the file: nobody sees the state.
+    /// Another process truncated the file, so readers do not see the state.
     pub fn publish<M: Machine>(&mut self, state: &StationState, machine: &M) -> Result<(), DeviceError> {
         self.issued += 1;
         let issue = Issue { number: self.issued, at: machine.monotonic(), process: u64::from(std::process::id()) };
@@ -94,7 +94,8 @@ impl StatePublisher {
     }
 }
 
-/// Reads the kernel's two clocks as a pair: the real time between two readings of the monotonic clock; the narrowest of a few.
+/// Reads the kernel's two clocks as a pair: the real time between two readings of the monotonic clock; the narrowest of
+/// a few.
 pub fn bracketed_realtime<M: Machine>(machine: &M) -> ClockReading {
     let bracket = |_| {
         let before = machine.read(Clock::Monotonic);

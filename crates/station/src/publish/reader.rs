@@ -13,9 +13,9 @@ use super::layout::{Issue, decode};
 use super::publisher::{MAGIC, PAGE_BYTES, PAYLOAD, STATE_FILE, StatePage};
 use super::state::StationState;
 
-/// A station that has not published for so long is silent. It publishes ten times a second.
+/// Time without a new state after which a station counts as silent. It publishes ten times a second.
 pub const SILENT_AFTER: Nanos = Nanos::from_secs(2);
-/// So often a reader looks again at a page that is being written.
+/// Most attempts to read a page that is being written.
 const TRIES: u32 = 100;
 /// Between two looks. A write takes microseconds, unless its thread is preempted.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -25,9 +25,10 @@ const PAUSE: Duration = Duration::from_micros(200);
 pub enum Validity {
     /// The station publishes.
     Live,
-    /// The station has not published for so long: it has ended, was killed, or hangs. The state is its last.
+    /// The station has not published for this time: it has ended, was killed, or hangs. The state is its last.
     Silent(Nanos),
-    /// The station was killed, or hangs, in the middle of a write. The state is the last whole one that this reader has seen.
+    /// The station was killed, or hangs, in the middle of a write. The state is the last whole one that this reader has
+    /// seen.
     Torn,
 }
 
@@ -74,7 +75,8 @@ impl StateReader {
     }
 
     /// The latest state. A page that is being written is read again, for 20 ms at most. A station that is silent or was
-    /// killed in mid-write gives its last whole state; the page is then opened anew, in case a successor has made another.
+    /// killed in mid-write gives its last whole state; the page is then opened anew, in case a successor has made
+    /// another.
     ///
     /// # Errors
     /// No whole state has been read yet.

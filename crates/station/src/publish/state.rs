@@ -15,7 +15,7 @@ pub enum Phase {
     Starting,
     /// Its units wait for events and act on them.
     Running,
-    /// It was told to stop.
+    /// A stop was requested.
     Stopping,
     /// It has ended, and its devices are in their safe states.
     Ended,
@@ -53,7 +53,7 @@ pub struct LatestEvent {
     pub at: Instant,
     /// The same by `CLOCK_REALTIME`, in nanoseconds since 1970. Converted once, so that it never changes afterwards.
     pub realtime_ns: i64,
-    /// Who stamped it.
+    /// Origin of the stamp.
     pub stamped: Stamped,
 }
 
@@ -71,9 +71,9 @@ pub struct UnitLatency {
 /// The properties of a unit that has settable ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnitProperties {
-    /// What the station has accepted.
+    /// Values that the station has accepted.
     pub set_points: PropertyValues,
-    /// What is in force.
+    /// Values in force.
     pub read_back: PropertyValues,
     /// Accepted values that wait for the unit's next event or for their cycles.
     pub waiting: u64,
@@ -86,7 +86,7 @@ pub struct UnitProperties {
 pub struct UnitState {
     /// Its name, of which the page keeps 64 bytes.
     pub name: String,
-    /// What became of its events.
+    /// Counts of its events by outcome.
     pub counts: Counts,
     /// The latest event, once there was one.
     pub latest: Option<LatestEvent>,
@@ -107,7 +107,8 @@ pub struct StationState {
     pub version: String,
     /// The latest thing that an operator should know, of which the page keeps 256 bytes.
     pub message: String,
-    /// When it was started, by `CLOCK_REALTIME` in nanoseconds since 1970. Another number means another run, whose counters begin anew.
+    /// When it was started, by `CLOCK_REALTIME` in nanoseconds since 1970. Another number means another run, whose
+    /// counters begin anew.
     pub started_realtime_ns: i64,
     /// Where it stands.
     pub phase: Phase,

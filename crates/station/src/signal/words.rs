@@ -1,9 +1,10 @@
 //! [`Words`]: the memory of a signal, from which readers take whole events without a lock.
 //!
-//! **How it works.** Each slot is a sequence lock. The writer stores 0 as the number, then stamp and cycle, then the number. The reader loads
-//! the number, stamp and cycle, and the number again. If the number is unchanged, they belong together. The fences ensure that a reader which
-//! sees a new stamp also sees the 0 or a later number. The model in `loom_checks` fails without the 0. This holds for one writer at a time
-//! in each slot: a second writer gets there only if the first was delayed until all other slots had been written to.
+//! **How it works.** Each slot is a sequence lock. The writer stores 0 as the number, then stamp and cycle, then the
+//! number. The reader loads the number, stamp and cycle, and the number again. If the number is unchanged, they belong
+//! together. The fences ensure that a reader which sees a new stamp also sees the 0 or a later number. The model in
+//! `loom_checks` fails without the 0. This holds for one writer at a time in each slot: a second writer gets there only
+//! if the first was delayed until all other slots had been written to.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -11,9 +12,10 @@ use std::sync::atomic::AtomicU32;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Events that are kept for a busy reader; later ones overwrite the oldest. The model has fewer, so that it overwrites within a few steps.
+/// Events that are kept for a busy reader; later ones overwrite the oldest. The model has fewer, so that it overwrites
+/// within a few steps.
 pub const PLACES: u64 = if cfg!(loom) { 2 } else { 63 };
-/// What stands for no cycle.
+/// Encoding of "no cycle".
 const NO_CYCLE: u64 = u64::MAX;
 
 /// One event, alone in its cache line, so that readers of one event do not slow down the writer of the next.
@@ -28,7 +30,7 @@ struct Place {
 /// All of it.
 #[repr(C)]
 pub(super) struct Words {
-    /// Says that this is a signal. None of what the model explores.
+    /// Identifies a signal. Not explored by the model, so no loom type.
     pub(super) magic: std::sync::atomic::AtomicU64,
     /// How many were fired: numbers that were given out.
     fired: AtomicU64,
@@ -48,7 +50,7 @@ pub(super) struct Found<W> {
     pub(super) sequence: u64,
     pub(super) stamp: u64,
     pub(super) cycle: Option<u64>,
-    /// What the clock said when its number had been seen.
+    /// Clock reading after the number was seen.
     pub(super) wake: W,
 }
 
@@ -57,7 +59,7 @@ impl Words {
         &self.places[(sequence % PLACES) as usize]
     }
 
-    /// How many were fired so far.
+    /// How many were fired since the signal was made.
     pub(super) fn fired(&self) -> u64 {
         // Relaxed: gives out numbers; the place publishes the rest.
         self.fired.load(Ordering::Relaxed)
@@ -74,7 +76,8 @@ impl Words {
         // Relaxed: as above.
         let sequence = self.fired.fetch_add(1, Ordering::Relaxed) + 1;
         let place = self.place(sequence);
-        // Nobody takes what is here for one event while it is half another. Release: pairs with the Acquire fence of the look.
+        // The zero marks the place as incomplete while the event is replaced. Release: pairs with the Acquire fence of
+        // the look.
         place.sequence.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         let cycle = cycle.unwrap_or(NO_CYCLE);
@@ -85,7 +88,8 @@ impl Words {
         sequence
     }
 
-    /// The next event after this one that is still there; `None` if it has not been fired. `clock` is asked when its number has been seen.
+    /// The next event after this one that is still there; `None` if it has not been fired. `clock` is asked when its
+    /// number has been seen.
     #[inline]
     pub(super) fn look<W>(&self, last: u64, clock: impl Fn() -> W) -> Option<Found<W>> {
         let mut next = last + 1;
@@ -98,7 +102,8 @@ impl Words {
             }
             let wake = clock();
             let (stamp, cycle) = (place.stamp.load(Ordering::Relaxed), place.cycle.load(Ordering::Relaxed));
-            // Acquire: pairs with the Release fence of the thread that fires. Unchanged means that stamp and cycle are this event's, too.
+            // Acquire: pairs with the Release fence of the thread that fires. Unchanged means that stamp and cycle are
+            // this event's, too.
             fence(Ordering::Acquire);
             if here == next && place.sequence.load(Ordering::Relaxed) == here {
                 let cycle = (cycle != NO_CYCLE).then_some(cycle);
@@ -135,7 +140,7 @@ mod loom_checks {
         }
     }
 
-    /// Fires so many from each of some threads, and looks meanwhile and at the end.
+    /// Explores threads that each fire a given number of events, and one that looks meanwhile and at the end.
     fn explore(firing: &'static [u64]) {
         let all: u64 = firing.iter().sum();
         let mut model = loom::model::Builder::new();

@@ -1,4 +1,4 @@
-//! [`Counter`]: an eventfd. What is added to it before it is read is one event and some that were missed.
+//! [`Counter`]: an eventfd. All that is added between two reads counts as one event plus missed ones.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -50,12 +50,12 @@ impl<'t, M: Machine> Counter<'t, M> {
         Ok((Self { counter, is_ours: true, timebase, stop, last: 0 }, firing))
     }
 
-    /// That of somebody else: a driver, another process.
+    /// The eventfd of another owner: a driver, another process.
     pub fn of(counter: OwnedFd, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
         Self { counter: Arc::new(counter), is_ours: false, timebase: HeldTimebase::Lent(timebase), stop, last: 0 }
     }
 
-    /// How much was added; nothing when it was told to stop.
+    /// The sum added since the last read; zero after a stop.
     fn read(&self) -> Result<u64, DeviceError> {
         loop {
             if !self.is_ours {
@@ -67,7 +67,7 @@ impl<'t, M: Machine> Counter<'t, M> {
             let mut count = [0; 8];
             match system::read((*self.counter).as_fd(), &mut count) {
                 Ok(_) => return Ok(u64::from_ne_bytes(count)),
-                // Somebody else has read it.
+                // Another process has read it first.
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(failed("read an eventfd", &error)),
             }

@@ -1,4 +1,5 @@
-//! [`Datagrams`]: UDP, to this host or to a group. Each datagram is an event, stamped by the kernel when it took the packet.
+//! [`Datagrams`]: UDP, to this host or to a group. Each datagram is an event, stamped by the kernel when it took the
+//! packet.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -15,9 +16,9 @@ use crate::system::{self, Ready, Received};
 /// Only the beginning of a datagram is looked at, in bytes.
 const DATAGRAM_BYTES: usize = 64;
 
-/// A packet that has waited for so long shows by its stamp whether it was stamped when it was taken.
+/// Age of a packet from which its stamp shows whether the kernel stamped it on arrival or at the read.
 const WAITED: Nanos = Nanos::from_millis(1);
-/// So many packets are tried.
+/// Most test packets.
 const TRIES: u32 = 50;
 
 /// Waits for datagrams. A decimal number at the beginning of one is its cycle.
@@ -34,8 +35,9 @@ pub struct Datagrams<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> Datagrams<'t, M> {
-    /// Listens on this address. If it is that of a group, joins it on the interface that the system chooses, and shares the port
-    /// with others that do the same. Port 0 is any that is free. Blocks for milliseconds, until packets are stamped.
+    /// Listens on this address. If it is that of a group, joins it on the interface that the system chooses, and shares
+    /// the port with others that do the same. Port 0 is any that is free. Blocks for milliseconds, until packets are
+    /// stamped.
     ///
     /// # Errors
     /// The port is in use; the address is not this host's.
@@ -105,8 +107,9 @@ impl<M: Machine + Send + Sync> EventSource<M> for Datagrams<'_, M> {
     }
 }
 
-/// Whether packets are stamped when they are taken. The kernel begins with that some time after the first socket has asked for
-/// it; until then a packet gets the time at which it is read, which says nothing. So packets of our own are sent and left to wait.
+/// Whether packets are stamped when they are taken. The kernel begins with that some time after the first socket has
+/// asked for it; until then a packet gets the time at which it is read, which is useless. So this function sends
+/// packets to itself and lets them wait.
 fn kernel_stamps<M: Machine>(machine: &M) -> std::io::Result<bool> {
     let socket = UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
     socket.set_nonblocking(true)?;

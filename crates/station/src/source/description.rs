@@ -49,7 +49,7 @@ pub enum EventSourceDescription {
         path: PathBuf,
         /// The chip's line.
         line: u32,
-        /// Both directions if it is not said.
+        /// Both directions if `None`.
         edge: Option<EdgeDirection>,
     },
     /// [`Pps`].

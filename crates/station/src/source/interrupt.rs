@@ -1,4 +1,5 @@
-//! [`Interrupts`]: what the kernel's drivers report of a device: a parallel port, the lines of a GPIO chip, a card behind UIO.
+//! [`Interrupts`]: what the kernel's drivers report of a device: a parallel port, the lines of a GPIO chip, a card
+//! behind UIO.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -11,15 +12,16 @@ use crate::event::{Event, Stamped};
 use crate::stop::Stop;
 use crate::system::{self, Ready};
 
-/// What interrupts.
+/// Lines that can interrupt.
 #[derive(Debug)]
 pub enum InterruptLine {
     /// The falling edge of a parallel port's nAck.
     Parport(Parport),
-    /// Edges of a GPIO chip's lines, of one direction if that is said; the kernel stamps each.
+    /// Edges of a GPIO chip's lines, of both directions if `None`; the kernel stamps each.
     Gpio(GpioEdges, Option<EdgeDirection>),
-    /// A card behind UIO. It is allowed to interrupt again when the next event is waited for: by then the action has served it. One that
-    /// has interrupted before anybody waited has not been served, and is allowed to when that event has been handed out.
+    /// A card behind UIO. The wait for the next event enables its interrupt again, because the action has served it by
+    /// then. An interrupt from before the first wait is not yet served: its event is returned first, and the next wait
+    /// enables the interrupt.
     Uio(PciInterrupt),
 }
 
@@ -32,11 +34,11 @@ pub enum EdgeDirection {
     Falling,
 }
 
-/// What a line has to say when it is readable.
+/// Result of reading a line that is readable.
 struct Said {
     /// How many interrupts came since it was asked before, lost ones included.
     count: u64,
-    /// When the last of them came, by `CLOCK_MONOTONIC`, where the kernel says so.
+    /// Time of the latest of them by `CLOCK_MONOTONIC`, if the kernel states it.
     at: Option<Instant>,
 }
 
@@ -58,7 +60,7 @@ impl InterruptLine {
                 let before = edges.lost();
                 let Some(edge) = edges.next(Nanos::ZERO)? else { return Ok(Said { count: 0, at: None }) };
                 let is_wanted = wanted.is_none_or(|wanted| (wanted == EdgeDirection::Rising) == edge.rising);
-                // Of those that were lost nobody knows the direction: all of them count.
+                // The direction of lost edges is unknown: all of them count.
                 let count = edges.lost() - before + u64::from(is_wanted);
                 Ok(Said { count, at: Some(edge.at).filter(|_| is_wanted) })
             }
@@ -96,7 +98,8 @@ impl<M: Machine + Send + Sync> EventSource<M> for Interrupts<'_, M> {
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         let waited = match &self.line {
             InterruptLine::Gpio(..) => false,
-            // A card that has interrupted and was not served goes on asking: allowed to, it would interrupt a second time for the same.
+            // A card that has interrupted and was not served goes on asking: allowed to, it would interrupt a second
+            // time for the same.
             InterruptLine::Uio(interrupt) => has_come(interrupt.as_fd())? || interrupt.enable()?,
             InterruptLine::Parport(port) => has_come(port.as_fd())?,
         };

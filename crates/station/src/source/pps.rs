@@ -1,9 +1,10 @@
 //! [`Pps`]: the pulses of a clock as events, each with the kernel's stamp of its asserting edge.
 //!
-//! **Loss is counted.** The kernel keeps the last pulse only, with its number; numbers that were never seen are missed pulses.
+//! **Loss is counted.** The kernel keeps the last pulse only, with its number; numbers that were never seen are missed
+//! pulses.
 //!
-//! **Conditions.** Each call to the driver ends with the next pulse or after 0.1 s. A pulse that falls between two of these calls, which
-//! follow each other at once, is handed out up to 0.1 s later; its stamp stays what it is.
+//! **Conditions.** Each call to the driver ends with the next pulse or after 0.1 s. A pulse that falls between two of
+//! these calls, which follow each other at once, is handed out up to 0.1 s later; its stamp stays what it is.
 
 use std::path::Path;
 

@@ -19,10 +19,10 @@ const READ_BYTES: usize = 4096;
 /// The longest number at the beginning of a line: that of 2⁶⁴.
 const NUMBER_BYTES: usize = 20;
 
-/// What counts as one event.
+/// Unit of input that counts as one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
-    /// Whatever one read of up to 4 KiB gives. Several writes before it are one event, and nobody can tell how many.
+    /// The result of one read of up to 4 KiB. Several writes before it are one event, and their number is unknown.
     Read,
     /// A line. A number at its beginning is the cycle: `echo 17 > /run/trigger`.
     Line,
@@ -38,7 +38,7 @@ pub struct Readable<'t, M: Machine> {
     stop: &'t Stop,
     last: u64,
     buffer: Box<[u8; READ_BYTES]>,
-    /// What was read and not yet looked through.
+    /// Bytes read but not yet searched for lines.
     rest: std::ops::Range<usize>,
     /// When that was read: of a line that waits its turn this is the time.
     read_at: Instant,
@@ -128,7 +128,7 @@ impl<M: Machine + Send + Sync> EventSource<M> for Readable<'_, M> {
     }
 
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
-        // Lines that were read before it was told to stop are for nobody.
+        // Lines that were read before the stop are discarded.
         if self.stop.is_set() {
             return Ok(None);
         }

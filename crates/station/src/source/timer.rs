@@ -23,8 +23,8 @@ struct Schedule {
 }
 
 impl Schedule {
-    /// The next event that is not over: its number, and how many were missed before it. One whose time has come while nobody
-    /// waited is late and not missed, as long as the one behind it is still to come.
+    /// The next event that is not over: its number, and how many were missed before it. An event that became due while
+    /// no thread waited is late, not missed, until the next one is due.
     fn next(&self, now: Instant) -> (u64, u64) {
         let since = now.since(self.start).unwrap_or(Nanos::ZERO);
         let over = u64::try_from(since.count() / self.period.count()).unwrap_or(0);
@@ -32,7 +32,8 @@ impl Schedule {
         (sequence, sequence - self.last - 1)
     }
 
-    /// Continues on the scale of a successor. In a new epoch the old beginning has no place: the next event is a period from now.
+    /// Continues on the scale of a successor. In a new epoch the old beginning has no place: the next event is a period
+    /// from now.
     fn follow<M: Machine>(&mut self, successor: &Timebase<M>) {
         if self.start.epoch() != successor.epoch() {
             let passed = i64::try_from(self.last).unwrap_or(i64::MAX);
@@ -57,8 +58,8 @@ fn check(period: Nanos) -> Result<(), DeviceError> {
     })
 }
 
-/// A timer of the kernel, set anew for each event: setting it, which takes microseconds on some machines, so lies before the
-/// wait, and nothing but the wake-up between event and action.
+/// A timer of the kernel, set anew for each event: setting it, which takes microseconds on some machines, so lies
+/// before the wait, and nothing but the wake-up between event and action.
 #[derive(Debug)]
 pub struct Timer<'t, M: Machine> {
     timer: OwnedFd,
@@ -93,7 +94,8 @@ impl<M: Machine + Send + Sync> EventSource<M> for Timer<'_, M> {
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         let (sequence, missed) = self.schedule.next(self.timebase.now());
         let at = self.schedule.due(sequence);
-        // The kernel's clock agrees with our scale only within this bound, and the timer must not wake us before the time.
+        // The kernel's clock agrees with our scale only within this bound, and the timer must not wake us before the
+        // time.
         let by_kernel = at + self.timebase.offset_bound(at);
         system::set_timer(self.timer.as_fd(), by_kernel).map_err(|error| failed("set a timer", &error))?;
         let ready = system::wait(self.timer.as_fd(), self.stop.bell());
@@ -106,8 +108,8 @@ impl<M: Machine + Send + Sync> EventSource<M> for Timer<'_, M> {
     }
 }
 
-/// A periodic timer whose events are waited for as [`LongDelay`] does: asleep, and polling the end. Costs CPU time in every
-/// period, and is as exact as a delay.
+/// A periodic timer whose events are waited for as [`LongDelay`] does: asleep, and polling the end. Costs CPU time in
+/// every period, and is as exact as a delay.
 #[derive(Debug)]
 pub struct PreciseTimer<'t, M: Machine> {
     delay: LongDelay<'t, M>,

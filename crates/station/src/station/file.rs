@@ -16,7 +16,7 @@
 //! late_after = "500us"
 //! ```
 //!
-//! `docs/station.md` says what can be written. Whatever else is written is an error with its line and column.
+//! `docs/station.md` documents the format. Anything else is an error with its line and column.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,7 @@ use crate::source::EventSourceDescription;
 mod alarm;
 mod settable;
 
-/// A station has at most so many units: each is a thread.
+/// Most units of a station: each is a thread.
 const UNITS_MOST: usize = 64;
 
 /// Why a text is no station.
@@ -46,7 +46,7 @@ pub struct StationError {
     pub line: usize,
     /// As above.
     pub column: usize,
-    /// What is wrong, and what to write.
+    /// The fault, and the correct form.
     pub what: String,
     /// The line as it is written.
     pub text: String,
@@ -166,7 +166,7 @@ struct Alarm {
     hysteresis: Option<Span>,
 }
 
-/// What of a unit can be set.
+/// Settable properties of a unit, as in the file.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settable {
@@ -198,7 +198,7 @@ enum Do {
     Fire(PathBuf),
 }
 
-/// What a file says, with its descriptions read.
+/// Contents of a file, with its descriptions parsed.
 struct Front {
     sources: BTreeMap<String, EventSourceDescription>,
     devices: BTreeMap<String, (DeviceDescription, Option<Spanned<Lock>>)>,
@@ -236,7 +236,7 @@ fn front(file: File, text: &str) -> Result<Front, Wrong> {
 fn described<T: FromStr<Err = DescriptionError>>(text: &str, written: &Spanned<String>) -> Result<T, Wrong> {
     let (span, value) = (written.span(), written.get_ref());
     value.parse().map_err(|error: DescriptionError| {
-        // Within a text that is written with escapes nobody knows where a character of its value stands.
+        // In a text with escapes the place of a character within the value is unknown.
         let is_plain = text.get(span.start + 1..span.end - 1) == Some(value);
         let begin = if is_plain { span.start + 1 + error.place().start } else { span.start };
         (begin..span.end, error.in_one_line())

@@ -12,7 +12,8 @@ use crate::property::kept::{Kept, read, write};
 use crate::property::{Property, PropertyValues};
 
 impl UnitSettings {
-    /// The values of its properties, as the file gives them; 0 for those that it has not, and -1 for no limit of lateness.
+    /// The values of its properties, as the file gives them; 0 for those that it has not, and -1 for no limit of
+    /// lateness.
     pub fn property_values(&self) -> PropertyValues {
         let mut values = PropertyValues::default();
         values.set(Property::Enable, i64::from(self.enabled));
@@ -38,8 +39,9 @@ impl UnitSettings {
 }
 
 impl Station {
-    /// Takes the set-points over that an earlier run left in this file, so that the units begin with them. Returns how many, and a sentence
-    /// for each that is not taken over: its unit is gone, it is not settable any more, or outside today's limits.
+    /// Takes the set-points over that an earlier run left in this file, so that the units begin with them. Returns how
+    /// many, and a sentence for each that is not taken over: its unit is gone, it is not settable any more, or outside
+    /// today's limits.
     ///
     /// # Errors
     /// The file exists and cannot be read.
@@ -83,7 +85,8 @@ pub fn set_points(units: &mut [Watched]) -> String {
     write(&kept)
 }
 
-/// Replaces a file of set-points: written beside it, synced, renamed. A reader finds the old values or the new ones. Blocks for the disk.
+/// Replaces a file of set-points: written beside it, synced, renamed. A reader finds the old values or the new ones.
+/// Blocks for the disk.
 ///
 /// # Errors
 /// The system refused, and the old file is unchanged.

@@ -1,7 +1,7 @@
-//! Runs a station: a thread for each unit, until it is told to stop or one of them fails.
+//! Runs a station: a thread for each unit, until a stop is requested or one of them fails.
 //!
-//! Each unit's thread sets its priority and CPU, reports that, and waits for the start. The start comes when all threads are ready. If
-//! one was refused its place, or the caller has ended, there is no start, and the threads end.
+//! Each unit's thread sets its priority and CPU, reports that, and waits for the start. The start comes when all
+//! threads are ready. If one was refused its place, or the caller has ended, there is no start, and the threads end.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +35,7 @@ const STAMPS: usize = 16_384;
 pub struct Watched {
     /// Its name.
     pub name: String,
-    /// What it has done since the last look.
+    /// Stages since the last look.
     pub log: StageLog,
     /// Sets its properties; `None` if none can be set.
     pub control: Option<UnitControl>,
@@ -46,9 +46,9 @@ pub struct Watched {
 pub struct UnitOutcome {
     /// Its name.
     pub name: String,
-    /// What became of its events.
+    /// Counts of its events by outcome.
     pub counts: Counts,
-    /// Why it ended before it was told to.
+    /// The error that ended it before a stop was requested.
     pub failed: Option<DeviceError>,
 }
 
@@ -57,7 +57,7 @@ pub struct UnitOutcome {
 pub struct DeviceOutcome {
     /// Its name.
     pub name: String,
-    /// The state that its outputs were told to take at the end.
+    /// The state to which its outputs were set at the end.
     pub safe: Lines,
     /// Why they may not be in it.
     pub unsafe_because: Option<DeviceError>,
@@ -75,15 +75,16 @@ pub struct StationOutcome {
 }
 
 impl Station {
-    /// Runs until `stop` is set or a unit fails, which sets it. Calls `watch` some ten times a second, in the calling thread. Starts
-    /// a thread for each unit; they end within the call, and so do the devices' lives: their outputs are safe then.
+    /// Runs until `stop` is set or a unit fails, which sets it. Calls `watch` some ten times a second, in the calling
+    /// thread. Starts a thread for each unit; they end within the call, and so do the devices' lives: their outputs are
+    /// safe then.
     ///
     /// # Errors
-    /// It did not begin: a device or a source cannot be opened, a priority is refused, a thread cannot be had. No event was acted
-    /// upon.
+    /// It did not begin: a device or a source cannot be opened, a priority is refused, a thread cannot be had. No event
+    /// was acted upon.
     ///
     /// # Panics
-    /// As `watch` does. The units have ended then, and the devices were told to go to their safe states.
+    /// As `watch` does. The units have ended then, and the devices were set to their safe states.
     pub fn run<M: Machine + Send + Sync + Clone>(
         &self,
         timebase: &Timebase<M>,
@@ -252,7 +253,7 @@ type Successor<M> = Mutex<Option<Timebase<M>>>;
 /// The word that all are in their places.
 struct Go;
 
-/// Puts the thread into its place, says so, and reacts when it is told to go.
+/// Pins the thread and sets its priority, reports that, and reacts to events after the start signal.
 fn serve<M: Machine + Clone>(
     settings: &UnitSettings,
     mut unit: SchedulingUnit<'_, '_, M>,
@@ -279,7 +280,7 @@ fn serve<M: Machine + Clone>(
             remedy: "run as root, allow it (ulimit -r), or leave out priority and cpu",
         })
     });
-    // Nobody listens only if the caller has gone, who then does not give the word either.
+    // The send fails only if the caller has gone; then there is no start signal either.
     drop(placed.send(in_place.clone()));
     // The listener must not wait for more.
     drop(placed);
@@ -316,7 +317,7 @@ fn panicked(name: &str, panic: &(dyn Any + Send)) -> DeviceError {
     }
 }
 
-/// Stops everybody when it is dropped.
+/// Stops all units when it is dropped.
 struct EndsAll<'s>(&'s Stop);
 
 impl Drop for EndsAll<'_> {
@@ -325,7 +326,7 @@ impl Drop for EndsAll<'_> {
     }
 }
 
-/// Waits for so many to be in their places.
+/// Waits until `count` units are in their places.
 fn all_in_place(placed: &Receiver<Result<(), DeviceError>>, count: usize) -> Result<(), DeviceError> {
     let gone = || DeviceError {
         attempted: "start the units".to_owned(),

@@ -11,16 +11,16 @@ use hairspring_time::Instant;
 use crate::event::{Event, Stamped};
 use crate::unit::Counts;
 
-/// What happened when, in one activation.
+/// Times of the stages of one activation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages {
     /// The number of its event.
     pub sequence: u64,
     /// The cycle that its event belongs to.
     pub cycle: Option<u64>,
-    /// Events before it that nobody acted on.
+    /// Events before this one that were not acted on.
     pub missed: u64,
-    /// Who stamped the event.
+    /// Origin of the event's stamp.
     pub stamped: Stamped,
     /// The event.
     pub event: Instant,
@@ -28,7 +28,7 @@ pub struct Stages {
     pub wake: Instant,
     /// The action began.
     pub start: Instant,
-    /// What it did with the device, if it did anything.
+    /// Access to the device, if there was one.
     pub access: Option<Access>,
     /// The action ended.
     pub end: Instant,
@@ -38,7 +38,7 @@ pub struct Stages {
     pub overrun: bool,
     /// The unit was disabled: nothing was done.
     pub skipped: bool,
-    /// What had become of the unit's events by then, those included whose stamps found no room.
+    /// Counts of the unit's events at that time, including events whose stamps found no room.
     pub counts: Counts,
 }
 
@@ -73,8 +73,8 @@ impl Stages {
         }
     }
 
-    /// From the event to the end of the last access; to the start of the action if there was no access. `None` if the time base
-    /// has changed its epoch in between.
+    /// From the event to the end of the last access; to the start of the action if there was no access. `None` if the
+    /// time base has changed its epoch in between.
     pub fn total(&self) -> Option<Nanos> {
         self.access.map_or(self.start, |access| access.done).since(self.event).ok()
     }

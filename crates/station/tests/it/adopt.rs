@@ -1,4 +1,5 @@
-//! Sources and units follow their time base when it is refined. In virtual time, because only there a suspend can be had.
+//! Sources and units follow their time base when it is refined. In virtual time, because only there a suspend can be
+//! had.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Instant, Machine, Nanos, Sim};

@@ -7,8 +7,8 @@ use hairspring_station::Signal;
 
 use crate::timebase;
 
-/// A letter that was named instead of a board was refused, but with zeros behind its end; the file of a signal had no word to know it by,
-/// so firing one overwrote whatever was named.
+/// A letter that was named instead of a board was refused, but with zeros behind its end; the file of a signal had no
+/// word to know it by, so firing one overwrote whatever was named.
 #[test]
 fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
     type Opened<'a> = &'a dyn Fn(&Path) -> Result<(), DeviceError>;

@@ -16,8 +16,8 @@ fn is_told<T>(result: Result<T, DeviceError>, of: &str) {
     assert!(error.contains("truncated"), "{of}: {error}");
 }
 
-/// Anybody who may write to the file of a signal ended every process that used it by truncating the file: the next access was a bus
-/// error.
+/// Any process with write permission on the file of a signal could end all its users by truncating the file: the next
+/// access was a bus error.
 #[test]
 fn a_truncated_signal_is_an_error_for_all_its_users_and_ends_none() {
     let folder = tempfile::tempdir().expect("a folder");

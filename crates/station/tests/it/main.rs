@@ -24,7 +24,7 @@ fn a_job() {
     testing::process::do_job(do_job);
 }
 
-/// What a child process does, by the name of its job.
+/// Runs the job of a child process.
 fn do_job(name: &str, folder: &Path, _way: &str, ready: &dyn Fn()) {
     let timebase = timebase();
     ready();

@@ -122,7 +122,8 @@ fn set_points_are_kept_and_the_next_run_begins_with_them() {
     let mut second = station(folder.path(), "");
     assert_eq!(second.restore(&kept).expect("read"), (3, vec![]));
     assert_eq!(second.units[0].property_values().0, [0, 3_600_000_000_000, 0, 42]);
-    // What is not settable or outside today's limits begins as the file says.
+    // Properties that are not settable, or whose stored values are outside today's limits, begin with the values of the
+    // file.
     std::fs::write(&kept, "set.value = 201\nset.width = 5\nother.enable = 0\nset.enable = 0\n").expect("written");
     let mut third = station(folder.path(), "");
     let (restored, faults) = third.restore(&kept).expect("read");

@@ -9,7 +9,7 @@ use hairspring_machine::{Host, Nanos};
 use hairspring_station::publish::{Phase, STATE_FILE, StatePublisher, StateReader, StationState, UnitState, Validity};
 use testing::process::Other;
 
-/// A state whose parts all say this number.
+/// A state in which all parts contain this number.
 fn state(number: u64) -> StationState {
     let unit = |name: &str| {
         let mut unit = UnitState { name: name.to_owned(), ..UnitState::default() };
@@ -25,7 +25,7 @@ fn state(number: u64) -> StationState {
     }
 }
 
-/// What the other process does: publishes states as often as it can, until it is killed.
+/// Job of the other process: publishes states at the highest possible rate until it is killed.
 pub(crate) fn publish(folder: &Path) {
     let mut publisher = StatePublisher::open(folder).expect("nobody else publishes");
     let begun = Instant::now();

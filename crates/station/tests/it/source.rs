@@ -107,10 +107,10 @@ fn lines_of_a_pipe_are_events_with_their_numbers_as_cycles() {
     }
 }
 
-/// What an activation takes below.
+/// Duration of an action below.
 const ACTION: Nanos = Nanos::from_millis(2);
 
-/// Runs a unit on a source until so many activations are over, each of which takes a while.
+/// Runs a unit on a source until the given number of activations is over, each of which takes a while.
 fn run<'t>(
     source: Box<dyn EventSource<Host> + 't>,
     timebase: &'t Timebase<Host>,
@@ -135,7 +135,8 @@ fn run<'t>(
     (unit.counts(), log.collect())
 }
 
-/// Lines that are written at once wait for each other's actions. Stamped when it was their turn they would all look prompt.
+/// Lines that are written at once wait for each other's actions. Stamped when it was their turn they would all look
+/// prompt.
 #[test]
 fn lines_that_wait_for_the_action_before_are_overrun_and_late() {
     const LINES: u64 = 6;
@@ -164,7 +165,7 @@ fn lines_that_wait_are_not_acted_upon_after_the_stop() {
     assert_eq!((counts.activations, counts.holds()), (2, true), "{counts:?}");
 }
 
-/// What is read only when the action before is over was there before, too, and nobody knows since when.
+/// Input that is read only after the previous action was there during it, but since when is unknown.
 #[test]
 fn what_comes_while_an_action_runs_is_overrun_though_nobody_stamped_it() {
     const PIECES: u64 = 4;
@@ -225,7 +226,7 @@ fn a_storm_of_datagrams_is_counted_to_the_last() {
         scope.spawn(|| {
             let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
             for n in 0_u64.. {
-                // Nobody listens any more when it is over.
+                // The receiver is gone when the test is over.
                 if stop.is_set() || sender.send_to(&n.to_string().into_bytes(), to).is_err() {
                     break;
                 }

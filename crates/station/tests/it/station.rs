@@ -13,10 +13,11 @@ fn station(folder: &tempfile::TempDir, text: &str) -> Station {
     file::read(&text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A run may take so long, however loaded the machine is.
+/// Limit for a run, however loaded the machine is.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Runs a station for some time; `act` is called while it runs. What became of it, and the stages of all units by name.
+/// Runs a station for some time; `act` is called while it runs. Returns the outcome, and the stages of all units by
+/// name.
 fn run(
     station: &Station,
     length: Duration,
@@ -29,7 +30,8 @@ fn run(
     })
 }
 
-/// Runs a station as long as `act` says so, which is called again and again with the stages so far, but not for ever.
+/// Runs a station as long as `act`, which is called repeatedly with the stages until now, returns true; with a time
+/// limit.
 fn run_while(
     station: &Station,
     mut act: impl FnMut(&[(String, Stages)]) -> bool,
@@ -83,7 +85,8 @@ fn units_react_side_by_side_on_one_device_and_leave_it_safe() {
     }
     let of = |name: &str| outcome.units.iter().find(|unit| unit.name == name).expect(name).counts;
     assert!(of("blink").events >= 400, "{:?}", of("blink"));
-    // A signal that comes while a unit was stopped is missed, and told; what it did do was fired on.
+    // A signal fired while its unit is stopped counts as missed. Each activation of the one unit fired the signal of
+    // the other.
     let (shutter, tell, told) = (of("shutter"), of("tell"), of("told"));
     assert_eq!((shutter.events, tell.events, told.events), (fired, fired, tell.activations), "{outcome:?}");
     let cycles: Vec<_> = stages.iter().filter(|(name, _)| name == "told").map(|(_, one)| one.cycle).collect();
@@ -109,7 +112,7 @@ fn a_unit_that_fails_ends_the_station_with_its_reason_and_safe_outputs() {
     assert!(outcome.units[0].failed.is_none() && outcome.devices[0].unsafe_because.is_none(), "{outcome:?}");
 }
 
-/// A station whose pulse was ten minutes wide ended after ten minutes, whatever it was told.
+/// A station whose pulse was ten minutes wide ended after ten minutes, even after a stop.
 #[test]
 fn a_wide_pulse_does_not_keep_a_station_from_its_end_and_is_told_to_be_cut_short() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -146,7 +149,8 @@ fn what_cannot_begin_does_not() {
     }
 }
 
-/// A unit that is in its place acted at once, while others were still refused theirs, and what it had done was in no report.
+/// A unit that is in its place acted at once, while others were still refused theirs, and what it had done was in no
+/// report.
 #[test]
 fn no_unit_acts_before_all_are_in_their_places() {
     const EARLY: usize = 8;
@@ -162,7 +166,7 @@ fn no_unit_acts_before_all_are_in_their_places() {
     assert_eq!((acted.fired(), stages.len()), (0, 0));
 }
 
-/// The units were told to stop by who watches them alone: when that one panicked they went on, and nobody could end them.
+/// Only the watching thread could stop the units: after its panic they went on, and no thread could end them.
 #[test]
 fn a_panic_of_who_watches_ends_the_units_and_leaves_the_outputs_safe() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -8,8 +8,8 @@ use hairspring_station::{Activation, Counts, Event, EventSource, SchedulingUnit,
 use hairspring_time::{HeldTimebase, Instant, Timebase};
 use proptest::prelude::*;
 
-/// Events at given times, on a machine whose time passes only through calls: a thread that is woken for the next one that it has
-/// not had, at its time or when it comes back to wait, whichever is later. What came meanwhile waits up to `depth`.
+/// Events at given times, on a machine whose time passes only through calls. The thread receives the next event at its
+/// time or when it waits again, whichever is later. Up to `depth` events wait meanwhile.
 struct Scripted<'t> {
     times: Vec<Nanos>,
     at: usize,
@@ -54,7 +54,7 @@ fn sim() -> Timebase<Sim> {
     Timebase::calibrate(sim).expect("a time base")
 }
 
-/// Runs a unit over events at these times, each action taking so long.
+/// Runs a unit over events at these times; each action takes `action_takes`.
 fn run(times: &[i64], action_takes: i64, late_after: i64, depth: usize) -> (Counts, Vec<Stages>, Instant) {
     let timebase = sim();
     let start = timebase.now();
@@ -109,7 +109,7 @@ fn what_the_source_cannot_keep_is_missed_and_counted() {
     assert!(stages.windows(2).all(|two| two[1].sequence == two[0].sequence + 1 + two[1].missed));
 }
 
-/// Numbers as they are given here, with none said to be missed.
+/// Numbers as given, with no missed events stated.
 struct Numbers<'t>(std::vec::IntoIter<u64>, &'t Timebase<Sim>);
 
 impl EventSource<Sim> for Numbers<'_> {
@@ -194,7 +194,7 @@ fn the_way_to_the_device_is_stamped_and_its_failure_ends_the_unit() {
         SchedulingUnit::new(Box::new(source(&[100, 200])), Box::new(action), Some(&device), &timebase, 8);
     let error = unit.run().expect_err("the board is not initialised");
     assert!(error.to_string().contains("call init first"), "{error}");
-    // What was begun is accounted for all the same.
+    // An activation that began is still counted and logged.
     assert!((unit.counts().activations, ring.next().is_some()) == (1, true) && unit.counts().holds());
     drop(unit);
     device.lock().and_then(|mut held| held.device().init()).expect("initialised");

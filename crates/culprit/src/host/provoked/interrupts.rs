@@ -1,4 +1,5 @@
-//! Interrupts, softirqs and kernel workers: what another CPU, a device or a timer makes the kernel do on the CPU of a polling thread.
+//! Interrupts, softirqs and kernel workers: what another CPU, a device or a timer makes the kernel do on the CPU of a
+//! polling thread.
 //!
 //! The provoker knows when its deed falls: between two stamps around its call, or at the time to which it set a timer.
 
@@ -90,7 +91,7 @@ struct Disk {
     file: File,
 }
 
-/// What is read at once, and a place in memory that suits the disk.
+/// Bytes of one read, and an alignment in memory that suits the disk.
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 256;
 

@@ -29,7 +29,8 @@ fn a_limit_of_the_group_is_blamed_as_throttling() {
     let history = watched.history();
     // Nothing else takes half of what the limit takes in each period.
     let long = |gap: &Stretch| gap.to - gap.from >= (Group::PERIOD - Group::QUOTA) / 2;
-    // Where another task takes the CPU at once, that task is blamed: the records do not show that this thread could not have run.
+    // Where another task takes the CPU at once, that task is blamed: the records do not show that this thread could not
+    // have run.
     let idle = |gap: &Stretch| {
         let occupants = history.occupants(gap.from, gap.to);
         occupants.iter().any(|(_, _, one)| matches!(one, Occupant::Task(task) if task.is_idle()))
@@ -43,7 +44,8 @@ fn a_limit_of_the_group_is_blamed_as_throttling() {
     }
     say(&format!("{TEST}, throttled"), told);
     let right = |culprit: &Culprit| *culprit == Culprit::Throttling;
-    // Each lasts longer than two ticks of the timer, and a guest's timer involves its host: both truly took their part of it.
+    // Each lasts longer than two ticks of the timer, and a guest's timer involves its host: both truly took their part
+    // of it.
     let all =
         |culprit: &Culprit| right(culprit) || culprit.kind() == CulpritKind::Timer || *culprit == Culprit::Hypervisor;
     judge(TEST, &history, &terms(&gaps, &history), &provoked, count, &Right { all, named: right });

@@ -98,7 +98,7 @@ fn page_faults_are_blamed_on_the_memory() {
         let from = now();
         page[0] = 1;
         let to = now();
-        // A page that was there costs less; a touch during which somebody else ran says nothing of pages.
+        // A page that was present costs less; a touch during which another task ran proves nothing about pages.
         if to - from > Nanos::from_micros(1) {
             truths.push(Stretch { from, to });
         }

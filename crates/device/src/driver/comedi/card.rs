@@ -1,9 +1,9 @@
 //! [`AnalogCard`]: analogue inputs of a card on a command line.
 //!
 //! ```text
-//! comedi:/dev/comedi0,2ch,10kS/s                               the first two channels of subdevice 0
-//! comedi:/dev/comedi0,ch=0+3,10kS/s,subdevice=1,range=2        channels 0 and 3 of another subdevice, in its third voltage range
-//! comedi:/dev/comedi0,2ch,10kS/s,frames=1000,fifo=1MiB         ends after 1000 frames; the kernel's buffer
+//! comedi:/dev/comedi0,2ch,10kS/s                           the first two channels of subdevice 0
+//! comedi:/dev/comedi0,ch=0+3,10kS/s,subdevice=1,range=2    channels 0 and 3 of subdevice 1, its third voltage range
+//! comedi:/dev/comedi0,2ch,10kS/s,frames=1000,fifo=1MiB     ends after 1000 frames; the kernel's buffer has 1 MiB
 //! ```
 
 use std::fmt;
@@ -40,9 +40,9 @@ pub struct AnalogCard {
 }
 
 impl AnalogCard {
-    /// What stands before the colon.
+    /// Kind of card: the text before the colon of a description.
     pub const NAME: &'static str = "comedi";
-    /// What can be written behind channels and rate, as examples.
+    /// Example options, which follow channels and rate.
     pub const OPTIONS: [&'static str; 4] = ["subdevice=1", "range=2", "frames=1000", "fifo=1MiB"];
 
     /// Whether a description names such inputs, valid or not.
@@ -60,12 +60,12 @@ impl AnalogCard {
         self.rate
     }
 
-    /// Frames after which it ends, if it says.
+    /// Number of frames after which the recording ends, if the description limits it.
     pub fn frames(&self) -> Option<Frames> {
         self.inputs.frames
     }
 
-    /// Opens the inputs, which end after so many frames.
+    /// Opens the inputs, which end after `frames` frames.
     ///
     /// # Errors
     /// As [`AnalogInput::open`]; the card has no rate within a hundredth of the one that was written.

@@ -1,10 +1,12 @@
 //! [`AnalogInput`]: the analogue inputs of a card, scanned at a rate of the card's own clock, as a [`Source`].
 //!
-//! It is clocked: the card continues whether or not its data are read. The kernel's buffer is the FIFO; data in it count as
-//! produced only when they are read. Samples are stored as the card gives them: unsigned, 0 for the lowest voltage of the range.
+//! It is clocked: the card continues whether or not its data are read. The kernel's buffer is the FIFO; data in it
+//! count as produced only when they are read. Samples are stored as the card gives them: unsigned, 0 for the lowest
+//! voltage of the range.
 //!
-//! **Loss.** When the kernel's buffer overflows, the driver stops the card, so later data do not exist. Every policy acts as
-//! `stop` here: all data in the buffer are kept, and the stream ends with an overrun. An incomplete frame is a gap.
+//! **Loss.** When the kernel's buffer overflows, the driver stops the card, so later data do not exist. Every policy
+//! acts as `stop` here: all data in the buffer are kept, and the stream ends with an overrun. An incomplete frame is a
+//! gap.
 
 use std::io;
 use std::path::Path;
@@ -38,7 +40,7 @@ pub struct Inputs {
     pub range: u8,
     /// Time from one frame to the next; the driver takes the nearest that the card can.
     pub period: Nanos,
-    /// Ends after so many frames.
+    /// Ends after this many frames.
     pub frames: Option<Frames>,
     /// Wanted size of the kernel's buffer.
     pub buffer: Option<Bytes>,
@@ -61,7 +63,8 @@ impl AnalogInput {
     /// Opens a card's inputs and agrees with the driver about the rate. The card begins with [`Source::start`].
     ///
     /// # Errors
-    /// No such card or subdevice, no permission, one that is no analogue input or cannot be streamed, a rate or range that it cannot do.
+    /// No such card or subdevice, no permission, one that is no analogue input or cannot be streamed, a rate or range
+    /// that it cannot do.
     pub fn open(path: &Path, inputs: &Inputs) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the card", REMEDY)?;
         let subdevice = inputs.subdevice;

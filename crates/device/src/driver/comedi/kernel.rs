@@ -1,6 +1,6 @@
 //! The interface of `linux/comedi.h`: its structures, and each of its requests that we use as a safe function.
 //!
-//! Here are all requests whose values hold addresses, or are of another length than their number says.
+//! Here are all requests whose values contain addresses, or whose length differs from the one in the request number.
 
 #![expect(unsafe_code, reason = "ioctl with structures that hold addresses")]
 
@@ -88,7 +88,7 @@ pub(super) struct Trigger {
     pub(super) argument: u32,
 }
 
-/// What is to be acquired: everything of `struct comedi_cmd` but its addresses.
+/// Settings of an acquisition: the fields of `struct comedi_cmd` without its addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Acquisition {
     pub(super) subdevice: u32,
@@ -111,7 +111,7 @@ struct CommandBlock {
     data_length: u32,
 }
 
-/// What a subdevice is.
+/// Types of subdevices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     AnalogInput,
@@ -157,10 +157,12 @@ pub(super) fn subdevices(node: &Node) -> io::Result<Vec<Subdevice>> {
     if count > MOST_SUBDEVICES {
         return Err(io::Error::other(format!("it has {count} subdevices, more than any known card")));
     }
-    // The kernel writes as many as the card has. If that changes between the two calls, it has been replaced: room for it.
+    // The kernel writes as many as the card has. If that changes between the two calls, it has been replaced: room for
+    // it.
     let mut infos = [SubdeviceInfo::default(); 4 * MOST_SUBDEVICES];
-    // SAFETY: the kernel fills as many `struct comedi_subdinfo` as the card has subdevices: `count`, or what another card has that
-    // was attached since, for which there is four times the room of the most we admit. They live until the call returns.
+    // SAFETY: the kernel fills as many `struct comedi_subdinfo` as the card has subdevices: `count`, or what another
+    // card has that was attached since, for which there is four times the room of the most we admit. They live until
+    // the call returns.
     call(unsafe { libc::ioctl(raw(node), number::<SubdeviceInfo>(2, 2) as _, infos.as_mut_ptr()) })?;
     let known = infos[..count].iter().map(|info| Subdevice {
         kind: match info.kind {
@@ -201,12 +203,12 @@ pub(super) fn is_output(node: &Node, subdevice: u32, line: u32) -> io::Result<bo
 fn instruct(node: &Node, instruction: u32, subdevice: u32, channel: u32, data: &mut [u32]) -> io::Result<()> {
     let count = data.len() as u32;
     let mut request = Instruction { instruction, count, data: data.as_mut_ptr(), subdevice, channel, unused: [0; 3] };
-    // SAFETY: this is the kernel's `struct comedi_insn`; it reads and writes `count` numbers at its address, which are `data`,
-    // borrowed for itself alone until the call returns.
+    // SAFETY: this is the kernel's `struct comedi_insn`; it reads and writes `count` numbers at its address, which are
+    // `data`, borrowed for itself alone until the call returns.
     call(unsafe { libc::ioctl(raw(node), number::<Instruction>(2, 12) as _, &raw mut request) })
 }
 
-/// Sets the size of the kernel's buffer, if one is given, and says what it is.
+/// Sets the size of the kernel's buffer, if one is given, and returns the actual size.
 pub(super) fn buffer_bytes(node: &Node, subdevice: u32, wanted: Option<u32>) -> io::Result<u32> {
     let buffer = node.exchange(
         Request::gives(GROUP, 13),
@@ -240,7 +242,7 @@ pub(super) fn begin(node: &Node, acquisition: &Acquisition, channels: &[u32]) ->
     command(node, 9, acquisition, channels).map(drop)
 }
 
-/// Ends the acquisition of a subdevice. What was acquired can still be read.
+/// Ends the acquisition of a subdevice. Acquired data can still be read.
 pub(super) fn cancel(node: &Node, subdevice: u32) -> io::Result<()> {
     // SAFETY: the argument is a number, not an address.
     call(unsafe { libc::ioctl(raw(node), encoded(0, GROUP, 7, 0) as _, libc::c_ulong::from(subdevice)) })
@@ -264,8 +266,9 @@ fn command(node: &Node, index: u8, wanted: &Acquisition, channels: &[u32]) -> io
         data: std::ptr::null_mut(),
         data_length: 0,
     };
-    // SAFETY: this is the kernel's `struct comedi_cmd`. It reads `channel_count` numbers at the address of the list, which is
-    // borrowed until the call returns and which it copies; no data are given, and it writes only to the block itself.
+    // SAFETY: this is the kernel's `struct comedi_cmd`. It reads `channel_count` numbers at the address of the list,
+    // which is borrowed until the call returns and which it copies; no data are given, and it writes only to the block
+    // itself.
     let stage = unsafe { libc::ioctl(raw(node), number::<CommandBlock>(2, index) as _, &raw mut block) };
     if stage < 0 {
         return Err(io::Error::last_os_error());

@@ -1,4 +1,4 @@
-//! What a station file can say, and every kind of mistake in one with its place.
+//! Everything that a station file can contain, and every kind of mistake in one with its place.
 
 use proptest::prelude::*;
 
@@ -61,7 +61,7 @@ fn a_station_is_read_as_it_is_written() {
     assert_eq!(locks, [None, Some(("/dev/shm/port.lock".into(), Protocol::Fifo))]);
 }
 
-/// A mistake made in the good station: where it is found, and what is said of it.
+/// Puts a mistake into the good station and checks the place and the text of the error.
 #[track_caller]
 fn check(before: &str, after: &str, place: (usize, usize), hint: &str) {
     assert!(GOOD.contains(before), "{before}");
@@ -170,7 +170,7 @@ fn latencies_that_are_alarms_are_read_and_what_makes_no_sense_is_refused() {
     }
 }
 
-/// What a unit cannot have is a mistake at its place.
+/// A property that the unit cannot have is an error at its place.
 #[test]
 fn what_cannot_be_settable_is_refused() {
     for (settable, hint) in [
