@@ -5,14 +5,14 @@
 //! 2. While another task had the CPU, that task took the time, if the thread could have run. If the CPU was idle
 //!    meanwhile and the thread came back to it, the kernel throttled the thread; if the thread did not come back, the
 //!    kernel moved it to another CPU. From the moment at which the kernel's task for that ran, the move took the time,
-//!    whatever ran here. If the thread waited by its own will, it was its own call.
+//!    whatever ran here. If the thread waited of its own accord, its own call is the culprit.
 //! 3. An interrupt or softirq took the time in which it was the innermost.
 //! 4. Time in which the thread itself had the CPU, as the kernel sees it: after a page fault it belongs to the fault. A
 //!    stretch beside an interrupt that is not longer than the delivery of one belongs to that interrupt.
 //! 5. Any longer stretch was taken below the kernel: by the hypervisor, or by the firmware.
 //! 6. An interrupt that begins in the last moments of a gap, after such a theft, was delivered at the end of the theft:
 //!    it belongs to the theft.
-//! 7. If an interrupt of a guest took more than ten times what it usually does, the rest was the hypervisor's.
+//! 7. If an interrupt of a guest took more than ten times its usual time, the hypervisor took the rest.
 
 use hairspring_machine::{Instant, Nanos};
 
@@ -47,11 +47,11 @@ pub enum Wanted {
 pub struct Terms {
     /// Whether there is a hypervisor below the kernel.
     pub guest: bool,
-    /// How long the delivery of an interrupt can take before its first record.
+    /// Longest delivery of an interrupt before its first record.
     pub delivery: Nanos,
-    /// How long the return from an interrupt to the thread can take after the last record.
+    /// Longest return from an interrupt to the thread after the last record.
     pub way_back: Nanos,
-    /// How long a thread can take from its switch to its first own stamp.
+    /// Longest time of a thread from its switch to its first own stamp.
     pub way_out: Nanos,
 }
 
@@ -166,7 +166,7 @@ impl Blame {
         shares
     }
 
-    /// The culprit that took the most; none if no time was lost.
+    /// The culprit that took the most; `None` if no time was lost.
     pub fn chief(&self) -> Option<Share> {
         self.shares().into_iter().next()
     }
@@ -179,8 +179,8 @@ enum Stretch {
     Of(Culprit),
 }
 
-/// Divides the time that a thread lost among those who took it. `history` is that of the CPU on which the thread ran,
-/// or on which it was woken.
+/// Divides the time that a thread lost among the culprits. `history` is that of the CPU on which the thread ran, or on
+/// which it was woken.
 pub fn blame(lost: &LostTime, history: &CpuHistory, terms: &Terms) -> Blame {
     let done = |parts| Blame { lost: *lost, parts };
     if lost.to <= lost.from {
@@ -261,8 +261,7 @@ fn of_occupant(occupant: Occupant, at: Instant, lost: &LostTime, history: &CpuHi
 /// Step 2.
 fn of_other(task: KernelTask, culprit: Culprit, at: Instant, lost: &LostTime, history: &CpuHistory) -> Stretch {
     let away = history.away(lost.thread, at, lost.to);
-    // A thread that slept when the time began to count did not leave this CPU as one that could run, whatever it did
-    // there before.
+    // A thread that slept when the lost time began did not leave this CPU runnable, whatever it did here before.
     let could_run =
         |away: &Away| away.left_as == LeftAs::Runnable && (lost.wanted == Wanted::Run || away.since >= lost.from);
     Stretch::Of(match (away, lost.wanted) {

@@ -1,4 +1,4 @@
-//! [`Culprit`]: who took the time.
+//! [`Culprit`]: the cause that took the time.
 
 use std::fmt;
 use std::sync::Arc;

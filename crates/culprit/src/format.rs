@@ -81,7 +81,7 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// Reads a `format` file; none if it is not one.
+    /// Parses a `format` file; `None` if it is not one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let id = text.lines().find_map(|line| line.strip_prefix("ID:"))?.trim().parse().ok()?;
         let fields = text.lines().filter_map(field).collect();
@@ -149,7 +149,8 @@ impl Decoder {
         self.known.insert(format.id, (format, meaning));
     }
 
-    /// Decodes the raw bytes of a record; none if its tracepoint is unknown. `name_of` names a function by its address.
+    /// Decodes the raw bytes of a record; `None` if its tracepoint is unknown. `name_of` names a function by its
+    /// address.
     pub(crate) fn decode(
         &mut self,
         raw: &[u8],

@@ -1,4 +1,4 @@
-//! [`CpuHistory`]: who had one CPU at each moment, from the kernel's records of it.
+//! [`CpuHistory`]: the occupants of one CPU over time, from the kernel's records of it.
 //!
 //! Contexts nest: a non-maskable interrupt interrupts an interrupt, which interrupts a softirq, which interrupts a
 //! task. A moment belongs to the innermost context. So the spans of a history follow each other without gaps, and no
@@ -33,7 +33,7 @@ pub struct CpuHistory {
     latest: Instant,
     /// The time up to which the history is known: the latest record, or later if the ring was empty later.
     until: Instant,
-    /// The task that has the CPU; none while that is unknown.
+    /// The task that has the CPU; `None` while that is unknown.
     task: Option<KernelTask>,
     why_unknown: WhyUnexplained,
     contexts: Vec<Context>,
@@ -205,8 +205,8 @@ impl CpuHistory {
         parts
     }
 
-    /// How a thread that does not have the CPU at this time, and that runs again at `until`, came to lose it; none if
-    /// the history has not seen it leave.
+    /// How a thread lost the CPU that it does not have at `at` and has again at `until`; `None` if the history has not
+    /// seen it leave.
     pub(crate) fn away(&self, thread: u32, at: Instant, until: Instant) -> Option<Away> {
         let after = self.switches.partition_point(|mark| mark.at <= at);
         let left = self.switches.range(..after).rposition(|mark| mark.from == thread)?;
@@ -218,8 +218,8 @@ impl CpuHistory {
         Some(Away { since, left_as, cpu_was_idle, came_back: back.is_some() })
     }
 
-    /// When the kernel took the thread away to another CPU, between these times; none if it did not, or the thread came
-    /// back.
+    /// Time at which the kernel moved the thread to another CPU, between these times; `None` if it did not, or the
+    /// thread came back.
     pub(crate) fn moved(&self, thread: u32, from: Instant, until: Instant) -> Option<Instant> {
         let first = self.switches.partition_point(|mark| mark.at < from);
         let after = self.switches.partition_point(|mark| mark.at <= until).max(first);
@@ -241,7 +241,7 @@ impl CpuHistory {
         self.frequencies.get(first).is_some_and(|&at| at < to)
     }
 
-    /// The median duration of an interrupt on this CPU; none if too few were seen.
+    /// The median duration of an interrupt on this CPU; `None` if too few were seen.
     pub(crate) fn usual(&self, context: &Context) -> Option<Nanos> {
         let seen = self.usual.get(context).filter(|seen| seen.len() >= USUAL_LEAST)?;
         let mut sorted = seen.clone();

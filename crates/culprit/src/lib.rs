@@ -1,9 +1,9 @@
-//! Names who took the time of a thread: an interrupt, a softirq, a task, a kernel worker, a page fault, throttling, the
-//! hypervisor.
+//! Finds the culprit for a thread's lost time: an interrupt, a softirq, a task, a kernel worker, a page fault,
+//! throttling, the hypervisor.
 //!
 //! # Problem
-//! A polling thread sees a gap; a sleeping thread wakes up late. Neither sees why. The kernel's tracepoints record what
-//! happened on the CPU meanwhile, stamped on `CLOCK_MONOTONIC`.
+//! A polling thread sees a gap; a sleeping thread wakes up late. Neither sees why. The kernel's tracepoints record the
+//! events on the CPU meanwhile, stamped on `CLOCK_MONOTONIC`.
 //!
 //! # Solution
 //! ```text
@@ -11,9 +11,9 @@
 //!  Linux                      a stack: NMI > interrupt > softirq > task        ├─► blame ──► Blame ──► Tally
 //!                                         LostTime: thread, from, to, wanted ──┘
 //! ```
-//! [`host::Tracer`] reads, on Linux, the records of chosen CPUs. [`CpuHistory`] derives who had the CPU at each moment.
-//! [`blame`] divides the time that a thread lost among the culprits. Everything except the tracer is pure: a function
-//! of records and times.
+//! [`host::Tracer`] reads, on Linux, the records of chosen CPUs. [`CpuHistory`] derives the occupant of the CPU at each
+//! moment. [`blame`] divides the time that a thread lost among the culprits. Everything except the tracer is pure: a
+//! function of records and times.
 //!
 //! # Conditions
 //! * Blame goes by coverage, not by presence: an interrupt that took 2 µs of a gap of 200 µs is blamed for 2 µs.

@@ -1,4 +1,4 @@
-//! [`KernelRecord`]: what happened on one CPU and when, by the kernel.
+//! [`KernelRecord`]: an event on one CPU and its time, from the kernel.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub enum KernelEvent {
     WorkBegins {
         /// The worker's thread.
         pid: u32,
-        /// The work's function; none if this process may not see the kernel's addresses.
+        /// The work's function; `None` if this process may not see the kernel's addresses.
         function: Option<Arc<str>>,
     },
     /// A kernel worker ended a piece of work.
@@ -55,7 +55,7 @@ pub enum KernelEvent {
     },
     /// A non-maskable interrupt of this length ended.
     Nmi(Nanos),
-    /// The CPU entered an idle state, or left it (none).
+    /// The CPU entered an idle state, or left it (`None`).
     Idle(Option<u32>),
     /// The CPU's frequency changed.
     Frequency,
@@ -119,7 +119,7 @@ pub enum Vector {
 }
 
 impl Vector {
-    /// All of them.
+    /// All softirqs.
     pub const ALL: [Self; 10] = [
         Self::LocalTimer,
         Self::Reschedule,
@@ -204,7 +204,7 @@ impl KernelTask {
         String::from_utf8_lossy(&self.name[..length]).into_owned()
     }
 
-    /// Whether it is the task that runs when there is nothing else to run.
+    /// Whether it is the idle task.
     pub fn is_idle(&self) -> bool {
         self.pid == 0
     }

@@ -22,9 +22,9 @@ pub struct Tally {
 /// The time of one culprit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Toll {
-    /// The number of gaps of which it took the greatest share.
+    /// Number of gaps of which it took the greatest share.
     pub gaps: u64,
-    /// The total time that it took, also of gaps of which others took more.
+    /// Total time that it took, including gaps of which another took more.
     pub total: Nanos,
     /// The longest time that it took of one gap.
     pub longest: Nanos,
@@ -71,7 +71,7 @@ impl Tally {
         self.by_kind.get(&kind).copied().unwrap_or_default()
     }
 
-    /// The share of one kind in the lost time, from 0 to 1; none if no time was lost.
+    /// The share of one kind in the lost time, from 0 to 1; `None` if no time was lost.
     pub fn share_of_kind(&self, kind: CulpritKind) -> Option<f64> {
         let whole = self.whole.total.count();
         (whole > 0).then(|| self.of_kind(kind).total.count() as f64 / whole as f64)

@@ -1,4 +1,4 @@
-//! A device lock: two users of one board write all lines at once, and neither sees the other's value half way.
+//! A device lock: two users of one board write all lines at once, and neither sees a mixed value.
 //!
 //! The users are threads here, each with a device and a lock of its own, as two processes would have them.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]

@@ -1,4 +1,4 @@
-//! A pulse: a line of a virtual board goes up and comes down not before its width has passed; ten of them in a train.
+//! A pulse: a line of a virtual board goes up, and comes down no earlier than after its width; ten of them in a train.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_device::{AccessTimes, Device as _, Lines, Protocol, Pulse, VirtualBoard};

@@ -16,7 +16,7 @@ impl Lines {
     /// One line alone.
     ///
     /// # Panics
-    /// If there is no such line: 32 and above.
+    /// If the line does not exist: 32 and above.
     pub fn one(line: u32) -> Self {
         assert!(line < u32::BITS, "lines are numbered 0 to 31");
         Self(1 << line)

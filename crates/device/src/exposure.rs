@@ -1,9 +1,8 @@
 //! [`Exposure`]: a shutter that is open for an exact time, with an instrument's reading in the middle that does not
 //! lengthen it.
 //!
-//! The scenario is that of the test stands for which the delays were made (seed 000, II): open the shutter, wait half
-//! the exposure, read the light's power from an instrument, measure how long that took, wait exactly for the rest,
-//! close.
+//! The scenario of the test stands for which the delays were made: open the shutter, wait half the exposure, read the
+//! light's power from an instrument, measure how long that took, wait exactly for the rest, close.
 //!
 //! ```text
 //!     before ─ write ─ up ──── first half ──── reading ──── rest ──── over ─ write ─ after
@@ -20,15 +19,15 @@
 //! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s are 10 µs, so
 //! calibrate for a second before long exposures.
 //!
-//! **Disturbances are reported.** The delay reports what disturbs it; stamps show a pause between its return and the
-//! closing write; and of two writes of one device the longer one shows a disturbance. The moment within a write at
+//! **Disturbances are reported.** The delay reports its own disturbances; stamps show a pause between its return and
+//! the closing write; and of two writes of one device the longer one shows a disturbance. The moment within a write at
 //! which the shutter moved is unknown, so that counts as a disturbance of unknown cause. Lock the memory for a long
 //! exposure: kernels reclaim pages that were not touched for seconds, and the closing write would wait for them.
 //!
-//! **The closing write is rehearsed.** While the end is polled, the open state is written again, which moves nothing.
-//! So the code and data of the closing write are in the caches, and in the memory of a virtual machine's host, which a
-//! guest cannot lock. The rehearsal is left out below a second, and if little time is left beside the duration of the
-//! opening write.
+//! **The closing write is rehearsed.** During the final polling, the open state is written again, which changes no
+//! line. So the code and data of the closing write are in the caches, and in the memory of a virtual machine's host,
+//! which a guest cannot lock. The rehearsal is omitted for exposures below a second, and if the opening write took much
+//! of the time left.
 //!
 //! **Other ends.** If the reading takes longer than the rest, the shutter closes at once, and the report states how
 //! late it was. If a flag stops the delay, the shutter closes at once, and the exposure is shorter than requested. If
@@ -58,7 +57,7 @@ const REHEARSAL_LEAST: Nanos = Nanos::from_micros(200);
 pub struct Exposure {
     /// The lines of the shutter.
     pub lines: Lines,
-    /// How long it is open at least.
+    /// Shortest time for which it is open.
     pub time: Nanos,
 }
 
@@ -129,7 +128,7 @@ impl<R> ExposureReport<R> {
         self.parts.whole()
     }
 
-    /// How much longer than requested it was; negative only if it was stopped, or the delay has a lead.
+    /// Excess over the requested time; negative only if the exposure was stopped, or the delay has a lead.
     pub fn late(&self) -> Nanos {
         self.measured_exp_time - self.asked
     }
@@ -139,7 +138,7 @@ impl<R> ExposureReport<R> {
         self.delay.map(|delay| delay.verdict).unwrap_or_default()
     }
 
-    /// From the last reading of the delay to the beginning of the closing write. The program does nothing in between,
+    /// From the last reading of the delay to the beginning of the closing write. The program does no work in between,
     /// so a time longer than [`GAP_LEAST`] is a disturbance of unknown cause.
     pub fn before_close(&self) -> Nanos {
         self.delay.map_or(Nanos::ZERO, |delay| self.late() - delay.late)
@@ -159,7 +158,7 @@ impl<R> ExposureReport<R> {
         !self.verdict().is_clean() || self.before_close() > GAP_LEAST || late + self.in_writes() > WRITE_SPREAD
     }
 
-    /// In one word: how it ended, if that was not on time, else the verdict.
+    /// The end in one word if the exposure did not end on time, else the verdict.
     pub fn name(&self) -> &'static str {
         match self.end {
             ExposureEnd::OnTime if self.verdict().is_clean() && self.is_disturbed() => Cause::Unknown.name(),
@@ -177,7 +176,7 @@ pub enum ExposureError {
     Device(DeviceError),
     /// The delay.
     Delay(DelayError),
-    /// The time is not more than nothing.
+    /// The time is zero or negative.
     Time(Nanos),
     /// The request has no line for a shutter.
     NoLines,
@@ -208,7 +207,7 @@ impl From<DelayError> for ExposureError {
     }
 }
 
-/// A shutter that is open, and is closed when this goes.
+/// An open shutter, closed when this is dropped.
 struct Open<'d> {
     device: &'d mut dyn Device,
     lines: Lines,

@@ -3,11 +3,11 @@
 //! **Problem.** An instrument answers at any time, or never. A program that asks again after a time-out may get the
 //! answer to the earlier question, and mistake it for the new one.
 //!
-//! **Solution.** At most one answer is outstanding, and none is when a question goes out:
+//! **Solution.** At most one answer is outstanding, and none when a question is sent:
 //!
 //! | before the next question | socket | serial line, usbtmc |
 //! |---|---|---|
-//! | an answer is outstanding (time-out, half a line) | reconnected | the line is awaited and discarded, or else refused |
+//! | an answer is outstanding (time-out, half a line) | reconnected | the answer is awaited and discarded; or refused |
 //! | there are unsolicited bytes | reconnected | discarded |
 //! | the other side has hung up | reconnected | refused |
 //!
@@ -75,7 +75,7 @@ impl<'t> Instrument<'t> {
     /// limit.
     ///
     /// # Errors
-    /// There is none at this address, or it cannot be opened in time.
+    /// No instrument at this address, or it cannot be opened in time.
     pub fn open(address: &Address, patience: Nanos, timebase: &'t Timebase) -> Result<Self, DeviceError> {
         let mut instrument = Self {
             address: address.clone(),

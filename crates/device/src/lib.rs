@@ -9,9 +9,9 @@
 //!   reads the clock of a network card or a hypervisor.
 //! * [`DeviceLock`]: one user at a time, between processes: with priority inheritance, in the order of arrival, or
 //!   plainly. The lock reports the death of an owner to the next one.
-//! * [`Pulse`]: a line that goes up and comes down not before its width has passed; trains of them at absolute times.
-//! * [`Exposure`]: a shutter that is open for a time, with an instrument read in the middle, closed on time whatever
-//!   that took.
+//! * [`Pulse`]: a line goes up, and comes down no earlier than after its width; trains of them at absolute times.
+//! * [`Exposure`]: a shutter that is open for a time, with an instrument read in the middle, closed on time however
+//!   long the reading took.
 //! * [`Instrument`]: a question and its answer in lines of text, over a socket or a serial line; a late answer is never
 //!   taken for the next one.
 //! * [`Scope`]: an independent observer on another CPU that stamps every edge of a virtual board, and counts the edges

@@ -7,7 +7,7 @@
 //! **Solution.** A lock in the memory that the processes share. [`Protocol::Inherit`] is the C library's robust,
 //! process-shared mutex with priority inheritance: the owner runs with the priority of the most urgent waiter, and the
 //! kernel notifies the next owner if the last one died. [`Protocol::None`] is the same without inheritance,
-//! [`Protocol::Fifo`] a ticket lock (`ticket.rs`): they are there to show the difference.
+//! [`Protocol::Fifo`] a ticket lock (`ticket.rs`): both exist for comparison.
 //!
 //! | protocol | who is next | an owner that is preempted | an owner that dies |
 //! |---|---|---|---|
@@ -19,12 +19,12 @@
 //! **The death of an owner** is reported to every later owner until one calls [`Guard::repaired`], also if an earlier
 //! one failed to repair the device.
 //!
-//! **One PID namespace.** All three protocols know an owner by its thread number, which means nothing in another PID
-//! namespace: there an owner that lives looks dead, and two threads have one number. A process of another namespace
-//! than the one in which the lock was made (another container that shares `/dev/shm`) is refused.
+//! **One PID namespace.** All three protocols identify an owner by its thread number, which is meaningless in another
+//! PID namespace: there a living owner looks dead, and two threads can have one number. A process outside the namespace
+//! in which the lock was made (another container that shares `/dev/shm`) is refused.
 //!
-//! **A file that is truncated** takes the lock with it. Every thread that waits for the lock then gets an error, the
-//! owner gets one with its next call, and no process ends because of it.
+//! **Truncation of the file** destroys the lock. Every thread that waits for the lock then gets an error, the owner
+//! gets one with its next call, and no process ends because of it.
 //!
 //! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting).
 //! With contention the thread sleeps in the kernel.
@@ -48,7 +48,7 @@ use crate::device::DeviceError;
 use crate::memory::page::{Page, Zeroed};
 use ticket::TicketLock;
 
-/// How a lock chooses its next owner, and what it does about priorities.
+/// How a lock chooses its next owner, and how it treats priorities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
     /// No priority inheritance.
@@ -91,7 +91,7 @@ impl FromStr for Protocol {
 
 /// First word of a lock's file that is ready: the format and its version.
 const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF3");
-/// How often a thread that waits for the mutex looks whether it shall give up.
+/// Longest time between two checks of the stop condition by a thread that waits for the mutex.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The lock's memory. All zero is a lock that is not made yet.
@@ -109,22 +109,22 @@ pub(crate) struct Words {
 
 // SAFETY: atomics; and the mutex, which is looked into only by the C library and the kernel, in its cell.
 unsafe impl Zeroed for Words {}
-// SAFETY: the mutex is made for being used by many threads at once, and so are atomics.
+// SAFETY: the mutex and the atomics are made for concurrent use.
 unsafe impl Sync for Words {}
 
 impl Words {
     /// Records that an owner died. Called before another thread can have the lock.
     fn leave_behind(&self) {
-        // Relaxed: what passes the lock on publishes it.
+        // Relaxed: the release of the lock publishes it.
         self.is_left_behind.store(1, Ordering::Relaxed);
     }
 
     /// Initialises the lock, in memory that is not shared yet.
     pub(crate) fn make(&self, protocol: Protocol, page: &Page) -> Result<(), DeviceError> {
         self.order.make();
-        // Relaxed: published with what it lies in.
+        // Relaxed: published together with the words around it.
         self.namespace.store(page.namespace(), Ordering::Relaxed);
-        // Relaxed: published with what it lies in.
+        // Relaxed: published together with the words around it.
         self.is_left_behind.store(0, Ordering::Relaxed);
         let inheritance = match protocol {
             Protocol::Inherit => libc::PTHREAD_PRIO_INHERIT,
@@ -176,7 +176,7 @@ impl LockFile {
     /// Opens the lock of this file; the first to do so makes it, with this protocol.
     ///
     /// # Errors
-    /// The file cannot be opened, or is something else.
+    /// The file cannot be opened, or is of another kind.
     pub fn open(path: &Path, protocol: Protocol) -> Result<Self, DeviceError> {
         let page = Page::of(path, size_of::<Shared>(), MAGIC).map_err(|error| DeviceError {
             attempted: format!("open the lock {}", path.display()),
@@ -282,7 +282,7 @@ impl<'m> DeviceLock<'m> {
         let of_maker = words.namespace.load(Ordering::Relaxed);
         page.kept("lock")?;
         page.check_namespace(of_maker)?;
-        // A thread that sleeps in the kernel does not notice that the memory goes.
+        // A thread that sleeps in the kernel does not notice that the memory was revoked.
         let mut is_over = || page.is_revoked() || is_over();
         let is_had = match self.protocol {
             Protocol::Fifo if words.order.is_turn_of(thread) => return Err(refused("lock a device", libc::EDEADLK)),

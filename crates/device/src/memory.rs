@@ -1,4 +1,4 @@
-//! Mapped memory: pages that processes share, windows of devices, and what happens when a mapping is taken away.
+//! Mapped memory: pages that processes share, windows of devices, and the handling of revoked mappings.
 
 mod mapping;
 pub mod page;

@@ -1,4 +1,4 @@
-//! [`Pulse`]: a line that goes up, and comes down not before its width has passed; and trains of pulses at absolute
+//! [`Pulse`]: a line that goes up, and comes down no earlier than after its width; and trains of pulses at absolute
 //! times.
 //!
 //! **Why it is never too short.** The width is waited out from a reading of the clock that follows the first write, and
@@ -14,8 +14,8 @@
 //! **A stop during a train** lets a pulse that is up finish, if it is at most [`CUT_LEAST`] wide. A wider one is cut
 //! short: the line comes down within some 0.1 s, and the report of that pulse is not among the others.
 //!
-//! **Real-time behaviour.** Widths up to [`POLL_MOST`] are polled, longer ones slept out but for their end; the pause
-//! of a train, too. Nothing is allocated between the two writes of a pulse.
+//! **Real-time behaviour.** Widths up to [`POLL_MOST`] are polled, longer ones slept except for their end, as are the
+//! pauses of a train. Nothing is allocated between the two writes of a pulse.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,7 +30,7 @@ pub const POLL_MOST: Nanos = Nanos::from_micros(200);
 /// Pulses wider than this are cut short by a stop.
 pub const CUT_LEAST: Nanos = Nanos::from_millis(100);
 
-/// The report of a pulse: its measured width, and what disturbed it.
+/// The report of a pulse: its measured width and its disturbances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PulseReport {
     /// The width that was requested.
@@ -39,7 +39,7 @@ pub struct PulseReport {
     pub at_least: Nanos,
     /// Upper bound of that time.
     pub at_most: Nanos,
-    /// How late it began; zero for a pulse that had no time.
+    /// Lateness of its beginning; zero for a pulse without a due time.
     pub late: Nanos,
     /// Disturbances of its delay.
     pub verdict: Verdict,
@@ -116,7 +116,7 @@ impl From<DelayError> for PulseError {
 pub struct Pulse {
     /// The lines that go up together.
     pub lines: Lines,
-    /// How long they are up at least.
+    /// Shortest time for which they are up.
     pub width: Nanos,
 }
 
@@ -125,7 +125,7 @@ pub struct Pulse {
 pub struct Train {
     /// Every pulse that was made, in order.
     pub pulses: Vec<PulseReport>,
-    /// Pulses that were left out because their time had passed.
+    /// Pulses skipped because their time had passed.
     pub left_out: u64,
     /// Whether it was stopped before its end.
     pub stopped: bool,
@@ -134,7 +134,7 @@ pub struct Train {
 }
 
 /// The delay for a width that is too long to be polled. Make it before the line goes up: it takes some milliseconds to
-/// learn how late the kernel wakes this thread.
+/// measure how late the kernel wakes this thread.
 pub fn delay_for<'t, M: Machine>(
     width: Nanos,
     timebase: &'t Timebase<M>,
@@ -154,14 +154,14 @@ impl Pulse {
     /// The device or the delay fails; then the device is set to its safe state. If a line is no output of the device,
     /// no line is changed.
     pub fn fire<M: Machine>(&self, device: &mut dyn Device, timebase: &Timebase<M>) -> Result<PulseReport, PulseError> {
-        // Before the line is up, for it takes some milliseconds to learn how late the kernel wakes this thread.
+        // Make it before the line is up: it takes some milliseconds to measure how late the kernel wakes this thread.
         let mut long = (self.width > POLL_MOST).then(|| LongDelay::new(timebase));
         self.fire_with(device, timebase, long.as_mut())
     }
 
-    /// As [`fire`](Self::fire), with a delay that was made before, for widths above [`POLL_MOST`]: so nothing lies
-    /// before the line goes up. Without one the width is polled, as far as may be polled. A flag that cancels it cuts
-    /// the pulse short.
+    /// As [`fire`](Self::fire), with a delay made in advance, for widths above [`POLL_MOST`]: so the line goes up at
+    /// once. Without one the width is polled, up to the longest allowed polling. A flag that cancels it cuts the pulse
+    /// short.
     ///
     /// # Errors
     /// As there; it was cut short.
@@ -181,8 +181,8 @@ impl Pulse {
     }
 
     /// Makes `count` pulses, the first at once, the others at whole periods after it. Blocks until the last, or until
-    /// `stop` is set, but for the end of a pulse that is up and not wider than [`CUT_LEAST`]. A device that others use
-    /// as well is had for each pulse anew.
+    /// `stop` is set; a pulse that is up then and not wider than [`CUT_LEAST`] is finished first. A shared device is
+    /// locked for each pulse separately.
     ///
     /// # Errors
     /// As [`fire`](Self::fire); a period that is not longer than the width.

@@ -6,9 +6,9 @@
 //! pps:/dev/pps0,late=20us       stamps that are at most this late
 //! ```
 //!
-//! **How late a stamp of a pulse is.** The kernel stamps a pulse in its interrupt, which comes later than the pulse by
-//! the time that the computer needs. That delay is not measured, so it is an assumption. A delay common to all stamps
-//! cancels out in a rate: only their differences must be within `late`.
+//! **How late a stamp of a pulse is.** The kernel stamps a pulse in its interrupt, which is later than the pulse by the
+//! computer's latency. That delay is not measured, so it is an assumption. A delay common to all stamps cancels out in
+//! a rate: only their differences must be within `late`.
 
 use std::fmt;
 use std::path::PathBuf;

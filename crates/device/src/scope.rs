@@ -1,11 +1,11 @@
 //! [`Scope`]: an independent observer that stamps every edge of a virtual board.
 //!
-//! It runs on a CPU of its own and does nothing but look at the output lines, which costs the board no access. When
-//! they have changed it keeps the time and what they are. The board numbers its writes, so what the scope did not see,
-//! because two came between two looks or because it was preempted itself, is counted.
+//! It runs on a CPU of its own and polls the output lines, which costs the board no access. After a change it stores
+//! the time and the new state. The board numbers its writes, so the scope counts those that it missed: two writes
+//! between two looks, or while it was preempted.
 //!
 //! **What a stamp means.** The change happened between two looks: each edge has the time before the first and that
-//! after the second, so a scope that is preempted knows less, but nothing wrong.
+//! after the second. So preemption of the scope widens the interval, but never makes it wrong.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,13 +19,13 @@ use crate::driver::virtual_board::VirtualBoard;
 /// A change of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Before the last look at which they were as before …
+    /// Before the last look that showed the old state …
     pub after: Nanos,
     /// … and after the first at which they were like this; both since the scope began.
     pub seen: Nanos,
     /// State of the lines.
     pub lines: Lines,
-    /// Writes that happened between the two looks beside this one.
+    /// Other writes between the two looks.
     pub missed: u32,
 }
 
@@ -38,7 +38,7 @@ pub struct Traced {
     pub edges: Vec<Edge>,
     /// Edges that were dropped because there was no room.
     pub dropped: u64,
-    /// How long it looked.
+    /// Duration of the watch.
     pub span: Nanos,
     /// Another process truncated the board's file, which ended the watch.
     pub board_gone: bool,
@@ -47,27 +47,27 @@ pub struct Traced {
 /// The observer.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
-    /// How long it looks at most. It polls all the time, so keep it short under `SCHED_FIFO`.
+    /// Longest duration. It polls all the time, so keep it short under `SCHED_FIFO`.
     pub span: Nanos,
     /// Changes it has room for.
     pub most_edges: usize,
 }
 
 impl Scope {
-    /// Looks until the span is over, `stop` is set or the board's file is truncated. Blocks, and uses the whole CPU;
+    /// Polls until the span is over, `stop` is set or the board's file is truncated. Blocks, and uses the whole CPU;
     /// allocates at the beginning only.
     pub fn watch<M: Machine>(&self, board: &VirtualBoard<'_, M>, timebase: &Timebase<M>, stop: &AtomicBool) -> Traced {
         let mut edges = Vec::with_capacity(self.most_edges);
         let begin = timebase.stamp_ordered();
         let span_ticks = timebase.ticks_for_at_least(self.span);
         let (first, mut writes) = board.outputs();
-        // The change comes after the look before: that was after the stamp that was taken before it.
+        // The change is later than the previous look, which is later than the stamp taken before it.
         let (mut before_last, mut last) = (begin, timebase.stamp_ordered());
         let (mut lines, mut dropped) = (first, 0);
         let since = |stamp: Ticks| timebase.nanos(stamp.since(begin));
         loop {
-            // Before the look, so that what happened before the stop is seen. Acquire: pairs with the Release of who
-            // sets it.
+            // Before the look, so that changes before the stop are seen. Acquire: pairs with the Release of the thread
+            // that sets it.
             let is_last = last.since(begin) >= span_ticks || stop.load(Ordering::Acquire);
             let (now_lines, now_writes) = board.outputs();
             let now = timebase.stamp_ordered();
@@ -76,7 +76,7 @@ impl Scope {
             }
             if now_writes != writes {
                 let missed = now_writes.wrapping_sub(writes) - 1;
-                // A write that changes nothing is no edge.
+                // A write that changes no line is no edge.
                 if now_lines != lines || missed > 0 {
                     if edges.len() < self.most_edges {
                         edges.push(Edge { after: since(before_last), seen: since(now), lines: now_lines, missed });
@@ -120,8 +120,8 @@ impl Traced {
         widths
     }
 
-    /// A value change dump (IEEE 1364) of those lines that changed, for GTKWave and PulseView: nanoseconds, one wire
-    /// for each line, and an event `missed` where writes were not seen.
+    /// A value change dump (IEEE 1364) of the lines that changed, for GTKWave and PulseView: in nanoseconds, one wire
+    /// per line, and an event `missed` for unseen writes.
     pub fn to_vcd(&self) -> String {
         let changed = self
             .edges

@@ -23,8 +23,8 @@ pub fn wait_readable(descriptor: BorrowedFd<'_>, most: Nanos) -> io::Result<bool
     }
 }
 
-/// Waits at most `most` for one of these descriptors. Returns which of them can be read, or have an end or an error
-/// that a read will report.
+/// Waits at most `most` for one of these descriptors. Returns which of them have data, or an end or an error that a
+/// read will report.
 ///
 /// # Errors
 /// A signal ended the wait, or there is no memory.

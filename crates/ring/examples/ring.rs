@@ -1,4 +1,4 @@
-//! The ring: one thread writes, another reads in place, also over the end, and what did not fit is counted.
+//! The ring: one thread writes, another reads in place, also across the end, and frames without room are counted.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::sync::Arc;

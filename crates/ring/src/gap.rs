@@ -82,7 +82,7 @@ impl fmt::Display for GapCause {
 pub struct Gap {
     /// The global index of the first lost frame: the number of frames that the source had produced before it.
     pub first: Frames,
-    /// How many are lost.
+    /// Number of lost frames.
     pub frames: Frames,
     /// Why.
     pub cause: GapCause,
@@ -91,7 +91,7 @@ pub struct Gap {
 }
 
 /// The true length of a gap that is only known as an interval. The gap states a length within it, the likely one if
-/// there is one, or one grain where it is not known whether anything is missing at all.
+/// there is one, or one grain if it is unknown whether any frame is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GapBounds {
     /// The first frame of the gap.
@@ -107,7 +107,7 @@ pub struct GapBounds {
 pub struct Skip {
     /// The global index of the first omitted frame.
     pub first: Frames,
-    /// How many.
+    /// Number of frames.
     pub frames: Frames,
 }
 

@@ -46,11 +46,11 @@ pub struct Layout {
 pub struct Grain {
     /// Frames in it: 1 or 2.
     pub frames: u64,
-    /// Bytes of it.
+    /// Size of the grain in bytes.
     pub bytes: u64,
 }
 
-/// Why a layout is invalid, and what to write instead.
+/// Why a layout is invalid, and the correct form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayoutError(String);
 

@@ -2,9 +2,9 @@
 //!
 //! **Problem.** People want to see a stream while it is recorded, and the view must never cost a sample.
 //!
-//! **Solution.** A monitor looks through a [`Tap`]. It copies the newest bytes out of the ring and holds nothing. Then
+//! **Solution.** A monitor reads through a [`Tap`]. It copies the newest bytes out of the ring and blocks nothing. Then
 //! it checks whether the producer wrote there during the copy. If so, it discards the copy and counts it as missed; the
-//! next look tries again. So a monitor never delays the source or the recorder.
+//! next call tries again. So a monitor never delays the source or the recorder.
 //!
 //! A picture shows the data that came through the ring. Missing frames leave no space in it.
 
@@ -103,7 +103,7 @@ impl Channel {
 pub enum Look<'a> {
     /// A picture of the newest window.
     Fresh(&'a Picture),
-    /// No data came since the last look.
+    /// No new data since the last look.
     Same(&'a Picture),
     /// No frame has come yet.
     Nothing,
@@ -121,7 +121,7 @@ pub struct Monitor {
     points: usize,
     copy: Vec<u8>,
     picture: Picture,
-    /// The head at the last good look.
+    /// Position of the head at the last successful look.
     seen: u64,
     missed: u64,
     looks: u64,
@@ -168,7 +168,7 @@ impl Monitor {
         self.missed
     }
 
-    /// All looks.
+    /// Number of looks.
     pub fn looks(&self) -> u64 {
         self.looks
     }
@@ -245,7 +245,7 @@ mod tests {
                     let over = &over;
                     scope.spawn(move || {
                         let mut fresh = 0;
-                        // Looks once more after the end: then nothing can be missed any more.
+                        // Look once more after the end: now no picture can be missed.
                         let mut ended = false;
                         while !ended {
                             ended = over.load(Ordering::Acquire);

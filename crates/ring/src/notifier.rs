@@ -36,7 +36,7 @@ impl Notifier {
     /// Waits until the flag is set, a descriptor can be read, or the time is over. May return early.
     pub fn wait(&self, beside: Option<BorrowedFd<'_>>, at_most: Nanos) {
         let own = PollFd::new(&self.descriptor, PollFlags::IN);
-        // Without a second descriptor the own one stands there twice.
+        // Without a second descriptor, poll the own one twice.
         let other = beside.map_or_else(|| own.clone(), |beside| PollFd::from_borrowed_fd(beside, PollFlags::IN));
         let timeout = timeout(at_most);
         let count = if beside.is_some() { 2 } else { 1 };

@@ -1,9 +1,9 @@
 //! [`RingPage`]: the small page beside a ring, which states the positions and the contents of the ring for other
 //! processes.
 //!
-//! The page is a file in memory of its own. The ring's two cursors that a looker-on needs lie in it, so the producer
-//! does the same stores with and without readers: there is no second copy to keep up to date. The layout is that of
-//! `docs/live-tap.md`; all numbers are 64-bit words in the byte order of the machine.
+//! The page is a file in memory of its own. It contains the two cursors of the ring that a reader needs, so the
+//! producer does the same stores with and without readers: there is no second copy to keep up to date. The layout is
+//! that of `docs/live-tap.md`; all numbers are 64-bit words in the byte order of the machine.
 //!
 //! ```text
 //!    0 magic, version, id, capacity, layout, rate, length of the text written once, before other processes have the
@@ -13,7 +13,7 @@
 //!  384  end                                                                  the producer, once
 //!  512  gaps          a sequence lock and the newest 32                      the producer
 //! 2048  clocks        a sequence lock, the newest pairs and marks            the thread that serves the source
-//! 4096  text          what the channels measure, as JSON                     written once
+//! 4096  text          quantities of the channels, as JSON                    written once
 //! ```
 //!
 //! A reader of another process trusts nothing in it: every number is checked before it is used.
@@ -86,7 +86,7 @@ enum Fact {
     TextBytes = 10,
 }
 
-/// The page as it lies in memory.
+/// The words of the page, as laid out in memory.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct PageWords {
@@ -125,16 +125,16 @@ pub struct PageFacts {
     pub text: String,
 }
 
-/// A gap, and where in the stream it lies.
+/// A gap and its position in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageGap {
     /// Position of the first byte after it.
     pub position: u64,
     /// The number of the first missing frame.
     pub first: Frames,
-    /// How many are missing.
+    /// Number of missing frames.
     pub frames: Frames,
-    /// Why; `None` for a cause that this reader does not know.
+    /// Cause of the gap; `None` for a cause that this reader does not know.
     pub cause: Option<GapCause>,
 }
 
@@ -169,7 +169,7 @@ pub struct PagePair {
     pub monotonic: Instant,
     /// `CLOCK_REALTIME`, since 1970.
     pub realtime: Nanos,
-    /// How far this may be off.
+    /// Uncertainty of the reading.
     pub within: Nanos,
 }
 
@@ -235,7 +235,8 @@ impl RingPage {
     pub(crate) fn words(&self) -> &PageWords {
         // SAFETY: the mapping has the size of the words, begins at a page and so is aligned, lives as long as `self`,
         // and its file cannot be cut: `make` holds the only descriptor until it is sealed, and the caller of `of_other`
-        // has seen the seal. Any bytes are a value, for all of it is atomics, or padding that is never read.
+        // has seen the seal. All bytes are valid values, because the type consists of atomics and of padding that is
+        // never read.
         unsafe { self.words.as_ref() }
     }
 
@@ -278,7 +279,7 @@ impl RingPage {
     /// Identity, layout and rate of the stream.
     ///
     /// # Errors
-    /// The page is none, or of another version, or states something impossible.
+    /// The memory is not such a page, has another version, or states something impossible.
     pub fn facts(&self, capacity: Bytes) -> Result<PageFacts, String> {
         // Acquire: pairs with the Release in `state`.
         if self.words().facts[Fact::Magic as usize].load(Ordering::Acquire) != MAGIC {
@@ -348,7 +349,7 @@ impl RingPage {
         self.words().end.store(kind | u64::from(errno.cast_unsigned()) << 32, Ordering::Release);
     }
 
-    /// How the stream has ended; `None` before.
+    /// End of the stream; `None` before.
     pub fn end(&self) -> Option<End> {
         // Acquire: pairs with the Release in `ended`.
         let word = self.words().end.load(Ordering::Acquire);
@@ -373,7 +374,7 @@ impl RingPage {
         });
     }
 
-    /// The newest gaps; `None` if the writer died while it changed them.
+    /// The newest gaps; `None` if the writer died during a change.
     pub fn gaps(&self) -> Option<PageGaps> {
         let words = self.words().gaps.read()?;
         let (count, kept) = (words[0], words[0].min(PAGE_GAPS as u64));
@@ -386,7 +387,7 @@ impl RingPage {
         Some(PageGaps { count, lost: Frames(words[1]), newest: newest.collect() })
     }
 
-    /// The clocks; `None` if the writer died while it changed them.
+    /// The clocks; `None` if the writer died during a change.
     pub fn clocks(&self) -> Option<PageClocks> {
         let words = self.words().clocks.read()?;
         let (entries, _) = words[2..].as_chunks::<3>();
@@ -418,7 +419,7 @@ fn ns(word: u64) -> Nanos {
     Nanos::new(word.cast_signed())
 }
 
-/// Enters readings of the clocks into a ring's page. There is one for each ring.
+/// Writes readings of the clocks into a ring's page. One per ring.
 #[derive(Debug)]
 pub struct ClockPage(std::sync::Arc<RingPage>);
 

@@ -1,14 +1,13 @@
-//! Adaptive polling: a thread that waits for data looks for a short while before it sleeps, where looking was worth its
-//! time lately.
+//! Adaptive polling: a waiting thread polls briefly before it sleeps, if polling was successful lately.
 //!
-//! A sleep costs a wake-up, and costs the thread that ends it a system call. Looking for as long as a wake-up takes
-//! costs at most twice what the better of the two would have cost (the rule for renting or buying skis). After a look
-//! in vain the next wait sleeps at once, after two in a row the next three, and so on up to [`RESTS_MOST`]: a slow
-//! stream, or a producer on the same CPU, costs next to nothing.
+//! A sleep costs a wake-up, and a system call in the thread that ends it. Polling for the duration of a wake-up costs
+//! at most twice the better choice (the ski rental rule). After a poll in vain the next wait sleeps at once, after two
+//! in a row the next three, and so on up to [`RESTS_MOST`]: a slow stream, or a producer on the same CPU, costs next to
+//! nothing.
 
 use hairspring_machine::Nanos;
 
-/// How long a thread looks before it sleeps: what a wake-up takes on an ordinary computer.
+/// Longest poll before a sleep: the duration of a wake-up on an ordinary computer.
 pub(crate) const POLL_MOST: Nanos = Nanos::from_micros(50);
 /// The most waits in a row that sleep at once.
 const RESTS_MOST: u32 = 1023;
@@ -16,9 +15,9 @@ const RESTS_MOST: u32 = 1023;
 /// How the waits of one thread came to their ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitCounts {
-    /// Polling found what was waited for.
+    /// Waits that polling ended.
     pub polled: u64,
-    /// Polling found nothing in its time, and the thread slept.
+    /// Waits that slept after polling in vain.
     pub polled_in_vain: u64,
     /// The thread slept at once.
     pub slept: u64,
@@ -41,13 +40,13 @@ impl std::ops::Add for WaitCounts {
 pub(crate) struct AdaptivePolling {
     /// Waits that sleep at once before one polls again.
     rests: u32,
-    /// How many that were after the last look in vain; 0 if a look found something since.
+    /// Waits without polling after the last poll in vain; 0 after a success.
     rests_last: u32,
     pub(crate) counts: WaitCounts,
 }
 
 impl AdaptivePolling {
-    /// Polls, if that is worth it, until `is_there` or `is_over`. Whether it is there.
+    /// Polls, if that is worthwhile, until `is_there` or `is_over`. Returns whether it is there.
     pub(crate) fn poll(&mut self, is_there: impl Fn() -> bool, mut is_over: impl FnMut() -> bool) -> bool {
         if self.rests > 0 {
             self.rests -= 1;

@@ -33,11 +33,11 @@ pub(crate) use cursors::CursorWords;
 use cursors::{CursorPlace, Cursors};
 pub use tap::{SharedRing, Tap};
 
-/// Gaps that may be under way between producer and consumer at once. If more come in one ringful, later ones become
-/// longer instead of more: nothing is taken from the source until the oldest was seen.
+/// Most gaps under way between producer and consumer. If one ringful has more, the last gap grows instead: the producer
+/// accepts no data until the consumer has taken the oldest gap.
 ///
-/// A consumer that waits for a whole amount of bytes must take the gaps as they come, or that amount may never come.
-/// Half of them wake it, and that half of them were taken wakes the producer.
+/// A consumer that waits for a given number of bytes must take the gaps meanwhile, or that number may never be reached.
+/// Half of this number wakes the consumer, and the producer once half of them were taken.
 const MARKS: usize = 1024;
 
 /// State that both ends share.
@@ -65,7 +65,7 @@ struct Closing {
     last: Option<Gap>,
 }
 
-/// How a ring stands.
+/// State of a ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fill {
     /// Bytes in it now.
@@ -94,7 +94,7 @@ pub enum RingError {
     Notify(Bytes, Bytes),
     /// No descriptor for the bells.
     Notifier(std::io::Error),
-    /// No page for those who look on.
+    /// No page for other processes.
     Page(std::io::Error),
 }
 
@@ -114,7 +114,7 @@ impl std::fmt::Display for RingError {
 
 impl std::error::Error for RingError {}
 
-/// A ring in a mirrored memory. `notify` is how many bytes come together before the consumer is woken.
+/// A ring in a mirrored memory. `notify` is the number of bytes after which the consumer is woken.
 ///
 /// # Errors
 /// See [`RingError`].
@@ -172,7 +172,7 @@ impl Shared {
         let tail = self.cursors.tail();
         Fill {
             now: Bytes(self.cursors.head().saturating_sub(tail)),
-            // Relaxed: a figure for people, nothing is ordered by it.
+            // Relaxed: a statistic; no access is ordered by it.
             high_water: Bytes(self.high_water.load(Ordering::Relaxed)),
             capacity: Bytes(self.cursors.capacity()),
         }
@@ -185,12 +185,12 @@ pub struct Producer {
     shared: Arc<Shared>,
     /// Position up to which data are published.
     head: u64,
-    /// How far bytes were ever reserved.
+    /// End of the bytes ever reserved.
     reserved: u64,
     /// `head` when the consumer was woken last.
     rung: u64,
     high_water: u64,
-    /// The gap that the consumer does not know yet; it lies at `head`.
+    /// The gap at `head` that the consumer has not got yet.
     pending: Option<Gap>,
     /// Gaps handed over since the consumer was woken last.
     marked: usize,
@@ -205,7 +205,7 @@ impl Producer {
         self.shared.on_overrun
     }
 
-    /// How many bytes come together before the consumer is woken.
+    /// Number of bytes after which the consumer is woken.
     pub fn notify(&self) -> Bytes {
         Bytes(self.shared.notify)
     }
@@ -238,10 +238,10 @@ impl Producer {
         self.shared.cursors.announce(self.reserved);
         let offset = self.shared.offset(self.head);
         // SAFETY: the bytes from `head` on, `length` of them, are before `tail + capacity`: by the cursors' protocol
-        // they are this producer's until it publishes them, and there is one producer, borrowed mutably here;
-        // `Memory::lend` keeps other rings off, and who attaches the memory to a store promises to keep off, too. They
-        // are within the reach of the memory, for `length` is at most its size and `offset` below it; the memory lives
-        // as long as `shared`.
+        // they are this producer's until it publishes them, and there is one producer, borrowed mutably here.
+        // `Memory::lend` excludes other rings, and code that attaches the memory to a store promises not to touch them.
+        // They are within the reach of the memory, because `length` is at most its size and `offset` below it; the
+        // memory lives as long as `shared`.
         Some(unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) })
     }
 
@@ -253,13 +253,13 @@ impl Producer {
         if end > self.room() {
             return None;
         }
-        // The frontier never goes back, because a device may be filling a later piece already.
+        // Never move the frontier back: a device may be filling a later piece already.
         self.reserved = self.reserved.max(self.head + end);
         self.shared.cursors.announce(self.reserved);
         Some(self.shared.offset(self.head + skip))
     }
 
-    /// Looks at bytes that were reserved and filled but not published yet.
+    /// Bytes that were reserved and filled but not published yet.
     ///
     /// # Safety
     /// No device or kernel writes to these bytes while the slice lives.
@@ -272,12 +272,12 @@ impl Producer {
         let offset = self.shared.offset(begin);
         // SAFETY: the bytes were reserved, so they are before `tail + capacity` (the tail only grows) and not before
         // `head`: they are this producer's, which is borrowed here. They are within the reach of the memory: `length`
-        // is at most its size, for it was reserved, and `offset` below it. That no device writes there is the caller's
-        // promise.
+        // is at most its size, because it was reserved, and `offset` below it. The caller promises that no device
+        // writes there.
         unsafe { std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length) }
     }
 
-    /// The same bytes, to be changed before they are published.
+    /// The same bytes, mutable until they are published.
     ///
     /// # Safety
     /// No device or kernel reads or writes these bytes while the slice lives.
@@ -288,14 +288,14 @@ impl Producer {
         let begin = self.head + skip;
         assert!(begin + length as u64 <= self.reserved, "looked at bytes that were not reserved");
         let offset = self.shared.offset(begin);
-        // SAFETY: as in `ahead`, and this producer is borrowed exclusively, so that no other slice of them lives.
+        // SAFETY: as in `ahead`, and this producer is borrowed exclusively, so no other slice of them exists.
         unsafe { std::slice::from_raw_parts_mut(self.shared.memory.address().as_ptr().add(offset), length) }
     }
 
     /// Publishes bytes that were filled; wakes the consumer once per `notify` bytes.
     ///
     /// # Panics
-    /// If there is not enough room, which means that they were not reserved.
+    /// If there is not enough room: the bytes were not reserved.
     pub fn commit(&mut self, length: usize) {
         assert!(length as u64 <= self.room(), "committed more bytes than were reserved");
         self.head += length as u64;
@@ -387,12 +387,12 @@ impl Producer {
         Tap::new(&self.shared)
     }
 
-    /// States for other processes what the stream is. Call this before [`Tap::share`].
+    /// Writes the facts of the stream for other processes. Call this before [`Tap::share`].
     pub fn state(&mut self, facts: &PageFacts) {
         self.shared.page.state(facts, self.shared.memory.size());
     }
 
-    /// The part of the page that has clocks, for the thread that reads them; `None` after the first call.
+    /// The clock part of the page, for the thread that reads the clocks; `None` after the first call.
     pub fn take_clock_page(&mut self) -> Option<ClockPage> {
         std::mem::take(&mut self.has_clocks).then(|| ClockPage::new(Arc::clone(&self.shared.page)))
     }
@@ -439,7 +439,7 @@ impl Consumer {
         self.shared.cursors.head().saturating_sub(self.next)
     }
 
-    /// The next gap that lies at or before a position, if any; it is taken.
+    /// Takes the next gap at or before a position, if any.
     ///
     /// Call this after [`Consumer::available`] has reported the bytes before that position: then all gaps before them
     /// are known.
@@ -455,7 +455,7 @@ impl Consumer {
         mark
     }
 
-    /// Where the next gap lies, if one is known.
+    /// Position of the next gap, if one is known.
     pub fn next_gap_at(&self) -> Option<u64> {
         self.marks.peek().ok().map(|mark| mark.0)
     }
@@ -466,7 +466,7 @@ impl Consumer {
         self.shared.closed.get().map(|closing| (closing.end, closing.position, closing.last))
     }
 
-    /// Looks at bytes that were not released yet. Under the policy `overwrite` use [`Consumer::take_held`].
+    /// Bytes that were not released yet. Under the policy `overwrite` use [`Consumer::take_held`].
     ///
     /// # Panics
     /// If they are not all between the tail and the head, or the policy is [`OnOverrun::Overwrite`].
@@ -478,8 +478,8 @@ impl Consumer {
             "not the consumer's bytes"
         );
         // SAFETY: the bytes are between tail and head: by the cursors' protocol they are this consumer's until it
-        // releases them, for which it must be borrowed mutably, and the producer does not evict them, for the policy is
-        // another. They are within the reach of the memory.
+        // releases them, for which it must be borrowed mutably, and the producer evicts nothing under this policy. They
+        // are within the reach of the memory.
         unsafe {
             let offset = self.shared.offset(position);
             std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length)
@@ -571,13 +571,13 @@ impl Consumer {
         let mut begin = None;
         let is_over = || begin.get_or_insert_with(Instant::now).elapsed() >= most;
         if !is_there() && !polling.poll(is_there, is_over) {
-            // Set as well by what polling found: then this returns at once.
+            // Polling sets this as well; then the call returns at once.
             shared.data.wait(None, at_most);
             shared.data.clear();
         }
     }
 
-    /// How the calls of [`Consumer::wait`] ended that had to wait.
+    /// Statistics of the calls of [`Consumer::wait`] that had to wait.
     pub fn waits(&self) -> WaitCounts {
         self.polling.counts
     }

@@ -4,10 +4,10 @@
 //! words between two looks at the sequence. The copy is whole if both looks saw the same even number. The writer never
 //! waits and does not know the readers; a reader that finds the words changing tries again.
 //!
-//! **Why it works.** The words are relaxed atomics, so a reader that looks while the writer writes is no data race. The
-//! writer's fence orders the odd number before the words: a reader that sees a new word, and then passes its own fence,
-//! also sees the odd number or a later one. Acquire and release on the sequence alone are not enough: the second look
-//! could then come before the words, which x86 hides and the model in `loom_checks` shows.
+//! **Why it works.** The words are relaxed atomics, so a read during a write is no data race. The writer's fence orders
+//! the odd number before the words: a reader that sees a new word, and then passes its own fence, also sees the odd
+//! number or a later one. Acquire and release on the sequence alone are not enough: the second look could then come
+//! before the words, which x86 hides and the model in `loom_checks` shows.
 //!
 //! **Conditions.** One writer at a time. The memory of a reader may be read-only; there only relaxed loads are defined,
 //! so acquire is a relaxed load and a fence. A successor of a writer that died in the middle of a change begins with
@@ -18,8 +18,8 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Looks of [`Sequenced::read`] before it gives up. The writers of rings are at work for less than a microsecond, some
-/// times a minute; one that died in the middle leaves the sequence odd for ever.
+/// Attempts of [`Sequenced::read`] before it gives up. A ring's writer needs less than a microsecond, some times a
+/// minute; a writer that died during a change leaves the sequence odd for ever.
 const TRIES: usize = 64;
 
 /// A sequence number and the words that it guards: in memory a 64-bit word, odd during a change, and the words behind
@@ -45,8 +45,8 @@ impl<const N: usize> Sequenced<N> {
         self.sequence.store(odd.wrapping_add(1), Ordering::Release);
     }
 
-    /// Copies the first words, as many as `into` has. Returns the sequence; `None` if the writer was at work during the
-    /// copy, or died in a change.
+    /// Copies the first words, as many as `into` has. Returns the sequence; `None` if the writer changed them during
+    /// the copy, or died in a change.
     pub fn copy(&self, into: &mut [u64]) -> Option<u64> {
         // Relaxed, and a fence: it pairs with the Release at the end of `write`.
         let before = self.sequence.load(Ordering::Relaxed);
@@ -64,7 +64,7 @@ impl<const N: usize> Sequenced<N> {
         (self.sequence.load(Ordering::Relaxed) == before).then_some(before)
     }
 
-    /// Copies the words, and tries again while the writer is at work; `None` if that does not end.
+    /// Copies the words, and retries while the writer changes them; `None` if that does not end.
     pub fn read(&self) -> Option<[u64; N]> {
         let mut words = [0; N];
         for _ in 0..TRIES {
@@ -85,7 +85,7 @@ impl<const N: usize> SequencedWords<'_, N> {
     /// A word.
     ///
     /// # Panics
-    /// If there is none at this place.
+    /// If there is no word at this index.
     pub fn get(&self, at: usize) -> u64 {
         // Relaxed: only this thread writes it.
         self.0[at].load(Ordering::Relaxed)
@@ -94,7 +94,7 @@ impl<const N: usize> SequencedWords<'_, N> {
     /// Stores a word.
     ///
     /// # Panics
-    /// If there is none at this place.
+    /// If there is no word at this index.
     pub fn set(&self, at: usize, value: u64) {
         // Relaxed: ordered by the fence and the store in `write`.
         self.0[at].store(value, Ordering::Relaxed);
@@ -164,8 +164,8 @@ mod loom_checks {
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;
 
-    /// A writer changes both words twice, a reader looks twice: what it takes as whole is one of the three states, and
-    /// never goes back.
+    /// A writer changes both words twice, a reader reads twice: each accepted copy is one of the three states, and
+    /// never an older one than before.
     #[test]
     fn a_copy_that_is_taken_as_whole_is_one_state() {
         let mut model = loom::model::Builder::new();

@@ -7,7 +7,7 @@ mod of_others;
 mod of_the_machine;
 mod of_the_program;
 
-/// How far a setting reaches, and what ends it.
+/// Reach of a setting, and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SettingScope {
     /// One thread and the threads that it starts. Ends with them.
@@ -55,8 +55,8 @@ impl SettingScope {
 pub enum Interface {
     /// By calls of this crate; the text names them.
     Call(&'static str),
-    /// By writing the value to each file that the pattern names, in which `*` stands for any text. A choice can select
-    /// one file by the text of the last `*`: `cpu-idle-limit:1=n/a`. A file that refuses the value keeps the old one.
+    /// By writing the value to each file that matches the pattern; `*` stands for any text. A choice can select one
+    /// file by the text of the last `*`: `cpu-idle-limit:1=n/a`. A file that refuses the value keeps the old one.
     Files(&'static str),
     /// Hairspring does not set it; the text describes how to.
     Advice(&'static str),
@@ -69,7 +69,7 @@ pub struct Tunable {
     pub id: &'static str,
     /// Effect of the setting, as a fragment.
     pub changes: &'static str,
-    /// How far it reaches.
+    /// Its reach.
     pub scope: SettingScope,
     /// How it is changed.
     pub interface: Interface,

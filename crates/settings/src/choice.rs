@@ -91,7 +91,7 @@ impl Choice {
         }
     }
 
-    /// Whether both are values for the same thing.
+    /// Whether both are values of the same setting.
     pub(crate) fn replaces(&self, other: &Self) -> bool {
         self.tunable.id == other.tunable.id && self.only == other.only
     }

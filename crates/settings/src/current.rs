@@ -19,8 +19,8 @@ pub fn files_of(root: &Path, tunable: &Tunable) -> Vec<PathBuf> {
     }
 }
 
-/// The value of a setting, as [`Choice`](crate::Choice) would write it: of the calling thread, or of the machine whose
-/// files lie under `root`. Files that differ are listed, each value once.
+/// The value of a setting, in the text form of [`Choice`](crate::Choice): of the calling thread, or of the machine
+/// whose files lie under `root`. Files that differ are listed, each value once.
 ///
 /// # Errors
 /// This machine lacks the setting, the caller may not read it, or it is advice without a value.

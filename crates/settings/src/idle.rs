@@ -35,7 +35,7 @@ impl IdleLatency {
         self.0.file().map_or(Ok(()), |file| Ok(rustix::io::fcntl_setfd(file, FdFlags::empty())?))
     }
 
-    /// The limit in force, in microseconds, of any holder; none if the kernel has no limit.
+    /// The limit in force, in microseconds, of any holder; `None` if the kernel has no limit.
     ///
     /// # Errors
     /// The device is missing, or the caller may not read it.

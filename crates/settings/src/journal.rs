@@ -6,8 +6,8 @@
 //! the file. A command that finds an unlocked journal restores the old values in it.
 //!
 //! ```text
-//!   lock the journal ─► [ step: path, old, new ─► sync ─► write the file ─► result: value read back ]… ─► restore ─► remove
-//!                              (1)                              (2)                                          (3)
+//!   lock the journal ─► [ step: path, old, new ─► sync ─► write the file ─► result read back ]… ─► restore ─► remove
+//!                              (1)                              (2)                                   (3)
 //! ```
 //!
 //! * Killed before (1): nothing was changed.
@@ -21,8 +21,8 @@
 //! process was killed at that moment, only the new value as written counts as ours.
 //!
 //! **Ownership.** The lock of the journal file (`flock`) belongs to the process that makes the changes and ends with
-//! it. A second process that wants to change settings is refused. The file lies in a folder that a boot empties,
-//! because a boot undoes the changes; a journal of another boot is removed unread.
+//! it. A second process that wants to change settings is refused. The file is in a folder that a boot empties, because
+//! a boot undoes the changes; a journal of another boot is removed unread.
 //!
 //! The format is one JSON object per line. An incomplete last line is a step that was not made.
 
@@ -179,8 +179,8 @@ impl Changes {
         Self::begin_at(Path::new("/"), Path::new(JOURNAL), command)
     }
 
-    /// Restores the changes of a process that was killed. Returns nothing if there is no journal, or its process still
-    /// runs.
+    /// Restores the changes of a process that was killed. Returns an empty list if there is no journal, or its process
+    /// still runs.
     ///
     /// # Errors
     /// The journal cannot be read or removed.
@@ -309,8 +309,8 @@ fn restore(steps: &[Step]) -> Vec<Restored> {
         let outcome = match files::read(&step.path) {
             Err(error) => RestoreOutcome::Failed(error.to_string()),
             Ok(now) if now == step.old => {
-                // Written all the same: a restoration may have been killed inside the kernel's write, after the value
-                // was set and before what depends on it. `transparent_hugepage/enabled` sets `min_free_kbytes` last.
+                // Write it nevertheless: a restoration may have been killed inside the kernel's write, after the value
+                // was set and before dependent values. `transparent_hugepage/enabled` sets `min_free_kbytes` last.
                 drop(files::write(&step.path, &step.old));
                 RestoreOutcome::WasOld
             }
@@ -411,7 +411,7 @@ fn owner(text: &str) -> (u32, String) {
     }
 }
 
-/// The steps of a journal; none if it is of another boot, whose changes ended with that boot.
+/// The steps of a journal; empty if it is of another boot, whose changes ended with that boot.
 fn steps(text: &str, boot_id: &str) -> Vec<Step> {
     // The process died while it wrote an incomplete line, so that step was not made.
     let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));

@@ -1,8 +1,8 @@
 //! Settings that affect a machine's timing: lists, applies and undoes them.
 //!
-//! | noun | what it is |
+//! | noun | meaning |
 //! |---|---|
-//! | [`Tunable`] | one row of the catalogue: what it changes, its [`SettingScope`], its cost, its pitfalls |
+//! | [`Tunable`] | one row of the catalogue: its effect, its [`SettingScope`], its cost, its pitfalls |
 //! | [`Choice`] | a tunable and a value for it, parsed from `id=value` |
 //! | [`Launch`] | a program that starts under choices |
 //! | [`Changes`] | files of the kernel that were changed, with their old values in an undo journal |

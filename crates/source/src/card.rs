@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! virtual:4ch,14bit,40MS/s               a clocked card whose data can be verified
-//! unpaced:4ch,14bit                      the same data as fast as there is room
+//! unpaced:4ch,14bit                      the same data, limited only by the room in the ring
 //! file:PATH,1ch,16bit                    a file or device, from its beginning
 //! pipe:PATH,1ch,16bit                    a named pipe; waits for its writer
 //! stdin:1ch,16bit                        the standard input

@@ -15,7 +15,7 @@ pub enum ExternalKind {
 }
 
 impl ExternalKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 2] = [Self::Ptp, Self::Pps];
 
     /// Its stable name in files, JSON and descriptions.
@@ -44,7 +44,7 @@ pub struct ExternalFacts {
     pub id: String,
     /// The name that its driver gives it; empty if there is none.
     pub name: String,
-    /// How late stamps of it are assumed to be at most. It is in the intervals already.
+    /// Assumed greatest lateness of its stamps, already included in the intervals.
     pub late: Nanos,
 }
 
@@ -71,7 +71,7 @@ pub enum ExternalBracket {
 }
 
 impl ExternalBracket {
-    /// All of them.
+    /// All methods.
     pub const ALL: [Self; 4] = [Self::CrossStamp, Self::Extended, Self::Plain, Self::Pulse];
 
     /// Its stable name in files and JSON.
@@ -85,7 +85,7 @@ impl ExternalBracket {
     }
 }
 
-/// A reading as the kernel gives it, against the time of day: between `earliest` and `latest` the clock had counted
+/// A reading as the kernel returns it, against the time of day: between `earliest` and `latest` the clock had counted
 /// `ticks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExternalStamp {
@@ -108,7 +108,7 @@ pub trait ExternalClock: Send + fmt::Debug {
     /// came. Blocks: not for real-time threads.
     ///
     /// # Errors
-    /// The clock is gone or refuses: why, and what to do.
+    /// The clock is gone or refuses; the error has the reason and a remedy.
     fn read(&mut self, most: Nanos) -> Result<Option<ExternalStamp>, String>;
 }
 

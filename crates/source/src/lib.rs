@@ -2,9 +2,9 @@
 //!
 //! A clocked [`Source`] never waits: data that do not fit become a [`Gap`](hairspring_ring::Gap) with its first frame,
 //! length and cause. Sources are files and pipes ([`reader`]), datagrams ([`udp`]), sound cards ([`sound`]) and cards
-//! in virtual time ([`virtual_card`]). A [`Pattern`] is a stream that a program can compute again, and so verify. An
-//! [`ExternalClock`](external::ExternalClock) is what a recording compares the kernel's clock with. A [`trigger`]
-//! selects the parts of a stream that are kept.
+//! in virtual time ([`virtual_card`]). A [`Pattern`] is a stream that a program can compute again to verify it. A
+//! recording compares the kernel's clock with an [`ExternalClock`](external::ExternalClock). A [`trigger`] selects the
+//! parts of a stream that are kept.
 
 pub mod card;
 pub mod external;

@@ -46,7 +46,7 @@ pub enum Pattern {
     Sine,
     /// White noise of full scale: splitmix64 (Steele, Lea and Flood 2014) of the number of each 8 bytes.
     Noise {
-        /// Selects the noise. Two seeds have no data in common at the same position.
+        /// Selects the noise. Two seeds give different data at every position.
         seed: u64,
     },
 }
@@ -227,7 +227,7 @@ impl Pattern {
     /// Packs the codes that two bytes would hold.
     fn fill_packed(self, channels: usize, bits: u32, mut frame: u64, bytes: &mut [u8]) {
         let mut codes = [0; MOST_GRAIN_BYTES];
-        // An even number of frames makes whole grains whatever the channels are.
+        // Use an even number of frames: that makes whole grains with any number of channels.
         let frames = (codes.len() / (channels * 2)).max(2) / 2 * 2;
         for piece in bytes.chunks_mut(frames * channels * 3 / 2) {
             let codes = &mut codes[..piece.len() / 3 * 4];

@@ -110,7 +110,7 @@ pub struct SourceCounters {
     pub fifo_high_water_bytes: u64,
     /// Datagrams that are no part of the stream.
     pub ignored: Ignored,
-    /// How often the source waited for several datagrams together, for at most [`udp::MOST_PAUSE`].
+    /// Number of waits for several datagrams together, each at most [`udp::MOST_PAUSE`].
     pub pauses: u64,
     /// Datagrams that came later than ones with higher numbers, and were put in their places.
     pub reordered: u64,
@@ -144,7 +144,7 @@ pub struct SenderCount {
     pub frame: Frames,
     /// The number.
     pub number: u64,
-    /// How many frames have one number.
+    /// Frames per number.
     pub frames_each: u32,
     /// The bits of a number, 1–64; 0 follows the highest.
     pub bits: u8,

@@ -82,7 +82,7 @@ pub enum Level {
     Counts(f64),
 }
 
-/// How many shots a trigger makes.
+/// Number of shots of a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shots {
     /// Once.
@@ -92,7 +92,7 @@ pub enum Shots {
 }
 
 impl Shots {
-    /// The most shots there will be; `None` for no limit.
+    /// The most shots; `None` for no limit.
     pub fn limit(self) -> Option<u64> {
         match self {
             Self::Single => Some(1),
@@ -226,7 +226,7 @@ impl fmt::Display for Level {
 }
 
 impl Trigger {
-    /// The channel that it looks at; `None` for one from outside.
+    /// The channel that it watches; `None` for an external trigger.
     pub fn channel(&self) -> Option<u32> {
         match self {
             Self::Level { channel, .. } | Self::Edge { channel, .. } => Some(*channel),

@@ -16,7 +16,7 @@
 //! **Who may ask.** Root, and processes of the station's own user or group; others are refused. The file of the socket
 //! has mode 0660.
 //!
-//! **It never waits.** Everything is non-blocking and bounded: connections, requests in a look, bytes of a request. A
+//! **It never waits.** Everything is non-blocking and bounded: connections, requests per call, bytes of a request. A
 //! client that does not take its answer is disconnected.
 
 use std::fmt;
@@ -39,7 +39,7 @@ use crate::property::Property;
 pub const COMMAND_FILE: &str = "command";
 /// Connections at once; more wait in the kernel's queue or are refused by it.
 const CLIENTS_MOST: usize = 16;
-/// Requests of a client that are answered in one look.
+/// Most requests of a client that one call answers.
 const REQUESTS_MOST: usize = 32;
 /// Bytes of a request.
 const REQUEST_BYTES: usize = 512;
@@ -91,7 +91,7 @@ pub enum PropertyRequest {
         property: Property,
         /// The new value.
         value: i64,
-        /// The cycle at whose event it is to be applied; without one, at the next event.
+        /// The cycle at whose event to apply it; without one, the next event.
         cycle: Option<u64>,
     },
 }
@@ -108,7 +108,7 @@ impl fmt::Display for PropertyRequest {
     }
 }
 
-/// Reads a request: what is asked, and for which address and account.
+/// Parses a request: the request itself, and the address and the account on whose behalf it is made.
 ///
 /// # Errors
 /// A sentence that shows the correct form.

@@ -1,4 +1,4 @@
-//! [`Event`]: something that happened outside, with its stamp and who took the stamp.
+//! [`Event`]: something that happened outside, with its stamp and the origin of the stamp.
 
 use hairspring_time::Instant;
 
@@ -36,12 +36,12 @@ pub struct Event {
     pub stamped: Stamped,
     /// When the waiting thread got it.
     pub wake: Instant,
-    /// The event had come before the thread waited for it again. Set where the stamp cannot show that:
+    /// The event was there before the thread waited for it again. Set where the stamp cannot show that:
     /// [`Stamped::Wake`].
     pub waited: bool,
     /// Its number at its source, from 1. Numbers that are left out were merged into it or lost on the way.
     pub sequence: u64,
-    /// How many numbers were left out since the event before.
+    /// Numbers skipped since the event before.
     pub missed: u64,
     /// The sender's number for this turn of the machine: the accelerator's cycle, the shot, the frame.
     pub cycle: Option<u64>,

@@ -2,8 +2,7 @@
 //!
 //! # What this crate does
 //! * [`EventSource`]: timers, descriptors, datagrams, interrupts, signals of software; each event numbered and stamped.
-//! * [`SchedulingUnit`]: runs an action for each event, stamps every stage of the way, and counts what was late, missed
-//!   or overrun.
+//! * [`SchedulingUnit`]: runs an action for each event, stamps every stage, and counts late, missed and overrun events.
 //! * [`Station`]: a front end of several devices and units, read from TOML.
 //!
 //! # What can go wrong, and what happens then

@@ -1,17 +1,18 @@
-//! [`Property`]: what can be set and read of a unit while it runs, as the properties of a front end's device class.
+//! [`Property`]: the settings of a unit that can be changed and read while it runs, like the properties of a front
+//! end's device class.
 //!
-//! **Set-point and read-back** are two values. The set-point is what the station has accepted; the read-back is what is
-//! in force. A unit adopts accepted values at its next event, before its action, so that an action never changes
-//! half-way.
+//! **Set-point and read-back** are two values. The set-point is the value that the station has accepted; the read-back
+//! is the value in force. A unit adopts accepted values at its next event, before its action, so that an action never
+//! changes half-way.
 //!
 //! **Bound to a cycle.** A value can be bound to a cycle number. The unit applies it at the first event of that cycle,
 //! before the action, and keeps it afterwards. If that cycle is passed without an event of its own, the value expires;
 //! it is counted, and never applied.
 //!
 //! **How it works.** The station's main thread holds a [`UnitControl`], which checks a value against its limits and
-//! puts it into a bounded queue. The unit's thread takes it out without waiting, and stores what is in force into words
-//! that the main thread reads. A unit without settable properties has no queue and pays nothing; one with them pays one
-//! load per event.
+//! puts it into a bounded queue. The unit's thread takes it out without waiting, and stores the values in force in
+//! words that the main thread reads. A unit without settable properties has no queue and no cost; otherwise the cost is
+//! one load per event.
 
 mod control;
 mod intake;
@@ -37,7 +38,7 @@ pub enum Property {
 }
 
 impl Property {
-    /// All of them, in the order of their values in the page.
+    /// All properties, in the order of their values in the page.
     pub const ALL: [Self; 4] = [Self::Enable, Self::LateAfter, Self::Width, Self::Value];
 
     /// Its name in station files and commands.
@@ -45,7 +46,7 @@ impl Property {
         ["enable", "late_after", "width", "value"][self as usize]
     }
 
-    /// The unit of its value: `ns`, or nothing.
+    /// The unit of its value: `ns`, or empty.
     pub fn unit(self) -> &'static str {
         match self {
             Self::LateAfter | Self::Width => "ns",

@@ -8,11 +8,11 @@
 //! takes no lock and makes no call for them, so it does not know how many there are. A sequence lock
 //! ([`Sequenced`](hairspring_ring::sequenced::Sequenced)) gives each reader one whole state or none.
 //!
-//! **Conditions.** States, never events: a reader that is slow sees fewer of them. So all counters are absolute, and
-//! the latest event carries its own stamp. Reader and writer use one kernel, because the age of a state is counted by
+//! **Conditions.** States, never events: a slow reader sees fewer of them. So all counters are absolute, and the latest
+//! event carries its own stamp. Reader and writer use one kernel, because the age of a state is counted by
 //! `CLOCK_MONOTONIC`.
 //!
-//! **What can go wrong.** A station that is killed, also in the middle of a write, changes the page no more. A reader
+//! **What can go wrong.** A station that is killed, also in the middle of a write, no longer changes the page. A reader
 //! then keeps the last whole state and reports how long the station has been silent ([`Validity`]).
 //!
 //! **Layout** (`layout.rs`). The file has [`PAGE_BYTES`] bytes, all of it native 64-bit words: the word `hsState1`, the

@@ -5,8 +5,8 @@
 //! wakes all sleepers. Each waiting thread keeps its own count, so it gets every event. Events that come while it is
 //! busy stay in their slots, and events that were overwritten there are counted as missed.
 //!
-//! **Two ways to wait.** [`Sleeper`] sleeps in the kernel, and costs nothing while nothing happens. [`Poller`] looks at
-//! the word all the time: it hears of an event as soon as a cache line can travel, and wants a CPU to itself.
+//! **Two ways to wait.** [`Sleeper`] sleeps in the kernel, and costs nothing between events. [`Poller`] polls the word
+//! all the time: it sees an event after the transfer of one cache line, and needs a CPU of its own.
 //!
 //! **Real-time behaviour.** Firing does not block or allocate; it makes a system call if a thread sleeps.
 //!
@@ -35,7 +35,7 @@ use crate::stop::Stop;
 pub use words::PLACES;
 use words::{Found, Words};
 
-/// How often a sleeper looks whether it shall stop.
+/// Longest time between two checks of the stop flag by a sleeper.
 const LOOK: Nanos = Nanos::from_millis(100);
 /// Looks at the word between two checks of the stop flag.
 const LOOKS: u32 = 1024;
@@ -44,7 +44,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hsSignl1");
 /// Size of the file.
 const SIGNAL_BYTES: usize = 4096;
 
-// SAFETY: nothing but atomics.
+// SAFETY: consists of atomics.
 unsafe impl Zeroed for Words {}
 
 /// The signal, as one process sees it.
@@ -58,7 +58,7 @@ impl Signal {
     /// Opens the signal of this file; the first to do so makes it. A file under `/dev/shm` is memory alone.
     ///
     /// # Errors
-    /// The file cannot be opened, or is something else.
+    /// The file cannot be opened, or is of another kind.
     pub fn open(path: &Path) -> Result<Self, DeviceError> {
         let page = Page::of(path, SIGNAL_BYTES, MAGIC).map_err(|error: io::Error| DeviceError {
             attempted: format!("open the signal {}", path.display()),
@@ -137,7 +137,7 @@ pub struct Sleeper<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> Sleeper<'t, M> {
-    /// Waits for what is fired from now on.
+    /// Waits for events fired from now on.
     pub fn new(signal: Signal, timebase: &'t Timebase<M>, stop: &'t Stop) -> Self {
         Self { follower: Follower::new(signal, timebase), stop }
     }
@@ -186,7 +186,7 @@ pub struct Poller<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> Poller<'t, M> {
-    /// Waits for what is fired from now on.
+    /// Waits for events fired from now on.
     ///
     /// # Errors
     /// There is one CPU only: while this thread polls, no other could fire the signal.
@@ -235,8 +235,7 @@ impl<M: Machine + Send + Sync> EventSource<M> for Poller<'_, M> {
             self.allow()?;
         }
         let mut looks = 0_u32;
-        // Without a pause between two looks: the CPU is ours, and a hypervisor takes it from a thread that pauses in a
-        // loop.
+        // No pause between two looks: the CPU is ours, and a hypervisor takes it from a thread that pauses in a loop.
         loop {
             if let Some(event) = self.follower.look() {
                 return Ok(Some(event));

@@ -6,8 +6,8 @@
 //! | [`PreciseTimer`] | the same, waited for by polling its end | the time it was due | merged and counted |
 //! | [`Counter`] | an addition to an eventfd | the waiting thread | merged and counted |
 //! | [`Readable`] | a read, or a line, of a pipe, a socket, a terminal | the waiting thread | each line is an event |
-//! | [`Datagrams`] | a UDP datagram, to this host or to a group | the kernel | each waits in the socket; drops are counted |
-//! | [`Interrupts`](interrupt::Interrupts) | an edge (GPIO), an interrupt | the kernel (GPIO), or the thread | merged and counted |
+//! | [`Datagrams`] | a UDP datagram, to this host or to a group | the kernel | each waits; drops are counted |
+//! | [`Interrupts`](interrupt::Interrupts) | interrupt, GPIO edge | the thread, GPIO: kernel | merged and counted |
 //! | [`Pps`] | a pulse of a clock, `/dev/pps0` | the kernel | the last is kept, the others are counted |
 //! | [`Sleeper`](crate::Sleeper) | a [`Signal`](crate::Signal) | the code that fires it | 63 wait; others are counted |
 //! | [`Poller`](crate::Poller) | the same, by polling | the code that fires it | 63 wait; others are counted |
@@ -66,7 +66,7 @@ pub trait EventSource<M: Machine>: Send {
     fn wait(&mut self) -> Result<Option<Event>, DeviceError>;
 }
 
-/// Whether there is something to read already.
+/// Whether data can be read already.
 fn has_come(from: BorrowedFd<'_>) -> Result<bool, DeviceError> {
     system::wait_readable(from, Nanos::ZERO).map_err(|error| failed("look for events", &error))
 }

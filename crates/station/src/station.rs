@@ -7,7 +7,7 @@
 //!
 //! **Time.** The run refines its time base every ten seconds, and each unit adopts the successor after its next action.
 //!
-//! **What it cannot do.** A process that is killed (SIGKILL) does nothing any more: its lines stay as they are.
+//! **What it cannot do.** A process killed by SIGKILL cannot act: its lines stay as they are.
 //!
 //! [`mod@file`] reads a station from TOML.
 
@@ -84,8 +84,8 @@ pub struct UnitSettings {
     pub alarm: Option<LatencyAlarm>,
 }
 
-/// The latencies of a unit, from the event to the end of its last access, that are alarms in control systems. The
-/// station itself does nothing with them.
+/// Limits of a unit's latency, from the event to the end of its last access, that raise alarms in control systems. The
+/// station only publishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyAlarm {
     /// From here on the alarm is minor.
@@ -97,7 +97,7 @@ pub struct LatencyAlarm {
 }
 
 impl UnitSettings {
-    /// Between which values a property may be set; `None` if it may not.
+    /// Limits between which a property may be set; `None` if it may not be set.
     pub fn limits(&self, property: Property) -> Option<PropertyLimits> {
         self.settable.iter().copied().find(|limits| limits.property == property)
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::system;
 use hairspring_device::DeviceError;
 
-/// A flag for those who look, and a descriptor for those who sleep. Set once; it stays set.
+/// A flag for threads that poll, and a descriptor for threads that sleep. Set once; it stays set.
 #[derive(Debug)]
 pub struct Stop {
     flag: AtomicBool,
@@ -33,7 +33,7 @@ impl Stop {
     /// Sets it: every wait ends, the present ones within 0.1 s. Makes system calls, and waits for a lock that is held
     /// for microseconds.
     pub fn set(&self) {
-        // Release: a thread that sees the flag sees what was stored before. Once only: a second ring would look like an
+        // Release: a thread that sees the flag sees all earlier stores. Once only: a second ring would look like an
         // event.
         if self.flag.swap(true, Ordering::AcqRel) {
             return;

@@ -13,7 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, soc
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 use zerocopy::FromBytes;
 
-/// How often a source is asked again.
+/// Longest time between two queries of a source.
 const ASKED_AGAIN: Nanos = Nanos::from_secs(1);
 
 /// A counter that is 0, and blocks when it is read before something is added.
@@ -43,7 +43,7 @@ pub(crate) fn add_to_counter(counter: BorrowedFd<'_>, count: u64) -> io::Result<
     Ok(())
 }
 
-/// Reads what is there, up to the buffer's length; zero at the end.
+/// Reads the available bytes, up to the buffer's length; zero at the end.
 pub(crate) fn read(from: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *buffer))?)
 }
@@ -99,11 +99,11 @@ pub(crate) fn tell_times_and_losses(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// A datagram that was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Received {
-    /// How much of it is in the buffer.
+    /// Number of its bytes in the buffer.
     pub(crate) bytes: usize,
     /// When the kernel took it, by `CLOCK_REALTIME`.
     pub(crate) realtime: Option<Nanos>,
-    /// How many there was no room for since the socket was opened; `None` if there were none.
+    /// Number of packets dropped for lack of room since the socket was opened; `None` if there were none.
     pub(crate) dropped: Option<u32>,
 }
 
@@ -129,7 +129,7 @@ struct MessageTime {
 #[repr(align(8))]
 struct Messages([u8; 128]);
 
-/// Receives a datagram that is there.
+/// Receives a datagram that has arrived.
 pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
     let mut messages = Messages([0; 128]);
     let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };

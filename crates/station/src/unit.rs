@@ -1,8 +1,8 @@
 //! [`SchedulingUnit`]: runs an action for every event of a source, and accounts for each.
 //!
 //! **Problem.** An event from outside releases an action that drives a device. Between them lie a wake-up, the thread's
-//! priority, a lock that others want, and the action before. The operator wants to know what became of each event, and
-//! where each delay came from.
+//! priority, a contended lock, and the previous action. The operator wants to know the outcome of each event and the
+//! cause of each delay.
 //!
 //! **Solution.** The action runs in the thread that waits for the source: one wake-up lies between event and action,
 //! and the thread's priority is the action's. Each stage is stamped ([`Stages`]) and put into a ring of bounded size,
@@ -10,14 +10,14 @@
 //!
 //! **What is counted** ([`Counts`]). Every event is acted upon, missed, or skipped because the unit is disabled:
 //! `events = activations + missed + skipped`. Events are counted by the numbers of their source, before the action
-//! runs; so one that was lost on the way, came twice, or whose action panicked shows. An activation is *late* if its
-//! action began later after the event than allowed, and *overrun* if its event had come before the action before it had
-//! ended: by its stamp, or because it was there when the unit came back to wait for it. Both still run.
+//! runs; so a lost or repeated event shows, and one whose action panicked. An activation is *late* if its action began
+//! later after the event than allowed. It is *overrun* if its event arrived before the previous action had ended: by
+//! its stamp, or because it was there when the unit waited again. Both still run.
 //!
-//! **Real-time behaviour.** A [`step`](SchedulingUnit::step) allocates nothing but what the action does. The thread's
-//! policy and CPU are its caller's business ([`RealTime`](hairspring_time::RealTime)).
+//! **Real-time behaviour.** A [`step`](SchedulingUnit::step) allocates nothing itself; the action may. The caller sets
+//! the thread's policy and CPU ([`RealTime`](hairspring_time::RealTime)).
 //!
-//! Without threads it is the same: on [`Sim`](hairspring_machine::Sim) a test calls `step` with a source of its own.
+//! It works without threads, too: on [`Sim`](hairspring_machine::Sim) a test calls `step` with a source of its own.
 
 mod stages;
 
@@ -46,11 +46,11 @@ pub struct Counts {
     pub missed: u64,
     /// Actions that began later than allowed: the late ones.
     pub delayed: u64,
-    /// Events that came before the action before them had ended.
+    /// Events that arrived before the previous action had ended.
     pub overrun: u64,
     /// Activations whose stamps found the ring full.
     pub unrecorded: u64,
-    /// Events that came while the unit was disabled: nothing was done for them.
+    /// Events that arrived while the unit was disabled: no action ran.
     pub skipped: u64,
 }
 
@@ -61,7 +61,7 @@ impl Counts {
     }
 }
 
-/// One release of an action: what it is for, and the way to the device.
+/// One release of an action: its event, and the access to the device.
 #[derive(Debug)]
 pub struct Activation<'a, 'd, M: Machine> {
     event: Event,
@@ -93,7 +93,7 @@ impl<'a, M: Machine> Activation<'a, '_, M> {
     /// stamped.
     ///
     /// # Errors
-    /// The unit has no device, the lock is refused, or what is done fails.
+    /// The unit has no device, the lock is refused, or `act` fails.
     pub fn device<R>(&mut self, act: impl FnOnce(&mut dyn Device) -> Result<R, DeviceError>) -> Result<R, DeviceError> {
         let Some(device) = self.device else {
             return Err(DeviceError {
@@ -129,7 +129,7 @@ impl<M: Machine, F: FnMut(&mut Activation<'_, '_, M>) -> Result<(), DeviceError>
     }
 }
 
-/// Where the stages of a unit come out, in order; `next` is `None` as long as there are no new ones. Real-time safe.
+/// The stages of a unit, in order; `next` is `None` while there are no new ones. Real-time safe.
 #[derive(Debug)]
 pub struct StageLog(Consumer<Stages>);
 
@@ -141,7 +141,7 @@ impl Iterator for StageLog {
     }
 }
 
-/// A source, an action, and the account of them.
+/// A source, an action, and the counts of their events.
 pub struct SchedulingUnit<'a, 'd, M: Machine> {
     source: Box<dyn EventSource<M> + 'a>,
     action: Box<dyn Action<M> + 'a>,
@@ -151,7 +151,7 @@ pub struct SchedulingUnit<'a, 'd, M: Machine> {
     counts: Counts,
     /// The number before its first event.
     before: u64,
-    /// When the action before had ended.
+    /// End of the previous action.
     last_end: Option<Instant>,
     ring: Producer<Stages>,
     intake: Option<PropertyIntake>,
@@ -213,7 +213,7 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
     /// The source or the action fails.
     pub fn step(&mut self) -> Result<bool, DeviceError> {
         let Some(event) = self.source.wait()? else { return Ok(false) };
-        // Before it is acted upon: a panic leaves an event that nothing came of.
+        // Count it before the action: after a panic the event remains without an outcome.
         self.counts.events = event.sequence.saturating_sub(self.before);
         self.counts.missed += event.missed;
         let values = self.intake.as_mut().map(|intake| intake.at(event.cycle));

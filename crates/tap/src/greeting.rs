@@ -27,7 +27,7 @@ const HEAD: usize = 24;
 /// The longest text in bytes.
 const TEXT_MOST: usize = 232;
 
-/// Sends the descriptors, or why there are none. Never waits: the message fits into the buffer of a new socket.
+/// Sends the descriptors, or the reason for a refusal. Never blocks: the message fits into the buffer of a new socket.
 pub(crate) fn send(to: impl AsFd, given: Result<&SharedRing, &str>) -> io::Result<()> {
     let text = given.err().unwrap_or_default();
     let text = &text.as_bytes()[..text.len().min(TEXT_MOST)];

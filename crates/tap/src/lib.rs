@@ -1,4 +1,4 @@
-//! The live tap: other processes look on at a running recording.
+//! The live tap: other processes read a running recording without disturbing it.
 //!
 //! ```text
 //!   recorder                                    reader
@@ -8,9 +8,10 @@
 //! ```
 //!
 //! A [`TapOffer`] hands two sealed descriptors to every process that may open its socket. A [`TapReader`] maps them,
-//! copies frames, and looks afterwards whether the producer wrote there meanwhile. The producer knows no readers, makes
-//! no call for them and waits for none: a reader that is stopped or dies costs the recording nothing. A [`TapTrace`]
-//! reduces a stream to the smallest and largest value of each piece of time, so that no spike is lost in a picture.
+//! copies frames, and checks afterwards whether the producer wrote there meanwhile. The producer knows no readers,
+//! makes no call for them and waits for none: a reader that is stopped or dies costs the recording nothing. A
+//! [`TapTrace`] reduces a stream to the smallest and largest value of each piece of time, so that no spike is lost in a
+//! picture.
 //!
 //! The layout of the memory is documented in `docs/live-tap.md`.
 

@@ -4,7 +4,7 @@
 //! nothing else, so it costs nothing while no reader connects. The connection of a reader stays open and is never read:
 //! when the recorder dies, the kernel closes it, which notifies the reader.
 //!
-//! The socket has the mode 0660: processes of its owner and of its group may look on. A reader can harm only itself,
+//! The socket has the mode 0660: processes of its owner and of its group may connect. A reader can harm only itself,
 //! because it has a connection of its own and both descriptors are sealed.
 
 use std::io::{self, ErrorKind};
@@ -49,7 +49,7 @@ pub struct TapCounts {
 pub struct TapOffer {
     socket: OwnedFd,
     path: PathBuf,
-    /// The file's device and inode: the name may be another's by the time it is removed.
+    /// The file's device and inode: at the removal the name may belong to another socket.
     file: (u64, u64),
 }
 

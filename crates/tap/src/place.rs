@@ -1,4 +1,4 @@
-//! [`TapPlace`]: where the socket of a tap lies.
+//! [`TapPlace`]: location of a tap's socket.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl TapPlace {
         }
     }
 
-    /// Where a reader looks for it: in the session's folder, then in the system's.
+    /// Path at which a reader looks for it: in the session's folder, then in the system's.
     pub fn to_read(&self) -> PathBuf {
         match self {
             Self::Name(name) => {

@@ -1,4 +1,4 @@
-//! [`TapReader`]: looks on at the ring of another process.
+//! [`TapReader`]: reads the ring of another process without consuming.
 //!
 //! ```text
 //!   positions   ─────┬───────────────┬──────────────┬────────►
@@ -10,9 +10,9 @@
 //! meanwhile, the copy is thrown away; the reader goes on nearer to the newest data, and counts the frames between as
 //! missed. It takes no lock and holds nothing, so it may be stopped for any time and goes on with what is there then.
 //!
-//! **Trust.** The reader trusts nothing that comes through the socket. Both files must be files in memory that are
-//! sealed against being cut, so no access can fault. The page's numbers are checked. A recorder of ill will can show
-//! wrong samples; it cannot harm the reader.
+//! **Trust.** The reader trusts nothing that it receives. Both files must be files in memory, sealed against
+//! truncation, so no access can fault. The page's numbers are checked. A malicious recorder can show wrong samples; it
+//! cannot harm the reader.
 //!
 //! Real-time behaviour: [`TapReader::read`] makes no system call, does not allocate and does not wait. All others may.
 
@@ -34,13 +34,13 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use crate::greeting;
 use crate::place::TapPlace;
 
-/// How long a recorder may take to answer.
+/// Most time for a recorder to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The largest ring that a reader maps: it only takes addresses.
 const RING_MOST: u64 = 1 << 44;
 /// Copies of one read that the producer may spoil before the read gives up until the next call.
 const TRIES: usize = 8;
-/// The least and the most time between two looks for new frames.
+/// Shortest and longest time between two checks for new frames.
 const LOOK_LEAST: Nanos = Nanos::from_millis(1);
 const LOOK_MOST: Nanos = Nanos::from_millis(20);
 
@@ -81,7 +81,7 @@ impl std::error::Error for TapError {}
 /// State of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TapState {
-    /// The recorder is there.
+    /// The recorder is running.
     Running,
     /// The source has ended. Data in the ring can still be read.
     Ended(End),
@@ -107,7 +107,7 @@ pub struct TapPiece {
     pub position: u64,
     /// The number of the first frame, as the source counts; `None` if the reader was too far behind to know it.
     pub first_frame: Option<Frames>,
-    /// How many frames were copied; 0 if none is there.
+    /// Number of copied frames; 0 if there are none.
     pub frames: Frames,
     /// Frames that this reader was too slow for, between the frame before and this one.
     pub missed: Frames,
@@ -146,14 +146,14 @@ impl TapReader {
         Ok(Self { user: peer.uid.as_raw(), process: peer.pid.as_raw_nonzero().get(), ..reader })
     }
 
-    /// Opens the tap at the other end of a connection, for fuzzing: what [`Self::open`] does after it has connected.
+    /// Opens the tap at the other end of a connection, for fuzzing: as [`Self::open`] after it has connected.
     #[doc(hidden)]
     pub fn over(connection: OwnedFd) -> Result<Self, String> {
         let shared = greeting::receive(&connection)?;
         Self::look_at(&shared, connection)
     }
 
-    /// Checks what came, and maps it.
+    /// Checks the received files, and maps them.
     fn look_at(shared: &SharedRing, connection: OwnedFd) -> Result<Self, String> {
         let page_bytes = sealed_length(&shared.page, "page")?;
         if page_bytes != PAGE_BYTES as u64 {
@@ -219,12 +219,12 @@ impl TapReader {
         Frames(self.missed)
     }
 
-    /// The newest gaps of the source, and all frames that it lost; `None` if the recorder died while it wrote them.
+    /// The newest gaps of the source, and all frames that it lost; `None` if the recorder died during a change.
     pub fn gaps(&self) -> Option<PageGaps> {
         self.page.gaps()
     }
 
-    /// The newest readings of the clocks and times of frames; `None` if the recorder died while it wrote them.
+    /// The newest readings of the clocks and times of frames; `None` if the recorder died during a change.
     pub fn clocks(&self) -> Option<PageClocks> {
         self.page.clocks()
     }
@@ -255,8 +255,8 @@ impl TapReader {
         self.facts.layout.frames_in(Bytes(over))
     }
 
-    /// Copies the frames that come next, at most as many as fit. Stops before a gap of the source, so that the frames
-    /// of a piece follow each other. Copies nothing if no new frame is there. Never waits.
+    /// Copies the next frames, at most as many as fit. Stops before a gap of the source, so that the frames of a piece
+    /// follow each other. Copies nothing if there is no new frame. Never waits.
     pub fn read(&mut self, into: &mut [u8]) -> TapPiece {
         let layout = self.facts.layout;
         let most = self.whole((into.len() as u64).min(self.whole(self.capacity.0)));
@@ -293,8 +293,8 @@ impl TapReader {
         piece
     }
 
-    /// Gives up what was overwritten, and half of the ring with it, so that the next copy has time. Returns the bytes
-    /// that were given up.
+    /// Skips the overwritten bytes and half of the ring, so that the next copy has time. Returns the number of skipped
+    /// bytes.
     fn fall_behind(&mut self, head: u64) -> u64 {
         let target = head.saturating_sub(self.whole(self.capacity.0 / 2)).max(self.next);
         let over = target - self.next;

@@ -1,8 +1,8 @@
 //! [`TapTrace`]: a stream reduced to the smallest and largest value of each piece of time, for pictures.
 //!
 //! Every frame that was read is in one point, so a spike of a single sample is in the picture however long the picture
-//! is. Points are numbered by the frames of the source: a point that is not there is a hole of the stream, and stays
-//! one in the picture.
+//! is. Points are numbered by the frames of the source: a missing point is a hole in the stream, and stays a hole in
+//! the picture.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::reader::TapPiece;
 pub struct TracePoint {
     /// The number of the piece: the first frame's number by the frames of a point.
     pub number: u64,
-    /// How many of its frames were read.
+    /// Number of its frames that were read.
     pub frames: Frames,
     /// The smallest and the largest value of each channel, as stored.
     pub extremes: Vec<(f64, f64)>,
@@ -67,7 +67,7 @@ impl TapTrace {
     pub fn enter(&mut self, piece: &TapPiece, bytes: &[u8]) {
         let grain = self.layout.grain();
         let bytes_of = |frames: u64| (frames / grain.frames * grain.bytes) as usize;
-        // Without a number the stream goes on after a hole.
+        // Without a number, continue the count after a hole.
         let first = piece.first_frame.map_or(self.end + self.per_point, |frame| frame.0);
         let mut done = 0;
         while done < piece.frames.0 {

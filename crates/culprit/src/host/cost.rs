@@ -17,11 +17,11 @@ const LONGEST: Nanos = Nanos::from_secs(1);
 /// A block with records beside one without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostPair {
-    /// How long the block with records took.
+    /// Duration of the block with records.
     pub with: Nanos,
-    /// How long the same took without.
+    /// Duration of the same block without records.
     pub without: Nanos,
-    /// How many records there were.
+    /// Number of records.
     pub records: u64,
 }
 
@@ -87,7 +87,7 @@ impl Tracer {
     }
 }
 
-/// How long the wake-ups of a block take.
+/// Duration of the wake-ups of a block.
 fn block(turn: &AtomicU32, partner: &Thread) -> Nanos {
     let begin = Host.monotonic();
     for _ in 0..WAKEUPS / 2 {

@@ -47,7 +47,7 @@ impl Tasks {
         }
     }
 
-    /// The record that the tracepoint should have written for this switch; none if it was written.
+    /// The record that the tracepoint should have written for this switch; `None` if it was written.
     pub(crate) fn missed(&self, cpu: Cpu, at: Instant, change: Change) -> Option<KernelRecord> {
         let latest = self.latest.get(&cpu);
         let from = match latest {

@@ -24,9 +24,9 @@ use crate::{CpuHistory, Culprit, CulpritKind, LostTime, Tally, Terms, Wanted, bl
 const RIGHT_LEAST: f64 = 0.99;
 /// `judge` leaves out at most one in this many stretches because the system's timer ticked there.
 const MOST_TICKED: usize = 10;
-/// A gap in a polling loop that is shorter is none.
+/// Shortest gap of a polling loop that counts.
 const GAP_LEAST: Nanos = Nanos::new(700);
-/// From one look at the clock to the next, at most.
+/// Longest time between two readings of the clock.
 const LOOK: Nanos = Nanos::from_micros(1);
 /// Most time from the provoker's notice of an end to the true end of the provocation's effects.
 const SOON: Nanos = Nanos::from_micros(50);
@@ -35,7 +35,7 @@ const BATCH: usize = 400;
 const BETWEEN: Nanos = Nanos::from_millis(1);
 /// Between two rows.
 const PAUSE: Duration = Duration::from_millis(60);
-/// As many gaps as are kept.
+/// Most gaps that are kept.
 const GAPS_MOST: usize = 200_000;
 /// A provoker that takes longer has failed.
 const PATIENCE: Nanos = Nanos::from_secs(60);
@@ -170,7 +170,7 @@ fn repeated(deed: &mut impl FnMut()) -> Vec<Stretch> {
 }
 
 /// The gaps that were provoked for certain: each begins with its provocation and ends with it, is the only one there,
-/// and was lengthened by nothing else.
+/// and has no other cause of its length.
 fn certain(provocations: &[Stretch], gaps: &[Stretch]) -> Vec<Stretch> {
     let only = |provocation: &Stretch| {
         let first = gaps.partition_point(|gap| gap.to <= provocation.from);
@@ -225,9 +225,9 @@ struct Right<R, N> {
     named: N,
 }
 
-/// Compares the blame for stretches that were provoked with the truth. `of` is how often it was provoked.
+/// Compares the blame for provoked stretches with the truth. `of` is the number of provocations.
 ///
-/// The system's timer ticks by itself. If it is not what was provoked, a few stretches with a tick are left out: see
+/// The system's timer ticks independently. Unless the tick was provoked, a few stretches with one are left out: see
 /// [`MOST_TICKED`].
 #[track_caller]
 fn judge<R, N>(test: &str, history: &CpuHistory, terms: &Terms, provoked: &[Stretch], of: usize, right: &Right<R, N>)
@@ -266,7 +266,7 @@ where
     assert!(named >= RIGHT_LEAST, "{test}: it has its part in {named} of {}: {culprits:#?}", provoked.len());
 }
 
-/// A provocation by another CPU, from the gaps that it made; skipped if others disturbed nearly all of them.
+/// Judges the gaps that another CPU provoked; skips the test if nearly all of them had other disturbances.
 #[track_caller]
 fn judge_gaps<R, N>(test: &str, history: &CpuHistory, gaps: &[Stretch], provocations: &[Stretch], right: &Right<R, N>)
 where

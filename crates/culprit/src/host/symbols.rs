@@ -11,7 +11,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// The function at this address; none if this process may not see the kernel's addresses.
+    /// The function at this address; `None` if this process may not see the kernel's addresses.
     pub(crate) fn name(&mut self, address: u64) -> Option<Arc<str>> {
         let functions = self.functions.get_or_insert_with(|| read().unwrap_or_default());
         let place = functions.binary_search_by_key(&address, |function| function.0).ok()?;

@@ -30,7 +30,7 @@ impl Tracefs {
         Ok(Self { events })
     }
 
-    /// The text of a tracepoint's `format` file; none if this kernel has no such tracepoint.
+    /// The text of a tracepoint's `format` file; `None` if this kernel has no such tracepoint.
     pub(crate) fn format(&self, path: &str) -> io::Result<Option<String>> {
         match openat(&self.events, format!("{path}/format"), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
             Ok(file) => io::read_to_string(std::fs::File::from(file)).map(Some),

@@ -1,8 +1,8 @@
 //! [`Tracer`]: reads the kernel's records of chosen CPUs.
 //!
-//! Each CPU has a ring, into which all its tracepoints write, so that records keep their order. Nothing wakes the
-//! reader, because a wake-up would be an interrupt on the watched CPU; the reader drains the rings from time to time. A
-//! full ring loses records, and reports it with a [`KernelEvent::Lost`].
+//! Each CPU has a ring, into which all its tracepoints write, so that records keep their order. The reader is never
+//! woken, because a wake-up would be an interrupt on the watched CPU; it drains the rings from time to time. A full
+//! ring loses records, and reports it with a [`KernelEvent::Lost`].
 
 use std::io;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::record::{KernelEvent, KernelRecord};
 
 /// The smallest ring that is tried when larger ones are refused.
 const RING_BYTES_LEAST: usize = 64 << 10;
-/// How many task switches the self-test provokes.
+/// Task switches that the self-test provokes.
 const SELF_TEST_SLEEPS: usize = 16;
 
 /// The CPUs and records that a [`Tracer`] reads.
@@ -35,7 +35,7 @@ pub struct TracerSettings {
     pub faults: bool,
     /// Whether wake-ups and idle states are read.
     pub wakings: bool,
-    /// Whether the rare interrupts of hardware are read: thermal ones, and those of errors. A guest has none.
+    /// Whether to read the rare interrupts of hardware: thermal ones, and those of errors. A guest has none.
     pub rare_vectors: bool,
 }
 

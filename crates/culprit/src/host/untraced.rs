@@ -9,7 +9,7 @@ use rustix::io::Errno;
 pub struct Untraced {
     /// The attempted operation and the system's error.
     pub reason: String,
-    /// The remedy; none if there is none.
+    /// The remedy, if there is one.
     pub remedy: Option<String>,
 }
 

@@ -93,13 +93,13 @@ fn a_runnable_thread_beside_an_idle_cpu_is_throttled_also_while_others_run() {
 
 #[test]
 fn a_thread_that_does_not_come_back_was_moved_and_not_throttled() {
-    // The CPU is idle behind it: that is nothing to the thread, which runs on another one.
+    // The CPU is idle after it, which does not concern the thread: it runs on another one.
     let script = Script::new()
         .switch(10.0, POLLER, LeftAs::Runnable, 400)
         .switch(14.0, 400, LeftAs::Blocked, 0)
         .switch(90.0, 0, LeftAs::Runnable, 200);
     check(&script.blame(10.0, 30.0, Wanted::Run), &[(20.0, "migration to another CPU")]);
-    // Nor is what others do on the CPU that it has left.
+    // Nor do other tasks on the CPU that it has left.
     let script = Script::new()
         .switch(10.0, POLLER, LeftAs::Runnable, 400)
         .switch(14.0, 400, LeftAs::Blocked, 200)

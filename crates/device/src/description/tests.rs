@@ -50,8 +50,8 @@ fn what_is_wrong_is_named_with_what_to_write() {
     assert_eq!(fesa, DeviceDescription { driver: board, safe: None });
 }
 
-/// A board that was made with defaults could be opened with access times and a safe state: these were printed, but not
-/// in force.
+/// A board that was made with defaults could be opened with access times and a safe state: these were printed but had
+/// no effect.
 #[test]
 fn what_is_written_of_a_board_is_in_force_or_refused_and_the_rest_is_as_it_was_made() {
     let timebase = Timebase::calibrate(hairspring_machine::Host).expect("a time base");

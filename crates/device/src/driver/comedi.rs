@@ -1,9 +1,9 @@
 //! Data acquisition cards through the kernel's `comedi`: [`Comedi`], the digital lines of a subdevice, and
 //! [`AnalogInput`], its analogue inputs as a [`Source`](hairspring_source::Source).
 //!
-//! A card is a file, its parts are subdevices with numbers. Of a subdevice the first 32 digital lines are used. If a
-//! subdevice has lines, or groups of lines, with a selectable direction, opening sets the direction; fixed directions
-//! stay. If one line of a group is to be an output, the whole group becomes outputs.
+//! A card is a file, its parts are numbered subdevices. This driver uses the first 32 digital lines of a subdevice. If
+//! a subdevice has lines, or groups of lines, with a selectable direction, opening sets the direction; fixed directions
+//! stay. One output in a group makes the whole group outputs.
 //!
 //! **Real-time behaviour.** One system call for a write or a read, one access of the card within it.
 
@@ -97,7 +97,7 @@ pub struct Comedi {
 }
 
 impl Comedi {
-    /// Opens a subdevice of a card and makes these lines of it outputs, the others inputs. They go to the safe state
+    /// Opens a subdevice of a card and makes these lines outputs, the others inputs. The outputs go to the safe state
     /// first.
     ///
     /// Cards are shared: other processes can use the same lines, which the kernel does not report.

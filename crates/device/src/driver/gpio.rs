@@ -5,9 +5,9 @@
 //! the second, and so on; that makes a write of several lines one request that the chip's driver carries out as
 //! simultaneously as it can.
 //!
-//! **What lasts.** The outputs are in their safe state until they are released, which happens at the end of the process
-//! at the latest. After that the kernel promises nothing: most chips keep the level, others make the line an input. Use
-//! a resistor for lines that must be safe then.
+//! **What lasts.** The outputs keep their safe state until they are released, at the latest at the end of the process.
+//! After that the kernel guarantees nothing: most chips keep the level, others make the line an input. Use a resistor
+//! for lines that must be safe then.
 //!
 //! **Loss is counted.** The kernel numbers the edges, over all lines of a request and for each line. It keeps a limited
 //! number until they are read and discards the oldest when more arrive; the gaps in the numbers give the count.
@@ -30,7 +30,7 @@ use crate::refusal::refusal;
 
 const REMEDY: &str = "name a chip and its lines, for instance gpio:/dev/gpiochip0,out=3+4,in=7; gpioinfo lists them";
 const CONSUMER: &str = "hairspring";
-/// Lines of one device: as many as `Lines` has.
+/// Most lines of one device: the width of `Lines`.
 const MOST_LINES: usize = u32::BITS as usize;
 /// Words of an edge in the second version of the kernel's interface, the one that is used.
 const EDGE_WORDS: usize = 6;
@@ -215,8 +215,8 @@ impl fmt::Debug for GpioEdges {
 }
 
 impl GpioEdges {
-    /// Watches these lines of a chip for edges of both directions. The kernel keeps `kept` of them until they are read,
-    /// 16 for each line if it is 0.
+    /// Watches these lines of a chip for edges of both directions. The kernel keeps up to `kept` edges until they are
+    /// read, 16 per line if it is 0.
     ///
     /// # Errors
     /// As [`Gpio::open`]; a chip whose lines have no interrupts.
@@ -230,7 +230,7 @@ impl GpioEdges {
         Ok(Self { request, path: path.to_owned(), last: 0, lost: 0 })
     }
 
-    /// Waits at most `most` for the next edge; `None` if none came. Blocks.
+    /// Waits at most `most` for the next edge; `None` if there was none. Blocks.
     ///
     /// # Errors
     /// The chip is gone.
@@ -241,8 +241,7 @@ impl GpioEdges {
         if !self.request.wait_edge_event(most).map_err(failed)? {
             return Ok(None);
         }
-        // Room for one: the crate's own call for a single edge has room for eight, and gives the first of those it has
-        // read.
+        // Read one edge: the crate's own call for a single edge reads up to eight, and returns the first.
         let mut room = [0; EDGE_WORDS];
         let words = self.request.read_edge_events_into_slice(&mut room).map_err(failed)?;
         let event = self.request.edge_event_from_slice(room.get(..words).unwrap_or_default()).map_err(failed)?;
@@ -257,7 +256,8 @@ impl GpioEdges {
         }))
     }
 
-    /// How many edges the kernel discarded because they were not read in time, as far as a later edge shows it.
+    /// Number of edges that the kernel discarded because they were not read in time; known from the number of a later
+    /// edge.
     pub fn lost(&self) -> u64 {
         self.lost
     }

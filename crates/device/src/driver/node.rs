@@ -18,8 +18,8 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::device::DeviceError;
 use crate::refusal::refusal;
 
-/// Integers, and structures of nothing else without a gap: any bits are one, and they hold no addresses. zerocopy sees
-/// to that.
+/// Integers, and structures of integers without padding: any bits are a valid value, and they hold no addresses.
+/// zerocopy checks that.
 pub(crate) trait Number: FromBytes + IntoBytes + Copy + Default {}
 impl<T: FromBytes + IntoBytes + Copy + Default> Number for T {}
 
@@ -31,7 +31,7 @@ pub(crate) struct Request<T> {
 }
 
 impl<T: Number> Request<T> {
-    /// `_IOR`: the driver gives a value. The kernel's drivers copy as many bytes as the number encodes.
+    /// `_IOR`: the driver returns a value. The kernel's drivers copy as many bytes as the number encodes.
     pub(crate) const fn gives(group: u8, index: u8) -> Self {
         Self { number: encoded(2, group, index, size_of::<T>()), value: PhantomData }
     }
@@ -46,8 +46,8 @@ impl<T: Number> Request<T> {
         Self { number: encoded(3, group, index, size_of::<T>()), value: PhantomData }
     }
 
-    /// A request whose number encodes the size of an address instead of the value's, as some headers have it by
-    /// mistake. `T` must be as long as what the driver copies.
+    /// A request whose number encodes the size of an address instead of the value's, a mistake of some headers. `T`
+    /// must have the length that the driver copies.
     pub(crate) const fn by_address(direction: u32, group: u8, index: u8) -> Self {
         Self { number: encoded(direction, group, index, size_of::<usize>()), value: PhantomData }
     }
@@ -86,13 +86,13 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Opens a device file for reading and writing, without ever blocking on it. `what` it is to be, and `module`, the
-    /// driver that makes such files, are for the error.
+    /// Opens a device file for reading and writing, always non-blocking. `what` names the device and `remedy` the
+    /// advice for the error.
     pub(crate) fn open(path: &Path, what: &str, remedy: &'static str) -> Result<Self, DeviceError> {
         Self::open_as(path, what, remedy, true)
     }
 
-    /// The same for reading only, which takes fewer rights.
+    /// The same for reading only, which needs fewer rights.
     pub(crate) fn open_to_read(path: &Path, what: &str, remedy: &'static str) -> Result<Self, DeviceError> {
         Self::open_as(path, what, remedy, false)
     }
@@ -137,7 +137,7 @@ impl Node {
     /// Passes a value and returns the driver's version of it.
     pub(crate) fn exchange<T: Number>(&self, request: Request<T>, mut value: T) -> io::Result<T> {
         // SAFETY: the request is made only with the type that the driver copies (`Request`), any bits of which are a
-        // value; the value lives until the call returns and no other thread sees it.
+        // valid value; the value lives until the call returns and no other thread sees it.
         let result = unsafe { libc::ioctl(self.file.as_raw_fd(), request.number as _, &raw mut value) };
         if result >= 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
     }

@@ -102,7 +102,7 @@ macro_rules! drivers {
         };
 
         impl Driver {
-            /// A driver with its defaults; `None` if there is none of this name.
+            /// A driver with its defaults; `None` if there is no driver of this name.
             pub(crate) fn at(kind: &str, place: &str) -> Option<Self> {
                 match kind {
                     $(<$options>::KIND => Some(Self::$name(<$options>::at(place))),)*

@@ -12,7 +12,7 @@
 //! port without an interrupt line never has one.
 //!
 //! **Real-time behaviour.** A system call for each register that is written, one for a read; each is about a
-//! microsecond on the port's bus, whatever the CPU.
+//! microsecond on the port's bus, on any CPU.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -136,7 +136,7 @@ impl Parport {
         self.node.path().to_owned()
     }
 
-    /// Waits at most `most` for interrupts. Returns how many came since the last call. Blocks.
+    /// Waits at most `most` for interrupts. Returns the number since the last call. Blocks.
     ///
     /// # Errors
     /// The port is gone.
@@ -154,7 +154,7 @@ impl Parport {
 }
 
 impl AsFd for Parport {
-    /// Readable when there was an interrupt. Reading it clears nothing; [`Parport::wait_interrupt`] does.
+    /// Readable after an interrupt. Reading it clears nothing; [`Parport::wait_interrupt`] does.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.node.as_fd()
     }
@@ -166,7 +166,7 @@ impl Device for Parport {
     }
 
     fn init(&mut self) -> Result<(), DeviceError> {
-        // First what they are to be, then that they are outputs.
+        // First the levels, then the direction.
         self.make_safe()?;
         self.node.put(DATA_DIRECTION, 0).map_err(|error| self.failed("initialise", &error))
     }

@@ -6,12 +6,12 @@
 //! knows only their offsets. The driver stores the outputs itself, so the register need not be readable. But only one
 //! process can use the lines, because each process would overwrite lines set by another.
 //!
-//! **A card that goes.** The bridge answers for a missing card with all ones or zero, which are also ordinary values.
-//! So after each of these the driver asks the kernel whether the card is present; if not, this access and all later
-//! ones are errors. A store to a removed card is lost silently: only a load detects the removal, so the code for the
-//! safe state asks the kernel after its store. If the kernel revokes the window (older kernels with the card, newer
-//! ones when a driver claims it), an access would be a bus error, which kills the process. Instead ordinary memory
-//! replaces the window (see `window.rs`), and the access is an error.
+//! **Removed cards.** The bridge answers for a missing card with all ones or zero, which are also ordinary values. So
+//! after each of these the driver asks the kernel whether the card is present; if not, this access and all later ones
+//! are errors. A store to a removed card is lost silently: only a load detects the removal, so the code for the safe
+//! state asks the kernel after its store. If the kernel revokes the window (older kernels with the card, newer ones
+//! when a driver claims it), an access would be a bus error, which kills the process. Instead ordinary memory replaces
+//! the window (see `window.rs`), and the access is an error.
 //!
 //! **Real-time behaviour.** An access is one load or one store, no system call. A load waits for the card, a store does
 //! not. Only after a load of all ones or zero does a system call follow, which costs a microsecond or two.
@@ -39,8 +39,8 @@ const INTERRUPT_REMEDY: &str =
     "load uio_pci_generic, and write the card's vendor and device numbers into its new_id file";
 /// Where the kernel lists the cards.
 const CARDS: &str = "/sys/bus/pci/devices";
-/// Offset of the command register in the configuration space, and its bit for no interrupts. Behind it lies the status
-/// register, with a bit in its first byte for a card that asks for an interrupt, whether it may or not.
+/// Offset of the command register in the configuration space, and its bit that disables interrupts. The status register
+/// follows, with a bit in its first byte for a pending interrupt, even a disabled one.
 const COMMAND: u64 = 4;
 const COMMAND_NO_INTERRUPT: u16 = 1 << 10;
 const STATUS_INTERRUPT: u8 = 1 << 3;
@@ -173,7 +173,7 @@ impl PciWindow {
     /// Reads the word at an offset of bytes.
     ///
     /// # Errors
-    /// The card is gone, or there is no word at the offset.
+    /// The card is gone, or the window has no word at the offset.
     pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
         let value = self.window.read(offset)?;
         if self.is_gone() || (NOBODY.contains(&value) && !self.answers()) {
@@ -238,7 +238,7 @@ impl Pci {
     /// Takes these words of a window, and sets the outputs to the safe state.
     ///
     /// # Errors
-    /// As [`PciWindow::open`]; words that do not lie in the window.
+    /// As [`PciWindow::open`]; words outside the window.
     pub fn open(
         card: &str,
         bar: u8,
@@ -330,7 +330,7 @@ impl PciInterrupt {
         Ok(registers[2] & STATUS_INTERRUPT != 0)
     }
 
-    /// Waits at most `most` for the interrupt. Returns how many came since the last call, 0 if none. Blocks.
+    /// Waits at most `most` for the interrupt. Returns the number since the last call, 0 if there was none. Blocks.
     ///
     /// # Errors
     /// The card is gone.
@@ -342,7 +342,7 @@ impl PciInterrupt {
         let mut count = [0; WORD];
         self.node.file().read_exact(&mut count).map_err(|error| self.failed("wait for", &error))?;
         let count = u32::from_ne_bytes(count);
-        // The first count is of all interrupts since the driver was loaded: one of them at least is new.
+        // The first count includes all interrupts since the driver was loaded: at least one of them is new.
         let new = self.last.replace(count).map_or(1, |last| count.wrapping_sub(last));
         Ok(new)
     }
@@ -363,7 +363,7 @@ impl AsFd for PciInterrupt {
 mod tests {
     use super::*;
 
-    /// A station on a removed card reported that the card was in its safe state, because it had only written.
+    /// A station on a removed card reported the safe state, because it had only written.
     #[test]
     fn the_safe_state_of_a_card_that_does_not_answer_is_not_taken() {
         let folder = tempfile::tempdir().expect("a folder");

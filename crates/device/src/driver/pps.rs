@@ -42,7 +42,7 @@ struct Parameters {
     offsets: [Time; 2],
 }
 
-/// `struct pps_fdata`: what is asked for and what came, of the edges that assert and of those that clear.
+/// `struct pps_fdata`: the request and the result, for the edges that assert and those that clear.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes)]
 struct Fetch {
@@ -70,7 +70,7 @@ const AS_TIMESPEC: i32 = 0x1000;
 #[derive(Debug)]
 pub struct PpsDevice {
     node: Node,
-    /// Its entry in sysfs, as long as it exists; `None` without one.
+    /// Its entry in sysfs, while it exists; `None` without one.
     listed: Option<PathBuf>,
     /// The kernel's number of the last pulse that was seen.
     seen: u32,
@@ -86,7 +86,7 @@ pub struct PpsPulse {
 }
 
 impl PpsDevice {
-    /// Opens a device, and waits for what comes from now on.
+    /// Opens a device, and waits for pulses from now on.
     ///
     /// # Errors
     /// The device does not exist, a permission is missing, or it is not a source of pulses that stamps asserting edges,
@@ -121,7 +121,7 @@ impl PpsDevice {
         self.node.path()
     }
 
-    /// Waits at most `most`, which is less than a second, for a pulse. `None` if none came since the last call.
+    /// Waits at most `most`, which is less than a second, for a pulse. `None` if there was none since the last call.
     ///
     /// # Errors
     /// The device is gone or refuses.
@@ -139,8 +139,8 @@ impl PpsDevice {
         }))
     }
 
-    /// Waits at most `most` for the next edge, and fetches the last pulse; at once if `most` is zero. `None` if none
-    /// came.
+    /// Waits at most `most` for the next edge, and fetches the last pulse; at once if `most` is zero. `None` if there
+    /// was none.
     fn fetch(&self, most: Nanos) -> Result<Option<Fetch>, DeviceError> {
         let timeout = Time { seconds: 0, nanoseconds: most.count() as i32, flags: 0 };
         match self.node.exchange(FETCH, Fetch { timeout, ..Fetch::default() }) {

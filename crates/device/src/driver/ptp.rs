@@ -32,7 +32,7 @@ use crate::refusal::refusal;
 
 const REMEDY: &str = "load the driver of a card or hypervisor that has such a clock (ptp_kvm, igb, e1000e, ...), and name its file, for \
                       instance ptp:/dev/ptp0; ethtool -T shows the clock of a network card";
-/// Brackets of one reading, of which the narrowest is kept. The kernel takes at most 25.
+/// Brackets per reading; the narrowest counts. The kernel takes at most 25.
 const SAMPLES: usize = 10;
 const MOST_SAMPLES: usize = 25;
 /// The step of a stamp, and of its conversion to the time of day.
@@ -121,7 +121,7 @@ const EXTENDED: Request<Extended> = Request::exchanges(b'=', 18);
 /// How a reading was bracketed, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PtpBracket {
-    /// The hardware stamped both clocks at the same moment.
+    /// The hardware stamped both clocks at once.
     CrossStamp,
     /// The driver read the time of day just before and after the register of the clock.
     Extended,
@@ -265,8 +265,8 @@ impl Offset {
     }
 }
 
-/// The narrowest of brackets, each of which was before, the clock, and after. One in which the time of day went
-/// backwards is none.
+/// The narrowest of brackets, each of which is the time before, the clock, and the time after. Brackets in which the
+/// time of day went backwards are ignored.
 fn narrowest(samples: impl Iterator<Item = [Time; 3]>, bracket: PtpBracket) -> Option<PtpReading> {
     let reading = |[before, clock, after]: [Time; 3]| {
         let (time, before, after) = (clock.nanos()?, before.nanos()?, after.nanos()?);

@@ -7,15 +7,15 @@
 //! | 2 | – | RI |
 //! | 3 | – | DCD |
 //!
-//! 1 is asserted, which on the wire of an RS-232 port is the positive voltage. Linux asserts both outputs when a port
-//! is opened: do not use these lines if that could do harm. When the last user closes the port, the kernel would
-//! deassert them, whatever the safe state is. Opening the port through this driver switches that off, also for later
-//! users (`stty hupcl` switches it on). So the safe state lasts until the port is opened again.
+//! 1 means asserted, the positive voltage on an RS-232 port. Linux asserts both outputs when a port is opened: do not
+//! use these lines if that could do harm. By default the kernel deasserts them when the last user closes the port,
+//! whatever the safe state is. This driver switches that off when it opens the port, also for later users (`stty hupcl`
+//! switches it on). So the safe state lasts until the port is opened again.
 //!
 //! A pseudo-terminal has no such lines: opening succeeds, but setting the lines fails with `ENOTTY`.
 //!
-//! **Real-time behaviour.** A write is at most two system calls, first what goes up, then what goes down; a read is
-//! one. On a USB adapter each of them takes a transfer of the bus, which is a millisecond or more.
+//! **Real-time behaviour.** A write is at most two system calls, first the rising lines, then the falling ones; a read
+//! is one. On a USB adapter each call is a bus transfer of a millisecond or more.
 
 use std::io;
 use std::path::{Path, PathBuf};

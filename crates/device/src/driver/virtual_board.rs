@@ -1,13 +1,14 @@
 //! [`VirtualBoard`]: digital lines in shared memory, at the access times of a card on a bus.
 //!
-//! The board is a file: every process that opens the same one uses the same board, as if it were a card. A file under
-//! `/dev/shm` is memory alone. The lock lies on the board, too.
+//! The board is a file: processes that open the same file share one board, like a card. A file under `/dev/shm` is only
+//! memory. The file contains the lock, too.
 //!
 //! **Access times.** A call takes at least the time that is set when the board is made: that of the VME board in FESA's
 //! latency note (seed 003: 1.25 µs to read or write, 3.75 µs to initialise), or zero. The caller polls meanwhile, like
 //! a CPU that waits for a bus.
 //!
-//! **Edges are numbered.** Each write counts one up beside the lines, so that an observer knows what it missed.
+//! **Edges are numbered.** Each write increments a number beside the lines, so that an observer can count the edges
+//! that it missed.
 
 #![expect(unsafe_code, reason = "says that the registers are atomics, and can be shared with other processes")]
 
@@ -24,7 +25,7 @@ use crate::driver::DriverOptions;
 use crate::lock::{DeviceLock, Lockable, Protocol, Words};
 use crate::memory::page::{Page, Zeroed};
 
-/// How long calls take at least.
+/// Shortest durations of the calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessTimes {
     /// One read.
@@ -61,7 +62,7 @@ struct Registers {
     lock: Words,
 }
 
-// SAFETY: nothing but atomics, and the lock's words, which are `Zeroed` themselves.
+// SAFETY: consists of atomics, and of the lock's words, which are `Zeroed` themselves.
 unsafe impl Zeroed for Registers {}
 
 const _: () = assert!(size_of::<Registers>() <= BOARD_BYTES);
@@ -72,7 +73,7 @@ const _: () = assert!(size_of::<Registers>() <= BOARD_BYTES);
 pub struct BoardOptions {
     /// The file of the board.
     pub path: PathBuf,
-    /// How long a read takes.
+    /// Duration of a read.
     pub read: Option<Nanos>,
     /// A write.
     pub write: Option<Nanos>,
@@ -119,7 +120,7 @@ impl BoardOptions {
         })
     }
 
-    /// Fills in the options in force that differ from the defaults, and returns the safe state likewise.
+    /// Fills in the options in force that differ from the defaults; for the safe state, returns it.
     ///
     /// # Errors
     /// As [`board`](Self::board).
@@ -256,7 +257,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
         self.page.start()
     }
 
-    /// How long calls take.
+    /// Durations of the calls.
     pub fn times(&self) -> AccessTimes {
         let span = |word: &AtomicU32| Nanos::new(word.load(Ordering::Relaxed).into());
         let registers = self.registers();
@@ -276,13 +277,13 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
         self.page.is_revoked()
     }
 
-    /// The input lines as what is connected to them sees them; no access of the device. Zeros after
+    /// The input lines as the connected device sees them; no access of the board. Zeros after
     /// [`is_gone`](Self::is_gone).
     pub fn inputs(&self) -> Lines {
         Lines(self.registers().input.load(Ordering::Acquire))
     }
 
-    /// Sets the input lines, as what is connected to them would.
+    /// Sets the input lines, as a connected device would.
     pub fn connect(&self, inputs: Lines) {
         self.registers().input.store(inputs.0, Ordering::Release);
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! tcp:192.168.0.7:5025                a socket; 5025 is the usual port of SCPI
-//! tcp:[fe80::1]:5025                  the same with an address of the newer kind
+//! tcp:[fe80::1]:5025                  the same with an IPv6 address
 //! serial:/dev/ttyUSB0,baud=115200     a serial line, 8 data bits, no parity, one stop bit; 9600 baud by default
 //! usbtmc:/dev/usbtmc0                 the kernel's driver of the USB test and measurement class; not tested
 //! ```

@@ -37,7 +37,7 @@ pub(super) enum Trouble {
     Stopped,
     /// The other side has hung up.
     Closed,
-    /// Anything else.
+    /// Any other error.
     System(io::Error),
 }
 
@@ -47,7 +47,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// Until when to wait, and what ends it earlier.
+/// Deadline of a wait, and the flag that ends it earlier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience<'a> {
     pub(super) until: Instant,
@@ -72,7 +72,7 @@ impl Patience<'_> {
 }
 
 impl Link {
-    /// Opens it; a host at one of the numbers that its name stands for.
+    /// Opens the connection; for a host, to one of the addresses of its name.
     pub(super) fn open(address: &Address, numbers: &[SocketAddr], patience: Patience<'_>) -> Result<Self, Trouble> {
         match address {
             Address::Tcp { .. } => connect(numbers, patience).map(Self::Tcp),
@@ -81,7 +81,7 @@ impl Link {
         }
     }
 
-    /// Sends all of it.
+    /// Sends all bytes.
     pub(super) fn send(&mut self, mut bytes: &[u8], patience: Patience<'_>) -> Result<(), Trouble> {
         while !bytes.is_empty() {
             let sent = match self {
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    /// The bytes that are there already; none of a wire that cannot be polled.
+    /// The bytes that have arrived; empty for a connection that cannot be polled.
     pub(super) fn pending(&mut self, room: &mut [u8]) -> Result<usize, Trouble> {
         if matches!(self, Self::Usbtmc(_)) {
             return Ok(0);
@@ -166,7 +166,7 @@ fn connect(numbers: &[SocketAddr], patience: Patience<'_>) -> Result<TcpStream, 
     for number in numbers {
         match TcpStream::connect_timeout(number, patience.check()?) {
             Ok(stream) => {
-                // Lines are short and wait for nothing.
+                // Lines are short: send them without delay.
                 stream.set_nodelay(true)?;
                 stream.set_nonblocking(true)?;
                 return Ok(stream);

@@ -1,8 +1,7 @@
 //! [`Simulator`]: a voltmeter that is not there, which can be slow, silent, or talk nonsense.
 //!
-//! It lets you try a program that asks an [`Instrument`](super::Instrument) without one, and what the program does when
-//! the instrument misbehaves. It knows `*IDN?`, `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and
-//! `SIM:NEXT manner`.
+//! It replaces the device behind an [`Instrument`](super::Instrument) in a trial of a program, also with misbehaviour.
+//! It knows `*IDN?`, `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and `SIM:NEXT manner`.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -51,13 +50,13 @@ pub const MANNERS: [(&str, Manner); 7] = [
 /// A voltmeter that is not there.
 #[derive(Clone, Debug, Default)]
 pub struct Simulator {
-    /// How long every answer takes.
+    /// Duration of every answer.
     pub delay: Duration,
     /// How every answer is given …
     pub manner: Manner,
     /// … but for the next one.
     pub next: Option<Manner>,
-    /// How often it was read.
+    /// Number of readings.
     pub readings: u32,
     /// Whether it received an unknown command.
     pub unknown: bool,

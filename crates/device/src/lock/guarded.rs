@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::device::{Device, DeviceError, Lines};
 use crate::lock::{Guard, Lockable};
 
-/// How long the end of a user waits for the lock, to make the device safe.
+/// Longest wait for the lock at the end of a user, to make the device safe.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A device behind its lock.
@@ -27,7 +27,7 @@ pub struct Guarded<'d> {
     device: Mutex<Box<dyn Device + 'd>>,
     lock: Box<dyn Lockable + Send + Sync + 'd>,
     stop: Option<&'d AtomicBool>,
-    /// Whether it was had since it was made safe.
+    /// Whether it was used since it was made safe.
     is_used: AtomicBool,
     recovered: AtomicU64,
 }
@@ -52,8 +52,7 @@ impl<'d> Guarded<'d> {
         self
     }
 
-    /// Waits for the lock. If its last owner died with it, the device is initialised anew before anything else is done
-    /// with it, and that is counted.
+    /// Waits for the lock. If its last owner died with it, the device is first initialised again, and that is counted.
     ///
     /// # Errors
     /// The thread has it already; the device cannot be initialised; the flag ended the wait.
@@ -61,7 +60,7 @@ impl<'d> Guarded<'d> {
         self.lock_or_stop()?.ok_or_else(|| kept("lock a device", "until this thread was told to stop"))
     }
 
-    /// As [`lock`](Self::lock); nothing if the flag ended the wait.
+    /// As [`lock`](Self::lock); `None` if the flag ended the wait.
     ///
     /// # Errors
     /// As there.
@@ -101,7 +100,7 @@ impl<'d> Guarded<'d> {
     /// # Errors
     /// Others keep the lock, or the device does not answer: it may not be in its safe state.
     pub fn make_safe(&self) -> Result<(), DeviceError> {
-        // Relaxed: the thread that had it here has ended, or may still wait for the lock and is made safe later.
+        // Relaxed: the last thread that used it here has ended, or may still wait for the lock and is made safe later.
         if !self.is_used.load(Ordering::Relaxed) {
             return Ok(());
         }
@@ -125,7 +124,7 @@ impl<'d> Guarded<'d> {
         Ok(())
     }
 
-    /// How often an owner of the lock had died, and the device was initialised because of that.
+    /// Number of times that an owner of the lock had died and the device was initialised again.
     pub fn recovered(&self) -> u64 {
         self.recovered.load(Ordering::Relaxed)
     }
@@ -183,7 +182,7 @@ impl Lend for Guarded<'_> {
 pub struct HeldDevice<'g, 'd> {
     guarded: &'g Guarded<'d>,
     device: MutexGuard<'g, Box<dyn Device + 'd>>,
-    /// Given back after `device` is: fields are dropped in order. None if the lock was lost.
+    /// Dropped after `device`: fields are dropped in order. `None` if the lock was lost.
     guard: Option<Guard<'g>>,
 }
 

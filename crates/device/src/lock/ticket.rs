@@ -23,12 +23,12 @@ use hairspring_machine::Nanos;
 /// Threads that can wait in order at once; later ones wait outside. The model has less, so that places are used again
 /// in a few steps.
 const PLACES: u32 = if cfg!(loom) { 2 } else { 64 };
-/// How often a waiting thread looks whether the owner still lives.
+/// Time between two checks whether the owner still lives.
 #[cfg(not(loom))]
 const LOOK: Nanos = Nanos::from_millis(20);
 /// Polls after which a ticket without an owner counts as abandoned. In the model its thread may only be slow.
 const LOOKS: u32 = if cfg!(loom) { 0 } else { 10 };
-/// Stands for a thread that does not wait any more. No thread has this number.
+/// Stands for a thread that no longer waits. No thread has this number.
 const GONE: u32 = u32::MAX;
 
 /// The memory of the lock. All zeros: unlocked.
@@ -72,24 +72,23 @@ impl TicketLock {
 
     /// Whether this thread has it.
     pub(super) fn is_turn_of(&self, thread: u32) -> bool {
-        // Relaxed: only the thread itself can have written what makes this true.
+        // Relaxed: only this thread can have stored a value that makes this true.
         let turn = self.turn.load(Ordering::Relaxed);
         self.place(turn).load(Ordering::Relaxed) == packed(turn, thread)
     }
 
-    /// Takes a ticket and waits for its turn. `false` if `is_over`, which is asked each time that nothing has happened
-    /// for a look. `died` is called before the turn of a thread passes on that died, so that the next one sees what it
-    /// has done.
+    /// Takes a ticket and waits for its turn. `false` if `is_over`, which is called after each interval without a
+    /// change. `died` is called before the turn of a dead thread passes on, so that the next owner sees its effects.
     pub(super) fn wait(&self, thread: u32, died: impl Fn(), is_over: &mut dyn FnMut() -> bool) -> bool {
         'ticket: loop {
-            // SeqCst: who gives back now either sees that there is one more, or has stored the turn before it is looked
-            // at here.
+            // SeqCst: a thread that gives the lock back now either sees this arrival, or has stored the turn before it
+            // is read here.
             let mine = self.next.fetch_add(1, Ordering::SeqCst);
             let (mut is_written, mut looks) = (false, 0);
             loop {
                 let turn = self.turn.load(Ordering::SeqCst);
                 let ahead = mine.wrapping_sub(turn);
-                // A place is free when the holder of the ticket that had it before is done.
+                // A slot is free when the holder of its previous ticket is done.
                 let is_passed = ahead > u32::MAX / 2 || !is_written && ahead < PLACES && !self.write(mine, thread);
                 if is_passed {
                     continue 'ticket;
@@ -144,8 +143,8 @@ impl TicketLock {
     /// Gives up waiting.
     fn leave(&self, ticket: u32, thread: u32) {
         let (mine, gone) = (packed(ticket, thread), packed(ticket, GONE));
-        // SeqCst: who lets this ticket have its turn now either sees that it is gone, or has stored the turn before it
-        // is looked at.
+        // SeqCst: a thread that passes the turn to this ticket now either sees that it is gone, or has stored the turn
+        // before it is read.
         if self.place(ticket).compare_exchange(mine, gone, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
             self.skip();
         }
@@ -172,8 +171,8 @@ impl TicketLock {
     /// Releases the lock. Only its owner calls this.
     pub(super) fn give_back(&self) {
         let next = self.turn.load(Ordering::Relaxed).wrapping_add(1);
-        // SeqCst, like all that follows: pairs with arriving and with leaving waiters. The next owner sees what was
-        // done under the lock.
+        // SeqCst, like all that follows: pairs with arriving and with leaving waiters. The next owner sees all stores
+        // under the lock.
         self.turn.store(next, Ordering::SeqCst);
         self.skip();
         if self.next.load(Ordering::SeqCst) != next {
@@ -230,7 +229,7 @@ mod tests {
         assert_eq!(turn(), 0);
         order.pass(true, || panic!("nobody died"));
         assert_eq!((turn(), order.write(0, 7)), (1, false));
-        // Also when the place is another's already.
+        // Also when the slot belongs to another ticket already.
         assert!(order.write(PLACES, 8) && !order.write(0, 7));
         // A ticket whose owner was written in time is not passed: this thread lives.
         let own = std::process::id();
@@ -266,7 +265,7 @@ mod loom_checks {
     /// Switches between threads that are not forced.
     const PREEMPTIONS: usize = 3;
 
-    /// Two who come; one of them may give up at its first look.
+    /// Two arriving threads; one of them may give up at its first look.
     fn check(gives_up: bool) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(PREEMPTIONS);
@@ -289,7 +288,7 @@ mod loom_checks {
             let other = thread::spawn(second);
             assert!(first());
             assert!(other.join().is_ok_and(|is_had| is_had || gives_up));
-            // No holder is left for which another thread would have to wait.
+            // No owner remains for which another thread would have to wait.
             let order = &shared.0;
             assert_eq!(order.turn.load(Ordering::SeqCst), order.next.load(Ordering::SeqCst));
         });

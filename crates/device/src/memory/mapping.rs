@@ -1,5 +1,4 @@
-//! [`Mapping`]: memory that the kernel has mapped for this process, from a file, a device or nothing, until it is
-//! dropped.
+//! [`Mapping`]: memory mapped for this process, from a file, a device or anonymous, until it is dropped.
 //!
 //! The kernel may take it away earlier: then zeroed memory replaces it, and [`Mapping::is_revoked`] returns true (see
 //! `revoked.rs`). The owners, pages and windows, decide how the memory is read and written.
@@ -24,8 +23,7 @@ pub(crate) struct Mapping {
     is_left: bool,
 }
 
-// SAFETY: an address and its length, both constant; owners reach what is behind it by atomics or by single volatile
-// accesses.
+// SAFETY: an address and its length, both constant; owners access the memory by atomics or by single volatile accesses.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -91,8 +89,7 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         if !self.is_left {
             self.revocable.release();
-            // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it lives longer than
-            // its owner.
+            // SAFETY: exactly what was mapped, or the memory that has replaced it; no borrow of it outlives its owner.
             let _ = unsafe { munmap(self.address.as_ptr().cast(), self.bytes) };
         }
     }

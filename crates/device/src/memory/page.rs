@@ -23,15 +23,15 @@ use crate::memory::mapping::Mapping;
 
 /// First word of a page while its first user initialises it.
 const MAKING: u64 = 1;
-/// How long that may take.
+/// Longest time for the initialisation.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 const ACCESS: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// The reason for refusing a file of another format.
 const SOMETHING_ELSE: &str = "the file has another content";
 
-/// A mapped page. Others change what is in it at any time, so it is only looked at through atomics and the system's own
-/// locks.
+/// A mapped page. Other processes change its contents at any time, so it is accessed only through atomics and the
+/// system's own locks.
 #[derive(Debug)]
 pub struct Page {
     mapping: Mapping,
@@ -50,7 +50,7 @@ impl Page {
         // Every user of the device may write; an existing file is taken as it is.
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o660).open(path)?;
         match file.metadata()?.len() {
-            // Others may do so, too: it is the same length.
+            // Several processes may do so: the length is the same.
             0 => file.set_len(bytes as u64)?,
             length if length == bytes as u64 && is_ours(&file, bytes, magic)? => {}
             _ => return Err(io::Error::other(SOMETHING_ELSE)),
@@ -157,7 +157,7 @@ impl Page {
         match word.compare_exchange(0, MAKING, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {
                 make()?;
-                // Release: pairs with the Acquire of who finds it made.
+                // Release: pairs with the Acquire of a thread that finds it made.
                 word.store(magic, Ordering::Release);
                 Ok(())
             }
@@ -201,7 +201,7 @@ impl Drop for Page {
     }
 }
 
-/// The number of this process's PID namespace: thread numbers mean the same to two processes only if they share it.
+/// The number of this process's PID namespace: two processes have the same thread numbers only if they share it.
 fn pid_namespace() -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
@@ -222,9 +222,9 @@ fn is_ours(file: &File, bytes: usize, magic: u64) -> io::Result<bool> {
     Ok(word(first) == 0 && [MAKING, magic].contains(&word(&again)))
 }
 
-/// A type of atomics and cells, for which any bytes are a value.
+/// A type of atomics and cells, for which any bytes are a valid value.
 ///
 /// # Safety
-/// Any bytes must be a value, and whatever other processes write into it while it is borrowed must be no data race: all
-/// of it lies in atomics or in `UnsafeCell`s that only the kernel and the C library look into.
+/// Any bytes must be a valid value, and writes of other processes during a borrow must be no data race: all of it
+/// consists of atomics, or of `UnsafeCell`s that only the kernel and the C library access.
 pub unsafe trait Zeroed {}

@@ -40,13 +40,13 @@ struct Slot {
 
 static SLOTS: [Slot; MOST] = [const { Slot { range: AtomicU64::new(FREE), revoked: AtomicBool::new(false) } }; MOST];
 const FREE: u64 = 0;
-/// Being filled. No mapping looks like this: page 0 is never mapped.
+/// Being filled. No mapping has this value: page 0 is never mapped.
 const TAKEN: u64 = 1;
 
 /// The handler that was there before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Place and length of a mapping in one word; `None` if they do not fit.
+/// Address and length of a mapping in one word; `None` if they do not fit.
 fn packed(address: usize, bytes: usize) -> Option<u64> {
     let (first, count) = ((address / PAGE) as u64, bytes.div_ceil(PAGE) as u64);
     let fits = address.is_multiple_of(PAGE) && first > 0 && first >> (u64::BITS - COUNT_BITS) == 0;
@@ -118,8 +118,8 @@ fn install() -> io::Result<()> {
             return Err(error());
         }
         let _ = BEFORE.set(before);
-        // SAFETY: the handler has the form that `SA_SIGINFO` wants, lives as long as the program, and does only what
-        // may be done in a handler (see the head of this file).
+        // SAFETY: the handler has the signature that `SA_SIGINFO` requires, lives as long as the program, and does only
+        // what a handler may do (see the head of this file).
         match unsafe { libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()) } {
             0 => Ok(()),
             _ => Err(error()),
@@ -139,7 +139,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
             // SAFETY: the range is a mapping of ours that is known here as long as it exists (`release` comes before
-            // its end). It is reached by volatile accesses and through atomics alone, for which zeros are a value.
+            // its end). It is accessed only by volatile accesses and atomics, for which zeros are a valid value.
             let mapped = unsafe { libc::mmap(address as *mut _, bytes, access, flags, -1, 0) };
             if mapped != libc::MAP_FAILED {
                 return;
@@ -154,7 +154,7 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
     let before = BEFORE.get();
     match before.map(|before| (before.sa_sigaction, before.sa_flags & libc::SA_SIGINFO != 0)) {
         Some((handler, true)) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
-            // SAFETY: the kernel had this address as a handler of this form.
+            // SAFETY: the kernel returned this address as a handler with this signature.
             let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
                 unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
@@ -177,8 +177,8 @@ mod tests {
 
     use super::*;
 
-    /// Maps a file of two pages and cuts it to nothing, which makes accesses the same bus errors as a window that is
-    /// revoked.
+    /// Maps a file of two pages and truncates it to zero: accesses cause the same bus errors as those to a revoked
+    /// window.
     fn mapped_and_cut() -> (usize, usize) {
         let (file, bytes) = (tempfile::tempfile().expect("a file"), 8192);
         file.set_len(bytes as u64).expect("room");
@@ -196,10 +196,10 @@ mod tests {
         let revocable = Revocable::new(address, bytes).expect("room for one");
         assert!(!revocable.is_revoked());
         let word = (address + 4096 + 8) as *mut u32;
-        // SAFETY: within the mapping; the bus error that it makes is what the handler is for.
+        // SAFETY: within the mapping; the handler catches the bus error.
         let value = unsafe { word.read_volatile() };
         assert_eq!((value, revocable.is_revoked()), (0, true));
-        // SAFETY: as above; the whole of it is memory now.
+        // SAFETY: as above; all of it is ordinary memory now.
         unsafe { (address as *mut u32).write_volatile(7) };
         revocable.release();
         // SAFETY: the memory that has replaced the mapping, which is not used any more.

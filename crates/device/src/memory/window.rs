@@ -1,12 +1,12 @@
 //! [`Window`]: 32-bit words of a mapped file, or of a device that is one.
 //!
-//! For what has no driver here: a UIO device, a card's `resource` file, a file that processes share. Each access is one
-//! load or one store, in the order of the program; what a word means is for who uses it. Cards that may go have
-//! [`PciWindow`](crate::PciWindow), which finds that out.
+//! For devices without a driver here: a UIO device, a card's `resource` file, a file that processes share. Each access
+//! is one load or one store, in program order; the user defines the meaning of a word. For removable cards use
+//! [`PciWindow`](crate::PciWindow), which detects removal.
 //!
-//! **A window that goes.** Where the kernel takes a mapping away, or a file is cut, an access would be a bus error,
-//! which ends a process. Not here: the window is replaced by ordinary memory (see `revoked.rs`), and the access is an
-//! error, as are all later ones.
+//! **Revoked windows.** If the kernel revokes a mapping, or a file is truncated, an access would normally be a bus
+//! error, which kills the process. Here ordinary memory replaces the window (see `revoked.rs`), and this access and all
+//! later ones are errors.
 //!
 //! **Real-time behaviour.** No system call, but for the page faults of a file's first accesses.
 
@@ -43,14 +43,14 @@ impl Window {
     /// Maps `bytes` of a file from `offset` on; without `bytes`, all that the file has from there. Not real-time safe.
     ///
     /// # Errors
-    /// No such file, no permission, an offset that is no multiple of a page, no length, one that goes beyond a file's
+    /// No such file, no permission, an offset that is no multiple of a page, no length, or a length beyond the file's
     /// end.
     pub fn map(path: &Path, offset: u64, bytes: Option<usize>) -> Result<Self, DeviceError> {
         let name = path.display().to_string();
         Self::named(path, offset, bytes, name.clone(), format!("map {name}"), REMEDY)
     }
 
-    /// The same for reading only, of what may not be written.
+    /// The same for reading only, for files without write permission.
     ///
     /// # Errors
     /// As [`map`](Self::map).
@@ -86,7 +86,7 @@ impl Window {
         let flags = libc::O_SYNC | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).write(writable).custom_flags(flags).open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
-        // A device has no length of its own, and knows itself how much of it can be mapped.
+        // A device has no length of its own; its driver checks how much of it can be mapped.
         let room = metadata.is_file().then(|| metadata.len().saturating_sub(offset));
         let bytes = match (bytes, room) {
             (Some(bytes), Some(room)) if bytes as u64 > room => {
@@ -96,7 +96,7 @@ impl Window {
             (None, Some(room)) => usize::try_from(room).unwrap_or(usize::MAX),
             (None, None) => return Err(other("its length is unknown".to_owned())),
         };
-        // Half a word at the end is none.
+        // Half a word at the end does not count.
         let bytes = bytes / WORD * WORD;
         if !(WORD..=MOST_BYTES).contains(&bytes) {
             return Err(other(format!("a window has {WORD} to {MOST_BYTES} bytes, not {bytes}")));
@@ -118,7 +118,7 @@ impl Window {
     /// Reads the word at an offset of bytes.
     ///
     /// # Errors
-    /// No word lies there; the file has been cut.
+    /// No word at the offset; the file was truncated.
     #[inline]
     pub fn read(&self, offset: usize) -> Result<u32, DeviceError> {
         let word = self.word(offset)?;

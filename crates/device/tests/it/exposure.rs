@@ -22,7 +22,7 @@ struct Shutter {
     sim: Sim,
     outputs: Lines,
     safe: Lines,
-    /// True time of each write, and what the lines were after it.
+    /// True time of each write, and the lines after it.
     writes: Vec<(Nanos, Lines)>,
     /// The numbers of the writes that fail.
     failing: std::ops::Range<usize>,
@@ -37,7 +37,7 @@ impl Shutter {
         (self.outputs.0 ^ self.safe.0) & SHUTTER.0 != 0
     }
 
-    /// How long it was open in true time.
+    /// True time for which it was open.
     fn was_open(&self) -> Nanos {
         let moved: Vec<Nanos> = self.writes.iter().map(|(at, _)| *at).collect();
         *moved.last().expect("closed") - moved[0]
@@ -147,7 +147,7 @@ fn an_undisturbed_exposure_is_exact_at_any_length() {
         );
         assert!(report.late() <= Nanos::from_micros(1), "{time}: {} late", report.late());
         assert!(report.parts.reading >= reading && report.parts.first_half >= Nanos::new(time.count() / 2));
-        // The truth, which no program can see, lies between the bounds; 0.1 ppm is what the scale may be wrong.
+        // The true time, which no program can see, lies between the bounds; allow 0.1 ppm for the error of the scale.
         let (truth, wrong) = (shutter.was_open(), Nanos::new(time.count() / 10_000_000 + 1));
         assert!((report.at_least() - wrong..=report.at_most() + wrong).contains(&truth), "{truth}: {report:?}");
         assert_eq!(shutter.writes.iter().map(|(_, lines)| lines.0).collect::<Vec<_>>(), [0b1100, 0b1000]);
@@ -177,8 +177,9 @@ fn what_disturbs_the_end_is_told_and_what_disturbs_the_rest_does_not_matter() {
 
 #[test]
 fn whenever_the_thread_is_preempted_no_exposure_is_short_and_a_long_one_says_why() {
-    // In steps that fall on every part of both ends: the opening write, and from the last sleep to after the closing
-    // write; the finest shorter than a look at the counter. The time counts from after the opening write of 1.25 µs.
+    // In steps that hit every part of both ends: the opening write, and from the last sleep to after the closing write.
+    // The finest step is shorter than a reading of the counter. The time counts from the end of the opening write of
+    // 1.25 µs.
     let time = Nanos::from_millis(2);
     let end = |nanos| time + Nanos::new(nanos);
     let coarse = (-10_000..1_000).step_by(100).chain((2_000..5_000).step_by(50));

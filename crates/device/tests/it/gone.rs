@@ -1,5 +1,5 @@
-//! Memory that processes share and that goes, or that a stranger shares: in processes of their own, for a mistake ends
-//! a process.
+//! Shared memory that is revoked, or shared with a stranger: in processes of their own, because a mistake kills the
+//! process.
 
 use std::fs::File;
 use std::path::Path;
@@ -86,8 +86,8 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
     drop(another.lock().lock().expect("the lock"));
 }
 
-/// A guard may be forgotten, for that is safe; the lock's memory was unmapped all the same, and the thread's list of
-/// robust mutexes led into it: its next lock wrote there.
+/// A guard may be leaked safely. The lock's memory was unmapped nevertheless, and the thread's list of robust mutexes
+/// pointed into it: its next lock wrote there.
 #[test]
 fn a_guard_that_is_forgotten_leaves_no_address_into_nothing() {
     for protocol in Protocol::ALL {
@@ -99,7 +99,7 @@ fn a_guard_that_is_forgotten_leaves_no_address_into_nothing() {
 /// The process of the test above.
 pub(crate) fn forget(folder: &Path, protocol: Protocol) {
     let open = |name: &str| LockFile::open(&folder.join(name), protocol).expect("a lock");
-    // The second is mapped before the first goes, so that it does not come to lie in the same place.
+    // Map the second before the first goes, so that it gets another address.
     let (forgotten, second) = (open("first"), open("second"));
     std::mem::forget(forgotten.lock().lock().expect("the lock"));
     drop(forgotten);

@@ -13,7 +13,7 @@ use crate::timebase;
 
 /// Enough for anything that comes at all.
 pub(crate) const PATIENT: Nanos = Nanos::from_secs(20);
-/// Enough for nothing that is to be waited for in vain.
+/// Too short for an answer: for waits that must fail.
 const IMPATIENT: Nanos = Nanos::from_millis(60);
 
 /// A simulator at a socket of its own, as long as the test runs.

@@ -321,7 +321,7 @@ fn a_wait_for_a_device_is_ended_by_its_flag() {
             assert_eq!(nothing, Ok(true), "{protocol}");
             drop(guard);
         });
-        // A flag that is set does not keep from what is free.
+        // A set flag does not prevent taking a free lock.
         assert!(device.lock().is_ok(), "{protocol}");
     }
 }

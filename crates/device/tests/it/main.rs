@@ -17,7 +17,7 @@ fn timebase() -> Timebase<Host> {
     Timebase::calibrate(Host).expect("a time base")
 }
 
-/// A board in a folder; the same for all who name the same.
+/// A board in a folder; the same board for all users of the name.
 fn board<'t>(folder: &Path, protocol: Protocol, timebase: &'t Timebase<Host>) -> VirtualBoard<'t, Host> {
     let opened = VirtualBoard::open(&folder.join("board"), AccessTimes::ZERO, Lines(0), protocol, timebase);
     opened.expect("a board")

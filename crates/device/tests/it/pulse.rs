@@ -1,4 +1,4 @@
-//! Pulses of a board, and what an observer sees of them.
+//! Pulses of a board, as an observer sees them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,8 +30,8 @@ fn no_pulse_is_shorter_than_asked() {
     assert_eq!(board.outputs().1, 2 * 600 + 1);
 }
 
-/// A pulse of 10 ms was up for 14: the delay that waited it out began by learning how late the kernel wakes its thread,
-/// with the line up already. In virtual time nothing else can lengthen a pulse.
+/// A pulse of 10 ms was up for 14: its delay first measured how late the kernel wakes the thread, with the line up
+/// already. In virtual time nothing else can lengthen a pulse.
 #[test]
 fn in_virtual_time_a_pulse_is_as_long_as_asked_whether_it_is_polled_or_slept_out() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -91,7 +91,7 @@ fn a_train_keeps_to_its_times_and_leaves_out_what_has_passed() {
     let took = timebase.now_ordered().since(begun).expect("one epoch");
     assert_eq!(train.pulses.len() as u64 + train.left_out, 50);
     assert!(train.pulses.iter().all(|pulse| pulse.late >= Nanos::ZERO && pulse.late <= Nanos::from_millis(1)));
-    // The last is due after 49 periods, and what is left out is due no earlier.
+    // The last is due after 49 periods, and skipped pulses are due no earlier.
     assert!(took >= Nanos::from_millis(49), "{took}");
     let wrong = pulse
         .train(2, Nanos::from_micros(20), &mut board, &timebase, &AtomicBool::new(false))
@@ -116,7 +116,7 @@ fn a_train_that_is_stopped_says_so_and_leaves_the_line_down() {
     assert_eq!((train.stopped, train.pulses.len(), board.outputs().0), (true, 1, Lines(0)));
 }
 
-/// A flag that is set while the line is up cut no pulse short, however wide: Ctrl-C did nothing for ten minutes.
+/// A flag set while the line was up did not cut the pulse short, however wide: Ctrl-C had no effect for ten minutes.
 #[test]
 fn a_wide_pulse_is_cut_short_by_the_flag_and_told_apart() {
     let (folder, timebase) = (tempfile::tempdir().expect("a folder"), timebase());
@@ -145,7 +145,7 @@ fn a_wide_pulse_is_cut_short_by_the_flag_and_told_apart() {
     assert_eq!(seen.outputs().0, Lines(0));
 }
 
-/// Lines that set a flag when one of them goes up.
+/// Lines of which one sets a flag when it goes up.
 struct Stopping<'s> {
     stop: &'s AtomicBool,
     lines: Lines,
@@ -233,7 +233,7 @@ fn a_scope_sees_every_edge_or_counts_it() {
     let pulse = Pulse { lines: Lines::one(5), width: Nanos::from_micros(20) };
     let mut board = board(folder.path(), Protocol::None, &timebase);
     board.init().expect("initialised");
-    // Where others keep the observer's CPU busy it may see none at all; then once more.
+    // If other tasks keep the observer's CPU busy it may see none at all; then repeat.
     for _ in 0..50 {
         let before = board.outputs().1;
         let seen = crate::board(folder.path(), Protocol::None, &timebase);

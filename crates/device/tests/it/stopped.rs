@@ -1,4 +1,4 @@
-//! A process that is stopped (`SIGSTOP`) in the middle of what it does, and goes on later: nothing that this spoils may
+//! A process that is stopped (`SIGSTOP`) in the middle of its work, and goes on later: no result that this spoils may
 //! look undisturbed.
 
 use std::sync::atomic::{AtomicBool, Ordering};

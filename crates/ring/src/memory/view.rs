@@ -12,7 +12,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use super::unmap;
 use crate::units::Bytes;
 
-/// A read-only view of a [`Memory`](super::Memory) that others write to at the same time.
+/// A read-only view of a [`Memory`](super::Memory) that other threads write to at the same time.
 #[derive(Debug)]
 pub struct View {
     address: NonNull<u8>,

@@ -14,11 +14,11 @@
 //! are short: a producer that finds it taken tries again with its next data, and a consumer spins for the few
 //! instructions of an eviction.
 //!
-//! `frontier` is the position up to which the producer may be writing now. A reader other than the consumer copies
-//! first and then looks at the frontier. Bytes less than a capacity behind the frontier were not touched.
+//! `frontier` is the position up to which the producer may be writing now. Any other reader copies first and checks the
+//! frontier afterwards. Bytes less than a capacity behind the frontier were not touched.
 //!
-//! `head` and `frontier` are [`CursorWords`], which lie in the ring's page: other processes that look on read the very
-//! words that the producer stores.
+//! `head` and `frontier` are [`CursorWords`], which lie in the ring's page: other processes read the same words that
+//! the producer stores.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 #[repr(align(128))]
 struct Alone<T>(T);
 
-/// The cursors that one who only looks on needs, too.
+/// The cursors that taps need as well.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct CursorWords {
@@ -60,7 +60,7 @@ impl CursorWords {
     }
 }
 
-/// Where the words of cursors lie.
+/// Location of the cursor words.
 pub(crate) trait CursorPlace {
     fn words(&self) -> &CursorWords;
 }
@@ -115,8 +115,8 @@ impl<P: CursorPlace> Cursors<P> {
         self.tail.0.store(tail, Ordering::Release);
     }
 
-    /// Gives the bytes before a position back if the producer may evict. `false` if the producer had evicted them
-    /// already. For the consumer.
+    /// Returns the bytes before a position if the producer may evict; `false` if it had evicted them already. For the
+    /// consumer.
     pub(crate) fn give_back(&self, tail: u64) -> bool {
         self.hold();
         // Under the hold the producer cannot move it; it may have moved beyond before.
@@ -144,8 +144,8 @@ impl<P: CursorPlace> Cursors<P> {
 
     /// Takes `held`, so that the other side cannot move `tail`; `false` if the other side has it.
     pub(crate) fn try_hold(&self) -> bool {
-        // Acquire: pairs with the Release in `let_go`; what the last holder did to `tail` is seen. Relaxed on failure:
-        // then nothing is touched.
+        // Acquire: pairs with the Release in `let_go`; this thread sees the last holder's changes of `tail`. Relaxed on
+        // failure: then nothing is accessed.
         self.held.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 

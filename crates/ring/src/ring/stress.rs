@@ -1,6 +1,5 @@
-//! The ring under threads that never wait for each other longer than they must. Run as they are they show gross errors;
-//! `cargo xtask prove --only stream-sanitizers` runs them, and whatever else of this crate has threads, under the
-//! sanitizers.
+//! Stress tests of the ring with threads that wait for each other as briefly as possible. A plain run finds gross
+//! errors; `cargo xtask prove --only stream-sanitizers` runs all tests of this crate with threads under the sanitizers.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,4 +1,4 @@
-//! [`Tap`]: looks on at a ring from the same process, and shares it with others.
+//! [`Tap`]: reads a ring in the same process without consuming, and shares it with other processes.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

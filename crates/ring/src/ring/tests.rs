@@ -144,7 +144,7 @@ fn what_may_be_evicted_cannot_be_looked_at() {
     consumer.view(0, 100);
 }
 
-/// Two rings on one memory would hand out the same bytes twice, to be written to.
+/// Two rings on one memory would hand out the same bytes twice for writing.
 #[test]
 fn a_memory_is_one_rings_at_a_time() {
     let memory = Arc::new(Memory::mirrored(Bytes::kib(4), Bytes::kib(4), Pages::Small).expect("4 KiB"));
@@ -235,8 +235,8 @@ fn a_ring_that_cannot_be_is_refused_with_the_reason() {
     assert_eq!(refused(plain, 1), Err("a ring needs a mirrored memory".to_owned()));
 }
 
-/// A reader of the tap judges a copy by where the producer may be writing. If that is too low, it believes a torn copy;
-/// if too high, it believes none.
+/// A reader of the tap judges a copy by the producer's frontier. If that is too low, it accepts a torn copy; if too
+/// high, it rejects every copy.
 #[test]
 fn the_frontier_is_the_end_of_what_is_reserved() {
     let (mut producer, _consumer) = small(OnOverrun::Stop);
@@ -273,7 +273,7 @@ fn eviction_takes_what_is_asked_for_in_whole_grains_and_no_more_than_there_is() 
     let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
     put(&mut producer, 1000, 1);
     consumer.take_held(401, |_, bytes| bytes.len());
-    // 599 bytes are there: 99 grains and a part of one.
+    // There are 599 bytes: 99 grains and part of one.
     assert_eq!(producer.evict(4096, 6), 4096 - 5);
 }
 

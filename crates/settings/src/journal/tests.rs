@@ -51,7 +51,7 @@ impl Tree {
     }
 }
 
-/// Forgets changes as SIGKILL does: nothing is restored, the lock is gone, the journal stays.
+/// Drops changes as SIGKILL does: nothing is restored, the lock is gone, the journal stays.
 fn kill(mut changes: Changes) {
     changes.steps.clear();
     let beside = changes.journal.path.with_extension("kept");

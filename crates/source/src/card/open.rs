@@ -112,7 +112,7 @@ impl Card {
         Err(self.refused(last, remedy))
     }
 
-    /// The addresses of the accepted sender; none if the first sender is accepted.
+    /// The addresses of the accepted sender; empty to accept the first one.
     fn senders(&self) -> Result<Vec<SocketAddr>, CardError> {
         let Some(from) = &self.from else { return Ok(Vec::new()) };
         let found = from.to_socket_addrs().map(Iterator::collect);

@@ -1,4 +1,4 @@
-//! Cards as text: what is read, what is refused and with which words, and that nothing makes the reader panic.
+//! Cards as text: accepted and refused texts, the messages of the refusals, and that no text makes the parser panic.
 
 use proptest::prelude::*;
 
@@ -120,7 +120,7 @@ fn a_card_can_be_had_at_another_rate() {
     assert!(reads_back("unpaced:4ch,14bit").at_rate(SampleRate::hz(1).expect("possible")).is_none());
 }
 
-/// Pieces of which cards are made, and others.
+/// Pieces of card texts, and others.
 const PIECES: [&str; 40] = [
     "virtual",
     "unpaced",

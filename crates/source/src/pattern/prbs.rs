@@ -16,7 +16,7 @@ const SHORT: usize = 28;
 /// Bits after which the sequence repeats.
 const PERIOD: u64 = (1 << 31) - 1;
 
-/// Where the state of `1 << bit` goes in 2^power steps.
+/// State that `1 << bit` becomes after 2^power steps.
 const JUMPS: [[u32; LONG]; LONG] = jumps();
 
 const fn jumps() -> [[u32; LONG]; LONG] {

@@ -8,8 +8,8 @@
 //! rate, gives the number of frames that must have passed. Whole buffers are added until both agree within a quarter of
 //! a buffer.
 //!
-//! **Conditions.** The rate is known well enough: from the count itself after a second, until then to 1 %. Where more
-//! than one number of rounds is possible, or none fits, the count is an interval.
+//! **Conditions.** The rate is known well enough: to 1 % at first, from the count itself after a second. If several
+//! numbers of rounds are possible, or none fits, the count is an interval.
 //!
 //! ```text
 //!            last        shown by the driver
@@ -20,7 +20,7 @@
 
 use hairspring_machine::{Instant, Nanos};
 
-/// How far the nominal rate of a card may be from its true one before enough is counted.
+/// Relative deviation of a card's true rate from the nominal one that is tolerated before enough is counted.
 const NOMINAL_WITHIN: f64 = 0.01;
 /// Relative deviation of the rate that is tolerated against the counted one.
 const WANDER_WITHIN: f64 = 200e-6;
@@ -64,7 +64,7 @@ impl PointerCount {
         if to >= from { to - from } else { to + self.boundary - from }
     }
 
-    /// Enters what the driver shows: a position, and when it moved there.
+    /// Updates the count with a position from the driver, and the time when the pointer moved there.
     pub fn advance(&mut self, pointer: u64, changed: Instant) -> Passed {
         let shown = self.distance(self.pointer, pointer);
         if shown == 0 {

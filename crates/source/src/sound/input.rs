@@ -3,7 +3,7 @@
 //! **Problem.** Programs let the kernel stop a stream whose buffer overflows, start it again, and know how long that
 //! took, but not how many frames are missing.
 //!
-//! **Solution.** The stream is never stopped. The card goes on writing over its own buffer, and the distance between
+//! **Solution.** The stream is never stopped. The card goes on and overwrites its own buffer, and the distance between
 //! its pointer and ours is the number of frames that were overwritten. They become a gap of exactly that length.
 //!
 //! ```text
@@ -40,15 +40,15 @@ use super::setup::PcmSetup;
 use super::stamps::Stamps;
 use crate::source::{FrameStamp, Ignored, Next, Source, SourceCounters, SourceDescription};
 
-/// Bytes that are moved between two looks at the pointer.
+/// Most bytes moved between two looks at the pointer.
 const PIECE_BYTES: u64 = 64 << 10;
 /// Most bytes that one call moves.
 const MOST_PER_CALL: u64 = 4 << 20;
-/// How long a wait for frames lasts at most.
+/// Longest wait for frames.
 const PATIENCE: Nanos = Nanos::from_millis(100);
-/// How often the source looks while there is no room for its frames.
+/// Longest time between two looks while the ring has no room.
 const LOOK_AT_LEAST: Nanos = Nanos::from_millis(10);
-/// For how long a source looks repeatedly at most, for a narrow stamp.
+/// Longest polling for a narrow stamp.
 const HUNT_FOR: Nanos = Nanos::from_millis(1);
 /// Relative deviation from the nominal rate that is allowed where frames are counted by the clock alone.
 const RATE_WITHIN: f64 = 0.01;
@@ -65,7 +65,7 @@ pub struct SoundInput {
     count: Option<PointerCount>,
     /// Frames that the card has taken.
     counted: u64,
-    /// The global index of the frame at the program's pointer: what was moved and what was lost.
+    /// Global index of the frame at the program's pointer: frames moved plus frames lost.
     position: u64,
     lost: u64,
     most_waiting: u64,
@@ -135,7 +135,7 @@ impl SoundInput {
         Ok(())
     }
 
-    /// Looks at the card's pointer, and counts.
+    /// Reads the card's pointer, and updates the count.
     fn look(&mut self) -> io::Result<Look> {
         let before = self.pcm.now();
         let status = self.pcm.status()?;
@@ -169,7 +169,7 @@ impl SoundInput {
         Ok(())
     }
 
-    /// Passes over what the card has overwritten, and declares it.
+    /// Skips the frames that the card has overwritten, and declares them lost.
     fn heed(&mut self, look: &Look, ring: &mut Producer) -> io::Result<()> {
         let Some(count) = &self.count else { return Ok(()) };
         let setup = self.pcm.setup();
@@ -289,7 +289,7 @@ impl SoundInput {
         Ok(false)
     }
 
-    /// The driver has stopped the stream: what it held is gone. Starts it again if the policy allows that.
+    /// The driver has stopped the stream, whose frames are lost. Restarts it if the policy allows that.
     fn restart(&mut self, status: PcmStatus, ring: &mut Producer) -> io::Result<()> {
         let rate_hz = self.pcm.setup().rate.as_hz();
         let held = self.waiting();
@@ -355,7 +355,7 @@ impl SoundInput {
         Ok(Next::Readable(now + self.soon().max(PATIENCE)))
     }
 
-    /// A quarter of what the card's buffer lasts, at most.
+    /// At most a quarter of the time that the card's buffer lasts.
     fn soon(&self) -> Nanos {
         self.pcm.setup().rate.time_of(Frames(self.buffer() / 4)).min(LOOK_AT_LEAST)
     }

@@ -62,7 +62,7 @@ impl Node {
         checked(result)
     }
 
-    /// Reads whole frames of `frame_bytes`. Returns how many.
+    /// Reads whole frames of `frame_bytes`. Returns their number.
     pub(super) fn read_frames(&self, into: &mut [u8], frame_bytes: u64) -> io::Result<u64> {
         let frames = into.len() as u64 / frame_bytes;
         let mut transfer = Transfer { result: 0, buffer: into.as_mut_ptr(), frames };
@@ -72,7 +72,7 @@ impl Node {
         Ok(u64::try_from(transfer.result).unwrap_or(0))
     }
 
-    /// Writes whole frames of `frame_bytes`. Returns how many.
+    /// Writes whole frames of `frame_bytes`. Returns their number.
     pub(super) fn write_frames(&self, from: &[u8], frame_bytes: u64) -> io::Result<u64> {
         let frames = from.len() as u64 / frame_bytes;
         let mut transfer = Transfer { result: 0, buffer: from.as_ptr().cast_mut(), frames };
@@ -81,7 +81,7 @@ impl Node {
         Ok(u64::try_from(transfer.result).unwrap_or(0))
     }
 
-    /// The ids of a card's elements. Returns how many were written.
+    /// The ids of a card's elements. Returns the number of ids written.
     pub(super) fn elements(&self, ids: &mut [ElemId]) -> io::Result<usize> {
         let space = u32::try_from(ids.len()).unwrap_or(u32::MAX);
         let mut list = ElemList { offset: 0, space, used: 0, count: 0, ids: ids.as_mut_ptr(), reserved: [0; 50] };

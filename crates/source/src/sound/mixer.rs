@@ -34,7 +34,7 @@ pub(super) fn state(control: &Node, is_recording: bool) -> io::Result<String> {
     Ok(if told.is_empty() { "none".to_owned() } else { told.join(", ") })
 }
 
-/// An element and its value; `None` if it has none that can be read.
+/// An element and its value; `None` if it has no readable value.
 fn element(control: &Node, id: ElemId) -> Option<String> {
     let mut info = ElemInfo::new_zeroed();
     info.id = id;

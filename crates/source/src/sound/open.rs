@@ -42,7 +42,8 @@ impl SoundCard {
     /// Opens it for recording. It ends after `limit` frames, or after its own limit if that is less.
     ///
     /// # Errors
-    /// The system's refusal with a remedy; that another program has the card, and which; what the card has instead.
+    /// The system's refusal with a remedy. It names the program that has the card, or the settings that the card offers
+    /// instead.
     pub fn open(&self, limit: Option<Frames>) -> Result<SoundInput, CardError> {
         let (pcm, hardware) = self.opened(Direction::Record)?;
         let frames = [self.frames(), limit].into_iter().flatten().min();

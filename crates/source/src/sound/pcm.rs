@@ -1,7 +1,7 @@
 //! [`Pcm`]: a stream of a sound card: frames behind a pointer that moves all the time.
 //!
-//! It is the kernel's, or a scripted one ([`testing`](super::testing)) that drives the same code in tests. Nothing here
-//! blocks.
+//! The stream is the kernel's, or a scripted one ([`testing`](super::testing)) that drives the same code in tests.
+//! Nothing here blocks.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -44,7 +44,7 @@ pub struct PcmStatus {
     pub program: u64,
     /// When the card's pointer moved last, as far as it is known.
     pub changed: Instant,
-    /// Whether that is the driver's stamp. Otherwise it is when the look ended that showed the pointer there.
+    /// Whether that is the driver's stamp. Otherwise it is the end of the look that first showed the pointer there.
     pub is_stamped: bool,
     /// When the stream started or stopped last.
     pub triggered: Instant,
@@ -55,7 +55,7 @@ pub struct PcmStatus {
 pub struct Pcm {
     back_end: BackEnd,
     setup: PcmSetup,
-    /// When the last look began, and what it showed.
+    /// Start and result of the last look.
     last: Option<(Instant, PcmStatus)>,
     /// Samples as the driver passes them, where they are stored in another form.
     passed: Vec<u8>,
@@ -146,7 +146,7 @@ impl Pcm {
         })
     }
 
-    /// Takes whole frames. Returns how many.
+    /// Reads whole frames. Returns their number.
     ///
     /// # Errors
     /// `EAGAIN` if there are no frames, `EPIPE` if the driver has stopped the stream, or another error of the system.
@@ -162,7 +162,7 @@ impl Pcm {
         Ok(read)
     }
 
-    /// Gives whole frames. Returns how many.
+    /// Writes whole frames. Returns their number.
     ///
     /// # Errors
     /// `EAGAIN` if there is no room, or as above.
@@ -174,7 +174,7 @@ impl Pcm {
         self.back_end.write(&self.passed, self.setup.wire_bytes())
     }
 
-    /// Moves the program's pointer without moving frames. Returns by how many.
+    /// Moves the program's pointer without moving frames. Returns the distance in frames.
     ///
     /// # Errors
     /// The system's error.
@@ -200,7 +200,7 @@ impl Pcm {
         }
     }
 
-    /// Prepares it anew, with both pointers at 0.
+    /// Prepares it again, with both pointers at 0.
     ///
     /// # Errors
     /// The system's error.

@@ -1,8 +1,8 @@
-//! [`PcmSetup`]: what a stream was set to, and how it is found among what a card can do.
+//! [`PcmSetup`]: the settings of a stream, and their negotiation with the card.
 //!
-//! A card describes what it can do as sets and ranges that depend on each other. The kernel narrows them down when one
-//! is chosen. Values that make the data what they are (form, channels, rate) must be met exactly, without any
-//! conversion; the sizes of buffer and period may be the nearest.
+//! A card describes its capabilities as sets and ranges that depend on each other. The kernel narrows them down after
+//! each choice. Values that determine the data (form, channels, rate) must be met exactly, without any conversion; the
+//! sizes of buffer and period may be the nearest.
 
 use std::io;
 
@@ -88,7 +88,7 @@ pub(super) struct PcmWish {
     pub(super) rate_hz: u32,
     /// Frames between two interrupts; a hundredth of a second if not stated.
     pub(super) period: Option<u32>,
-    /// Frames of the card's buffer; as many as it has if not stated.
+    /// Frames of the card's buffer; the card's maximum if `None`.
     pub(super) buffer: Option<u32>,
 }
 
@@ -111,7 +111,7 @@ pub struct PcmSetup {
     pub period: Frames,
     /// Where the card's pointers begin again at 0.
     pub boundary: Frames,
-    /// Frames that the card may hold beyond what its pointer shows.
+    /// Frames that the card may hold beyond its pointer.
     pub fifo: Frames,
     /// Whether the pointer moves in whole periods.
     pub moves_by_periods: bool,
@@ -133,7 +133,7 @@ impl PcmSetup {
 }
 
 impl PcmWire {
-    /// Makes samples of 32 bits with their sign of what a driver passed.
+    /// Converts samples from a driver to signed samples of 32 bits.
     pub(super) fn unpack(self, passed: &[u8], into: &mut [u8]) {
         let each = if self == Self::Three { 3 } else { 4 };
         for (sample, into) in passed.chunks_exact(each).zip(into.as_chunks_mut::<4>().0) {
@@ -152,7 +152,7 @@ impl PcmWire {
 
 type Refine<'a> = &'a mut dyn FnMut(&mut HwParams) -> io::Result<()>;
 
-/// Narrows what a card can do down to a wish.
+/// Narrows the capabilities of a card down to a wish.
 ///
 /// # Errors
 /// `InvalidInput` with a sentence that states what the card offers instead.

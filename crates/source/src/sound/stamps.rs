@@ -9,16 +9,16 @@ use hairspring_ring::units::Frames;
 
 use crate::source::{FrameStamp, StampTime};
 
-/// How often a narrow stamp is looked for.
+/// Time between two hunts for a narrow stamp.
 const HUNT_EVERY: Nanos = Nanos::from_millis(250);
-/// How long a narrow stamp is preferred to a newer one: until the next but one was looked for. On a busy computer hunts
-/// can fail for seconds; were a stamp kept for as long, all marks of a recording could be one.
+/// Time for which a narrow stamp is preferred to a newer one: two hunts. On a busy computer hunts can fail for seconds;
+/// if a stamp were kept that long, all marks of a recording could be the same.
 const KEPT_FOR: Nanos = Nanos::from_millis(500);
 
 /// The stamps of a source.
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
-    /// When the last look began.
+    /// Beginning of the last look.
     looked: Option<Instant>,
     first: Option<FrameStamp>,
     newest: Option<FrameStamp>,
@@ -34,7 +34,7 @@ impl Stamps {
         self.looked = Some(began);
     }
 
-    /// A look showed this frame, and all before it, which the last look did not.
+    /// Records a look that showed this frame, and all before it, which the last look did not.
     pub(super) fn shown(&mut self, frame: Frames, latest: Instant) {
         let Some(earliest) = self.looked else { return };
         let taken = StampTime::Between(earliest, latest.max(earliest));
@@ -42,7 +42,7 @@ impl Stamps {
         self.newest = Some(FrameStamp { frame, taken });
     }
 
-    /// Whether it is time to look for a narrow stamp; then the next time is set.
+    /// Whether a hunt for a narrow stamp is due; if so, sets the time of the next.
     pub(super) fn is_hunt_due(&mut self, now: Instant) -> bool {
         self.now = Some(now);
         let due = self.hunt_at.is_none_or(|at| now >= at);

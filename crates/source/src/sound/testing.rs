@@ -1,4 +1,4 @@
-//! [`ScriptedPcm`]: a sound card in virtual time, for tests of what records and plays.
+//! [`ScriptedPcm`]: a sound card in virtual time, for tests of recording and playing.
 //!
 //! It behaves as the kernel does with a real card: the pointer is known modulo the buffer, is looked at by interrupts
 //! and queries, and whole rounds between two looks are not seen. A script sets when interrupts fail, when the driver
@@ -102,7 +102,7 @@ pub struct ScriptedPcm {
     /// When the present run began, and the frames that were taken before it.
     begun: Instant,
     taken: u64,
-    /// Frames of the present run at the last look, as they truly are.
+    /// True count of frames in the present run at the last look.
     looked: u64,
     pointer: u64,
     program: u64,
@@ -135,7 +135,7 @@ impl ScriptedPcm {
         }
     }
 
-    /// Where what it plays can be seen: the frames that were there in time, and `None` for silence.
+    /// The played frames: those that were there in time, and `None` for silence.
     pub fn played(&self) -> Arc<std::sync::Mutex<Vec<Option<Vec<u8>>>>> {
         Arc::clone(&self.played)
     }
@@ -158,7 +158,7 @@ impl ScriptedPcm {
         ((time - self.begun).max(Nanos::ZERO).as_secs_f64() * self.true_rate_hz()) as u64
     }
 
-    /// When a frame of the present run had passed.
+    /// Time at which a frame of the present run had passed.
     fn time_of(&self, frames: u64) -> Instant {
         self.begun + Nanos::try_from_secs_f64(frames as f64 / self.true_rate_hz()).unwrap_or(Nanos::ZERO)
     }

@@ -25,7 +25,7 @@ pub(super) const MOST_DATAGRAM_BYTES: usize = 65_536;
 /// Most datagrams that the kernel joins (`UDP_GRO_CNT_MAX`, and `UDP_MAX_SEGMENTS` of newer kernels).
 pub(super) const MOST_JOINED: u64 = 128;
 
-/// Messages of one call. More would save nothing that can be measured, and leave the caches.
+/// Messages of one call. More would save nothing measurable, and would not fit into the caches.
 pub(super) const MOST_MESSAGES: usize = 32;
 
 /// From one message to the next in the buffer: not a power of two, because then the beginnings of all would share a set
@@ -41,13 +41,13 @@ pub(super) struct Received {
     /// Offset of its first byte in [`Batch::bytes`].
     pub(super) at: usize,
     pub(super) length: usize,
-    /// How many messages the kernel had dropped before it.
+    /// Messages that the kernel had dropped before it.
     pub(super) drops: u32,
     pub(super) from: SocketAddr,
     /// The time of day at which the kernel got it, if it was stamped then. Of joined datagrams only the first has a
     /// stamp.
     pub(super) arrived: Option<Nanos>,
-    /// How long the kernel had it before it was read; 0 if it was not stamped.
+    /// Time between its arrival and the read; 0 if it was not stamped.
     pub(super) age: Nanos,
     /// To which address of this computer it came, if the kernel states it.
     pub(super) to: Option<IpAddr>,
@@ -64,12 +64,12 @@ struct Message {
 /// Datagrams that were received together, and the memory for the next ones.
 #[derive(Default)]
 pub(super) struct Batch {
-    /// Address space only, until a datagram comes to lie there.
+    /// Address space only, until a datagram arrives there.
     pub(super) bytes: Vec<u8>,
     names: Vec<libc::sockaddr_storage>,
     controls: Vec<Control>,
     messages: Vec<Message>,
-    /// The message that is taken apart, and how much of it was taken.
+    /// The message that is being split, and the bytes of it already taken.
     next: usize,
     taken: usize,
 }
@@ -98,7 +98,7 @@ impl Batch {
         }
     }
 
-    /// How many messages the last call brought.
+    /// Messages of the last call.
     pub(super) fn messages(&self) -> usize {
         self.messages.len()
     }
@@ -117,8 +117,7 @@ impl Batch {
         Some(received)
     }
 
-    /// Puts datagrams in place of those that were taken, each a message of its own: the bytes, how many were dropped
-    /// before, from where it came.
+    /// Replaces the taken datagrams by others, each a message of its own: bytes, number dropped before, sender.
     #[cfg(test)]
     pub(super) fn fill<'d>(&mut self, datagrams: impl Iterator<Item = (&'d [u8], u32, SocketAddr, Nanos)>) -> u64 {
         self.messages.clear();
@@ -134,7 +133,7 @@ impl Batch {
         total
     }
 
-    /// Receives datagrams in place of those that were taken. Does not block. Returns how many bytes came.
+    /// Receives datagrams in place of the taken ones. Does not block. Returns the number of bytes.
     pub(super) fn receive(&mut self, socket: &UdpSocket) -> io::Result<u64> {
         self.messages.clear();
         (self.next, self.taken) = (0, 0);
@@ -187,7 +186,7 @@ impl Batch {
 /// Control messages that the kernel attached to a message.
 #[derive(Default)]
 struct Told {
-    /// It attaches no count as long as it has dropped nothing.
+    /// The kernel attaches no count until it has dropped a message.
     drops: u32,
     arrived: Option<Nanos>,
     each: Option<usize>,

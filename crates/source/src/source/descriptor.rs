@@ -1,5 +1,5 @@
-//! Queries and options of descriptors that the standard library lacks: whether one is readable, how many datagrams the
-//! kernel has dropped, and what it attaches to one.
+//! Queries and options of descriptors that the standard library lacks: readability, the number of dropped datagrams,
+//! and control messages.
 
 #![expect(unsafe_code, reason = "socket options that rustix does not have")]
 
@@ -14,11 +14,11 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, soc
 /// The largest receive buffer that is requested, because the kernel doubles the number and keeps it in an int.
 const MOST_RECEIVE_BUFFER: u64 = i32::MAX as u64 / 2;
 
-/// The index of the number of dropped datagrams in `SO_MEMINFO`, and how many numbers it has (`linux/sock_diag.h`).
+/// Index of the number of dropped datagrams in `SO_MEMINFO`, and the length of that array (`linux/sock_diag.h`).
 const MEMINFO_DROPS: usize = 8;
 const MEMINFO_LENGTH: usize = 9;
 
-/// Whether a read would not block: there are data, or the end, or an error.
+/// Whether a read would not block: data, an end or an error is pending.
 pub(super) fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)], Some(&at_once)).is_ok_and(|ready| ready > 0)
@@ -38,8 +38,8 @@ pub(crate) fn bind_to_group(address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(UdpSocket::from(socket))
 }
 
-/// Binds a socket beside one that is connected, to the address to which that was bound before: it gets what the other
-/// one does not. Does not block.
+/// Binds a second socket to the address of a connected one: it gets the datagrams that the other one does not. Does not
+/// block.
 pub(super) fn bind_beside(connected: &UdpSocket, address: SocketAddr) -> io::Result<UdpSocket> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -68,7 +68,7 @@ pub(super) fn receive_buffer(socket: &UdpSocket, wanted: Option<Bytes>) -> Bytes
     Bytes(sockopt::socket_recv_buffer_size(socket).unwrap_or(0) as u64 / 2)
 }
 
-/// Makes the kernel attach to each datagram how many it has dropped before.
+/// Makes the kernel attach to each datagram the number dropped before.
 pub(super) fn tell_drops(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)
 }
@@ -79,13 +79,13 @@ pub(super) fn drops(socket: &UdpSocket) -> Option<u32> {
     (get(socket, libc::SO_MEMINFO, &mut numbers) == size_of_val(&numbers)).then_some(numbers[MEMINFO_DROPS])
 }
 
-/// Makes the kernel attach to each datagram when it came. A kernel that refuses attaches none.
+/// Makes the kernel attach to each datagram its time of arrival. A kernel that refuses attaches none.
 pub(super) fn tell_arrivals(socket: &UdpSocket) {
     let _ = set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 
-/// Makes the kernel attach to each datagram, or not, to which address of this computer it came. A kernel that refuses
-/// attaches none.
+/// Switches on or off that the kernel attaches to each datagram its destination address. A kernel that refuses attaches
+/// none.
 pub(super) fn tell_destinations(socket: &UdpSocket, tell: bool) {
     let is_v4 = socket.local_addr().is_ok_and(|bound| bound.is_ipv4());
     let (level, option) =
@@ -99,8 +99,8 @@ pub(super) fn join_datagrams(socket: &UdpSocket) -> bool {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
 }
 
-/// Makes the kernel cut what is sent by one call into datagrams of this size, which it joins again where the receiver
-/// allows it.
+/// Makes the kernel split each sent buffer into datagrams of this size. It joins them again if the receiver allows
+/// that.
 #[cfg(test)]
 pub(super) fn send_in_segments(socket: &UdpSocket, bytes: usize) -> io::Result<()> {
     set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as libc::c_int)
@@ -113,7 +113,7 @@ fn set(socket: &UdpSocket, level: libc::c_int, option: libc::c_int, value: libc:
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option that consists of numbers. Returns how many bytes the kernel wrote, 0 if it refused.
+/// Reads an option that consists of numbers. Returns the number of bytes written, 0 if the kernel refused.
 fn get(socket: &UdpSocket, option: libc::c_int, into: &mut [u32]) -> usize {
     let mut length = size_of_val(into) as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes, all of `into`, and any bits are a u32.

@@ -1,7 +1,7 @@
 //! [`ReaderSource`]: files, pipes, the standard input and TCP connections as sources.
 //!
-//! None of them is clocked: data that are not taken wait in the file, or back-pressure holds the sender up. So nothing
-//! is lost here under any policy of the ring. A loss at a sender that cannot wait is not visible.
+//! None of them is clocked: unread data wait in the file, or back-pressure stops the sender. So nothing is lost here
+//! under any policy of the ring. A loss at a sender that cannot wait is not visible.
 //!
 //! A read may end within a frame; the next read brings the rest. If the stream ends within a frame, that incomplete
 //! frame becomes a [`Gap`] of cause `source`. A broken connection ends with the system's error number, an orderly end
@@ -35,7 +35,7 @@ const MOST_PER_CALL: u64 = 4 << 20;
 /// Most bytes of one read.
 const MOST_PER_READ: u64 = 1 << 20;
 
-/// How long a wait for data lasts at most.
+/// Longest wait for data.
 const PATIENCE: Nanos = Nanos::from_millis(100);
 
 /// The properties of a stream that its user states.

@@ -33,7 +33,7 @@ pub(crate) fn pair(layout: Layout, pattern: Pattern, size: Bytes, on_overrun: On
 }
 
 impl TestConsumer {
-    /// Advances to a position and checks what lies before it; `bytes` are the data, or `None` if they were evicted.
+    /// Advances to a position and checks the data before it; `bytes` are the data, or `None` if they were evicted.
     fn pass(&mut self, to: u64, bytes: Option<&[u8]>) {
         let from = self.position;
         loop {

@@ -48,8 +48,8 @@
 //! number is at most 64 ahead of the old ones like a loss. A sender at another port of the same computer counts as the
 //! same sender, restarted, if its datagrams are numbered and confirm it in the same way.
 //!
-//! At an end (4) those held are recorded if their numbers fit the time, or if there are two of our sender that cannot
-//! be late ones, or [`FEW`] of another port. All others are counted as ignored.
+//! At an end (4) the held datagrams are recorded if their numbers fit the time, or if two of them are from our sender
+//! and cannot be late, or [`FEW`] are from another port. All others are counted as ignored.
 //!
 //! The kernel stamps each datagram when it comes, before it waits in the receive buffer. The stamps are the arrival
 //! times of each datagram's first frame at this computer; the time on the network is unknown.
@@ -108,7 +108,7 @@ const MOST_PER_CALL: u64 = 4 << 20;
 /// The longest wait for data.
 const PATIENCE: Nanos = Nanos::from_millis(100);
 
-/// When to look for room again.
+/// Wait for room before the next attempt.
 const SOON: Nanos = Nanos::from_millis(1);
 
 /// This many consecutive numbers out of the old sequence start a new sequence.
@@ -120,10 +120,10 @@ pub const FEW: u32 = 8;
 /// An average rate counts from this time on.
 const LEAST_AVERAGE: Nanos = Nanos::from_millis(100);
 
-/// A counter of 16 bits that goes on below this number may have begun anew.
+/// A counter of 16 bits that continues below this number may have restarted.
 const FRESH: u64 = 1024;
 
-/// How many batches of other senders one call looks at: more would let a flood take the time of the stream.
+/// Most batches of other senders per call: more would let a flood take the time of the stream.
 const MOST_OTHERS: u32 = 4;
 
 /// A source that receives datagrams.
@@ -151,7 +151,7 @@ pub struct UdpSource<H = Sockets> {
     placed: usize,
     /// Bytes of samples in the first datagram.
     payload_bytes: Option<u64>,
-    /// Whether other datagrams had other sizes.
+    /// Whether later datagrams had other sizes.
     varies: bool,
     /// Bytes that the last datagram lacked to that size; only with numbers.
     short_bytes: u64,
@@ -364,7 +364,7 @@ impl<H: Hearing> UdpSource<H> {
         false
     }
 
-    /// Puts the ready samples into the ring, datagram by datagram. Returns whether all of them are there.
+    /// Puts the ready samples into the ring, datagram by datagram. Returns whether all of them had room.
     fn put_ready(&mut self, ring: &mut Producer) -> bool {
         let ready = std::mem::take(&mut self.ready);
         let usual = self.payload_bytes.filter(|_| self.sequence.is_some());
@@ -422,7 +422,7 @@ impl<H: Hearing> UdpSource<H> {
         })
     }
 
-    /// Counts what strangers have sent beside the stream, at its end.
+    /// Counts the datagrams of strangers at the end of the stream.
     fn hear_others(&mut self) {
         for _ in 0..MOST_OTHERS {
             if !matches!(self.hearing.receive_others(&mut self.batch), Ok(1..)) {
@@ -475,7 +475,7 @@ impl<H: Hearing> Source for UdpSource<H> {
     fn service(&mut self, now: Instant, ring: &mut Producer) -> Next {
         let began = Host.monotonic();
         let mut moved = 0;
-        // Whether the kernel has no more of the stream, and how many calls may look at others.
+        // Whether the kernel has no more of the stream, and the calls left for other senders.
         let (mut is_empty, mut others) = (false, MOST_OTHERS);
         while self.ended.is_none() && moved < MOST_PER_CALL {
             if self.wanted() == 0 {

@@ -53,7 +53,7 @@ const LEAST_SLEEP: Nanos = Nanos::from_micros(10);
 pub struct Hiccup {
     /// When it begins, after the start of the card.
     pub at: Nanos,
-    /// How long it lasts.
+    /// Duration.
     pub lasts: Nanos,
 }
 
@@ -91,9 +91,9 @@ pub struct VirtualCard {
     /// Bytes that the bus could have carried until `bus_at` but did not.
     bus_credit: f64,
     bus_at: Instant,
-    /// How many times it asked to be called.
+    /// Number of requested calls.
     wakes: u64,
-    /// Why the card produces nothing any more; the FIFO may still hold data.
+    /// Why the card has stopped producing; the FIFO may still hold data.
     ending: Option<End>,
     ended: Option<End>,
 }
@@ -118,7 +118,7 @@ impl VirtualCard {
         }
     }
 
-    /// Puts into the FIFO what was produced until now.
+    /// Puts the grains produced until now into the FIFO.
     fn arrive(&mut self, now: Instant, ring: &mut Producer) {
         if self.ending.is_some() {
             return;

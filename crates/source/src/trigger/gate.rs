@@ -30,7 +30,7 @@ use hairspring_ring::units::{Bytes, Frames, SampleRate};
 pub struct Decision {
     /// The number of decided frames, in whole grains. 0: show more frames.
     pub frames: Frames,
-    /// The shot for which they are kept, from 0; `None` if they are omitted.
+    /// The shot to which they belong, from 0; `None` if they are omitted.
     pub keep: Option<u64>,
     /// With the first frames of a shot: the frame that triggered. It may lie in a gap.
     pub triggered: Option<Frames>,

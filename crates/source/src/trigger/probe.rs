@@ -21,7 +21,7 @@ pub(super) enum Test {
     AtMost(f64),
 }
 
-/// Looks at one channel of a layout.
+/// Tests one channel of a layout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probe {
     layout: Layout,
@@ -65,7 +65,7 @@ impl Probe {
         }
     }
 
-    /// Which of the two tests the last frame passes that passes one: looks backwards from `to` to `from`.
+    /// The test, of two, that the last frame to pass any of them passes: searches backwards from `to` to `from`.
     pub(super) fn last(self, bytes: &[u8], from: usize, to: usize, tests: [Test; 2]) -> Option<usize> {
         (from..to).rev().find_map(|frame| {
             let value = self.layout.value(bytes, frame, self.channel);
@@ -98,7 +98,7 @@ enum Whole {
     AtMost(i32),
 }
 
-/// The same test for whole numbers; one that is beyond them all is passed by none or all alike.
+/// The same test for whole numbers; a threshold beyond all of them is passed by none or all alike.
 fn whole(test: Test) -> Whole {
     match test {
         Test::AtLeast(least) => Whole::AtLeast(least.ceil() as i32),
@@ -140,7 +140,7 @@ fn runs<T>(frames: &[T], passes: impl Fn(&T) -> bool) -> Option<usize> {
     None
 }
 
-/// The same for frames of a length that is known only now.
+/// The same for frames of a length that is known only at run time.
 fn strided(frames: &[u8], stride: usize, passes: impl Fn(&[u8]) -> bool) -> Option<usize> {
     let dense = (frames.len() / stride).min(DENSE);
     if let Some(frame) = frames[..dense * stride].chunks_exact(stride).position(&passes) {

@@ -1,4 +1,4 @@
-//! [`UnitControl`]: the main thread's end: checks values, hands them to the unit, and knows what is in force.
+//! [`UnitControl`]: the main thread's end: checks values, hands them to the unit, and reads the values in force.
 
 use std::fmt;
 
@@ -86,13 +86,13 @@ impl UnitControl {
         Ok(())
     }
 
-    /// The set-points: what was accepted for the next event, and what was applied at the event of its cycle.
+    /// The set-points: values accepted for the next event, and those applied at the event of their cycle.
     pub fn set_points(&mut self) -> PropertyValues {
-        // The ticket first: what was taken by then is in the values.
+        // Read the ticket first: changes taken out by then are in the values.
         let taken = self.queue.read_back.taken();
         let in_force = self.read_back();
         for property in Property::ALL {
-            // A value that the unit has not taken yet is newer than what is in force.
+            // A value that the unit has not taken yet is newer than the one in force.
             if self.unbound[property as usize] <= taken {
                 self.set_points.set(property, in_force.of(property));
             }
@@ -105,12 +105,12 @@ impl UnitControl {
         self.queue.read_back.values()
     }
 
-    /// How many accepted values wait for the unit's next event or for their cycles.
+    /// Number of accepted values that wait for the unit's next event or for their cycles.
     pub fn waiting(&self) -> u64 {
         self.tickets - self.queue.read_back.done().min(self.tickets)
     }
 
-    /// How many values were never applied, because their cycle passed without an event.
+    /// Number of values that were never applied, because their cycle passed without an event.
     pub fn expired(&self) -> u64 {
         self.queue.read_back.expired()
     }

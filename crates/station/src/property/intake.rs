@@ -58,7 +58,7 @@ impl ReadBack {
     }
 }
 
-/// The unit's end: what is in force, and what waits for its cycle.
+/// The unit's end: values in force, and values that wait for their cycles.
 #[derive(Debug)]
 pub(crate) struct PropertyIntake {
     changes: Consumer<Change>,
@@ -86,7 +86,7 @@ pub(crate) struct QueueEnd {
 }
 
 impl PropertyIntake {
-    /// The values for an event of this cycle. Real-time safe: one load if nothing has come and nothing waits.
+    /// The values for an event of this cycle. Real-time safe: one load if no change is pending.
     #[inline]
     pub(crate) fn at(&mut self, cycle: Option<u64>) -> PropertyValues {
         if !(self.changes.is_empty() && self.waiting.is_empty()) {
@@ -105,7 +105,7 @@ impl PropertyIntake {
                     self.values.set(change.property, change.value);
                     self.done += 1;
                 }
-                // There is room: the other end counts what is under way.
+                // There is room: the other end counts the changes under way.
                 Some(_) => self.waiting.push(change),
             }
         }

@@ -1,4 +1,4 @@
-//! [`LatencyHistogram`]: how many activations took how long, in steps of 1, 2 and 5, since the start.
+//! [`LatencyHistogram`]: number of activations by latency since the start, in steps of 1, 2 and 5.
 
 use hairspring_machine::Nanos;
 

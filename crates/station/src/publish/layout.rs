@@ -1,4 +1,4 @@
-//! The words of a page: where each value of a [`StationState`] stands. This file alone knows the layout.
+//! The words of a page: the position of each value of a [`StationState`]. Only this file knows the layout.
 //!
 //! | word | station's block |
 //! | ---: | --- |
@@ -7,7 +7,7 @@
 //! | 2 | start of the station, `CLOCK_REALTIME` in ns |
 //! | 3 | time of this state, `CLOCK_MONOTONIC` in ns |
 //! | 4 | number of this state, from 1 |
-//! | 5, 6 | `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` in ns, and how far that may be wrong |
+//! | 5, 6 | `CLOCK_REALTIME` minus `CLOCK_MONOTONIC` in ns, and its uncertainty |
 //! | 7 | process id |
 //! | 8 | number of units |
 //! | 16–23 | name, UTF-8, padded with zeros |

@@ -21,7 +21,7 @@ use super::state::{ClockReading, StationState};
 pub const STATE_FILE: &str = "state";
 /// First word of a page's file: the format and its version.
 pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"hsState1");
-/// Brackets of which the narrowest is kept.
+/// Brackets per reading of the clocks; the narrowest counts.
 const BRACKETS: usize = 5;
 
 /// Words behind the sequence: the station's block and one for each unit.
@@ -29,7 +29,7 @@ pub(super) const PAYLOAD: usize = BLOCK_WORDS * (1 + UNITS_MOST);
 /// Size of the file: whole pages of 4 KiB.
 pub const PAGE_BYTES: usize = size_of::<StatePage>().next_multiple_of(4096);
 
-/// The page as it lies in memory. The lock on its file ensures that it has one writer at a time.
+/// The page in memory. The lock on its file ensures that it has one writer at a time.
 #[repr(C)]
 pub(super) struct StatePage {
     /// Identifies the format of the file.
@@ -37,7 +37,7 @@ pub(super) struct StatePage {
     pub(super) state: Sequenced<PAYLOAD>,
 }
 
-// SAFETY: nothing but atomics.
+// SAFETY: consists of atomics.
 unsafe impl Zeroed for StatePage {}
 
 /// The writer of a page. While it lives, no other process can publish in the same folder.
@@ -51,8 +51,8 @@ pub struct StatePublisher {
 }
 
 impl StatePublisher {
-    /// Opens the page in this folder, and makes it if there is none. Other users may read the page but not write it. A
-    /// page of a station that has ended is used again, so that its readers need not open another.
+    /// Opens the page in this folder, or creates it. Other users may read the page but not write it. A page of a
+    /// station that has ended is used again, so that its readers need not open another.
     ///
     /// # Errors
     /// Another station publishes here, or the file cannot be made.

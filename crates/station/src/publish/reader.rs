@@ -17,10 +17,10 @@ use super::state::StationState;
 pub const SILENT_AFTER: Nanos = Nanos::from_secs(2);
 /// Most attempts to read a page that is being written.
 const TRIES: u32 = 100;
-/// Between two looks. A write takes microseconds, unless its thread is preempted.
+/// Pause between two attempts. A write takes microseconds, unless its thread is preempted.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// How far a state can be trusted.
+/// Reliability of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Validity {
     /// The station publishes.
@@ -43,7 +43,7 @@ pub struct StateView {
     pub number: u64,
     /// The process of the station.
     pub process: u64,
-    /// How far it can be trusted.
+    /// Its reliability.
     pub validity: Validity,
 }
 
@@ -61,7 +61,7 @@ impl StateReader {
     /// Opens the page in the folder of a station, for reading only.
     ///
     /// # Errors
-    /// There is no page, or it is another file.
+    /// There is no page, or the file is of another kind.
     pub fn open(folder: &Path) -> Result<Self, DeviceError> {
         let path = folder.join(STATE_FILE);
         let page = Page::read_only(&path, PAGE_BYTES, MAGIC).map_err(|error| not_opened(&path, &error))?;
@@ -75,7 +75,7 @@ impl StateReader {
     }
 
     /// The latest state. A page that is being written is read again, for 20 ms at most. A station that is silent or was
-    /// killed in mid-write gives its last whole state; the page is then opened anew, in case a successor has made
+    /// killed in mid-write gives its last whole state; the page is then opened again, in case a successor has made
     /// another.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl StateReader {
         Ok(StateView { state: state.clone(), at, number, process, validity })
     }
 
-    /// Reads a whole state; false if there is none within the tries.
+    /// Reads a whole state; false if all attempts fail.
     fn look(&mut self) -> bool {
         let page = self.page.start::<StatePage>();
         for attempt in 0..TRIES {

@@ -7,7 +7,7 @@ use crate::event::Stamped;
 use crate::property::PropertyValues;
 use crate::unit::Counts;
 
-/// Where a station stands in its life.
+/// Phase of a station's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Phase {
     /// It opens its devices and sources.
@@ -24,7 +24,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them, in the order of their numbers in the page.
+    /// All phases, in the order of their numbers in the page.
     pub const ALL: [Self; 5] = [Self::Starting, Self::Running, Self::Stopping, Self::Ended, Self::Fault];
 
     /// Its name in lists of choices.
@@ -38,7 +38,7 @@ impl Phase {
 pub struct ClockReading {
     /// `CLOCK_REALTIME` minus `CLOCK_MONOTONIC`.
     pub realtime_offset: Nanos,
-    /// How far that may be wrong: the width of the bracket.
+    /// Uncertainty: the width of the bracket.
     pub within: Nanos,
 }
 
@@ -84,7 +84,7 @@ pub struct UnitProperties {
 /// The state of a unit. All counters are absolute since the start of the station.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnitState {
-    /// Its name, of which the page keeps 64 bytes.
+    /// Its name; the page keeps 64 bytes.
     pub name: String,
     /// Counts of its events by outcome.
     pub counts: Counts,
@@ -101,16 +101,15 @@ pub struct UnitState {
 /// The state of a station.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StationState {
-    /// The name that it is published under, of which the page keeps 64 bytes.
+    /// Its published name; the page keeps 64 bytes.
     pub name: String,
-    /// The version of the program, of which the page keeps 32 bytes.
+    /// The program's version; the page keeps 32 bytes.
     pub version: String,
-    /// The latest thing that an operator should know, of which the page keeps 256 bytes.
+    /// The latest message for an operator; the page keeps 256 bytes.
     pub message: String,
-    /// When it was started, by `CLOCK_REALTIME` in nanoseconds since 1970. Another number means another run, whose
-    /// counters begin anew.
+    /// Start time, by `CLOCK_REALTIME` in nanoseconds since 1970. Another number means another run, with new counters.
     pub started_realtime_ns: i64,
-    /// Where it stands.
+    /// Its phase.
     pub phase: Phase,
     /// The relation of the clocks when it was published.
     pub clock: ClockReading,

@@ -27,16 +27,16 @@ struct Place {
     cycle: AtomicU64,
 }
 
-/// All of it.
+/// All words of a signal.
 #[repr(C)]
 pub(super) struct Words {
     /// Identifies a signal. Not explored by the model, so no loom type.
     pub(super) magic: std::sync::atomic::AtomicU64,
-    /// How many were fired: numbers that were given out.
+    /// Number of events fired: of numbers given out.
     fired: AtomicU64,
-    /// Changes with every event; what sleepers sleep on.
+    /// Changes with every event; sleepers wait on it.
     pub(super) bell: AtomicU32,
-    /// How many sleep.
+    /// Number of sleepers.
     pub(super) sleepers: AtomicU32,
     places: [Place; PLACES as usize],
 }
@@ -59,15 +59,15 @@ impl Words {
         &self.places[(sequence % PLACES) as usize]
     }
 
-    /// How many were fired since the signal was made.
+    /// Number of events fired since the signal was made.
     pub(super) fn fired(&self) -> u64 {
         // Relaxed: gives out numbers; the place publishes the rest.
         self.fired.load(Ordering::Relaxed)
     }
 
-    /// Whether the next event after this one is there, or has been.
+    /// Whether the next event after this one is in its place, or was.
     pub(super) fn is_past(&self, last: u64) -> bool {
-        // Acquire: pairs with the Release of who fired it.
+        // Acquire: pairs with the Release of the firing thread.
         self.place(last + 1).sequence.load(Ordering::Acquire) > last
     }
 
@@ -88,14 +88,14 @@ impl Words {
         sequence
     }
 
-    /// The next event after this one that is still there; `None` if it has not been fired. `clock` is asked when its
-    /// number has been seen.
+    /// The next event after this one that is still in its place; `None` if there is none yet. Reads `clock` after its
+    /// number was seen.
     #[inline]
     pub(super) fn look<W>(&self, last: u64, clock: impl Fn() -> W) -> Option<Found<W>> {
         let mut next = last + 1;
         loop {
             let place = self.place(next);
-            // Acquire: pairs with the Release of who fired it.
+            // Acquire: pairs with the Release of the firing thread.
             let here = place.sequence.load(Ordering::Acquire);
             if here < next {
                 return None;
@@ -109,7 +109,7 @@ impl Words {
                 let cycle = (cycle != NO_CYCLE).then_some(cycle);
                 return Some(Found { sequence: next, stamp, cycle, wake });
             }
-            // It was overwritten: the oldest that is still there is a round later than the newest number given out.
+            // It was overwritten: the oldest remaining event is a round older than the newest number given out.
             let oldest = self.fired().saturating_sub(PLACES - 1);
             next = oldest.max(next + 1);
         }
@@ -140,7 +140,7 @@ mod loom_checks {
         }
     }
 
-    /// Explores threads that each fire a given number of events, and one that looks meanwhile and at the end.
+    /// Explores threads that each fire a given number of events, and one that reads meanwhile and at the end.
     fn explore(firing: &'static [u64]) {
         let all: u64 = firing.iter().sum();
         let mut model = loom::model::Builder::new();
@@ -179,7 +179,7 @@ mod loom_checks {
             for thread in threads {
                 thread.join().expect("it does not panic");
             }
-            // … and what is there at the end.
+            // … and the events in place at the end.
             while look(&mut had) {}
             assert_eq!(last, all, "the last event was not found");
         });

@@ -38,7 +38,7 @@ pub struct Counter<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> Counter<'t, M> {
-    /// One of its own, and what fires it.
+    /// A counter of its own, and the descriptor that fires it.
     ///
     /// # Errors
     /// No descriptor is left.

@@ -35,9 +35,8 @@ pub struct Datagrams<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> Datagrams<'t, M> {
-    /// Listens on this address. If it is that of a group, joins it on the interface that the system chooses, and shares
-    /// the port with others that do the same. Port 0 is any that is free. Blocks for milliseconds, until packets are
-    /// stamped.
+    /// Listens on this address. A group is joined on the interface that the system chooses, and the port is shared with
+    /// other members. Port 0 means any free port. Blocks for milliseconds, until packets are stamped.
     ///
     /// # Errors
     /// The port is in use; the address is not this host's.

@@ -1,4 +1,5 @@
-//! [`EventSourceDescription`]: a source as written in a station file, `KIND:WHERE` and what is not the usual.
+//! [`EventSourceDescription`]: a source as written in a station file: `KIND:WHERE` and the options that differ from the
+//! defaults.
 //!
 //! ```text
 //! timer:1ms                                every millisecond, by the kernel's timer

@@ -1,4 +1,4 @@
-//! [`Interrupts`]: what the kernel's drivers report of a device: a parallel port, the lines of a GPIO chip, a card
+//! [`Interrupts`]: interrupts reported by the kernel's drivers: of a parallel port, the lines of a GPIO chip, a card
 //! behind UIO.
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -36,7 +36,7 @@ pub enum EdgeDirection {
 
 /// Result of reading a line that is readable.
 struct Said {
-    /// How many interrupts came since it was asked before, lost ones included.
+    /// Interrupts since the last read, lost ones included.
     count: u64,
     /// Time of the latest of them by `CLOCK_MONOTONIC`, if the kernel states it.
     at: Option<Instant>,
@@ -98,8 +98,8 @@ impl<M: Machine + Send + Sync> EventSource<M> for Interrupts<'_, M> {
     fn wait(&mut self) -> Result<Option<Event>, DeviceError> {
         let waited = match &self.line {
             InterruptLine::Gpio(..) => false,
-            // A card that has interrupted and was not served goes on asking: allowed to, it would interrupt a second
-            // time for the same.
+            // A card that was not served keeps its request up: enabled now, it would interrupt a second time for the
+            // same event.
             InterruptLine::Uio(interrupt) => has_come(interrupt.as_fd())? || interrupt.enable()?,
             InterruptLine::Parport(port) => has_come(port.as_fd())?,
         };

@@ -4,7 +4,7 @@
 //! pulses.
 //!
 //! **Conditions.** Each call to the driver ends with the next pulse or after 0.1 s. A pulse that falls between two of
-//! these calls, which follow each other at once, is handed out up to 0.1 s later; its stamp stays what it is.
+//! these calls, which follow each other at once, is returned up to 0.1 s later, with its true stamp.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::{EventSource, taken};
 use crate::event::{Event, Stamped};
 use crate::stop::Stop;
 
-/// How often it looks whether it shall stop, and whether the device is still there.
+/// Longest time between two checks of the stop flag and of the device.
 const LOOK: Nanos = Nanos::from_millis(100);
 
 /// Waits for pulses.
@@ -29,7 +29,7 @@ pub struct Pps<'t, M: Machine> {
 }
 
 impl<'t, M: Machine> Pps<'t, M> {
-    /// Opens a device, and waits for what comes from now on.
+    /// Opens a device, and waits for pulses from now on.
     ///
     /// # Errors
     /// As [`PpsDevice::open`].

@@ -103,7 +103,7 @@ impl<'t, M: Machine> Readable<'t, M> {
         Event { at, stamped: Stamped::Wake, wake, waited, sequence: self.last, missed: 0, cycle }
     }
 
-    /// The next line among what was read.
+    /// The next line in the buffer.
     fn next_line(&mut self) -> Option<Option<u64>> {
         for at in self.rest.clone() {
             let byte = self.buffer[at];
@@ -132,7 +132,7 @@ impl<M: Machine + Send + Sync> EventSource<M> for Readable<'_, M> {
         if self.stop.is_set() {
             return Ok(None);
         }
-        // As long as every piece is there when it is asked for.
+        // If every piece has arrived when it is read.
         let mut waited = true;
         loop {
             if let Some(cycle) = self.next_line() {

@@ -11,7 +11,7 @@ use crate::event::{Event, Stamped};
 use crate::stop::Stop;
 use crate::system::{self, Ready};
 
-/// No period is shorter: below this a waiting thread does nothing but wait.
+/// Shortest period: below this a waiting thread would do nothing but wait.
 pub const PERIOD_LEAST: Nanos = Nanos::from_micros(10);
 
 /// The times at which events are due.
@@ -58,8 +58,8 @@ fn check(period: Nanos) -> Result<(), DeviceError> {
     })
 }
 
-/// A timer of the kernel, set anew for each event: setting it, which takes microseconds on some machines, so lies
-/// before the wait, and nothing but the wake-up between event and action.
+/// A timer of the kernel, set again for each event. Setting it takes microseconds on some machines; that happens before
+/// the wait, so only the wake-up lies between event and action.
 #[derive(Debug)]
 pub struct Timer<'t, M: Machine> {
     timer: OwnedFd,

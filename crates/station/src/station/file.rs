@@ -154,7 +154,7 @@ struct Unit {
     alarm: Option<Spanned<Alarm>>,
 }
 
-/// From which latencies of a unit on there is an alarm.
+/// Latencies of a unit from which on there is an alarm.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Alarm {

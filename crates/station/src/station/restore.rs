@@ -39,9 +39,9 @@ impl UnitSettings {
 }
 
 impl Station {
-    /// Takes the set-points over that an earlier run left in this file, so that the units begin with them. Returns how
-    /// many, and a sentence for each that is not taken over: its unit is gone, it is not settable any more, or outside
-    /// today's limits.
+    /// Adopts the set-points of an earlier run from this file, so that the units begin with them. Returns their number,
+    /// and a sentence for each that is not adopted: its unit is gone, it is not settable any more, or outside today's
+    /// limits.
     ///
     /// # Errors
     /// The file exists and cannot be read.

@@ -1,7 +1,8 @@
 //! Runs a station: a thread for each unit, until a stop is requested or one of them fails.
 //!
 //! Each unit's thread sets its priority and CPU, reports that, and waits for the start. The start comes when all
-//! threads are ready. If one was refused its place, or the caller has ended, there is no start, and the threads end.
+//! threads are ready. If one was refused its priority or CPU, or the caller has ended, there is no start, and the
+//! threads end.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,11 +24,11 @@ use crate::source::EventSource;
 use crate::stop::Stop;
 use crate::unit::{Action, Activation, Counts, SchedulingUnit, StageLog};
 
-/// Between two looks at what the units have done.
+/// Time between two looks at the stages of the units.
 const LOOK: Duration = Duration::from_millis(100);
 /// Between two refinements of the time base. Its bound grows with its age: by 10 µs in 10 s at 1 ppm.
 const REFINE_EVERY: Nanos = Nanos::from_secs(10);
-/// Stamps that lie between two looks at least: at 100 kHz.
+/// Capacity for stamps between two looks: at 100 kHz.
 const STAMPS: usize = 16_384;
 
 /// A unit that runs, as it is watched.
@@ -61,7 +62,7 @@ pub struct DeviceOutcome {
     pub safe: Lines,
     /// Why they may not be in it.
     pub unsafe_because: Option<DeviceError>,
-    /// How often an owner of its lock had died.
+    /// Number of times that an owner of its lock had died.
     pub recovered: u64,
 }
 
@@ -80,8 +81,8 @@ impl Station {
     /// safe then.
     ///
     /// # Errors
-    /// It did not begin: a device or a source cannot be opened, a priority is refused, a thread cannot be had. No event
-    /// was acted upon.
+    /// The station did not start: a device or a source cannot be opened, a priority is refused, a thread cannot be
+    /// created. No event was acted upon.
     ///
     /// # Panics
     /// As `watch` does. The units have ended then, and the devices were set to their safe states.
@@ -162,7 +163,7 @@ impl Station {
     }
 }
 
-/// Opens a device whose lines are to be moved, with its lock, and initialises it.
+/// Opens a device to move its lines, with its lock, and initialises it.
 fn open<'t, M: Machine + Send + Sync>(
     settings: &DeviceSettings,
     moved: Lines,
@@ -174,7 +175,7 @@ fn open<'t, M: Machine + Send + Sync>(
     Ok(guarded)
 }
 
-/// A unit, with what it is to do.
+/// A unit with its action.
 fn unit<'a, 'd, M: Machine + Send + Sync>(
     settings: &UnitSettings,
     source: Box<dyn EventSource<M> + 'a>,
@@ -402,7 +403,7 @@ mod tests {
         let ((placed, _in_place), (go, told_to_go)) = (channel(), channel());
         go.send(Go).expect("somebody listens");
         let (counts, failed) = serve(&settings, unit, &Host, &Mutex::new(None), placed, &told_to_go, &stop);
-        // The third had come, and nothing came of it. A busy machine misses some between.
+        // The third event arrived, but its activation is not counted. A busy machine misses some between.
         let come = counts.events - counts.missed;
         assert_eq!((come, counts.activations, counts.holds(), stop.is_set()), (3, 2, false, true));
         let failed = failed.expect("it panicked").to_string();

@@ -24,7 +24,7 @@ pub struct Stages {
     pub stamped: Stamped,
     /// The event.
     pub event: Instant,
-    /// The thread had it.
+    /// The thread received it.
     pub wake: Instant,
     /// The action began.
     pub start: Instant,
@@ -34,20 +34,20 @@ pub struct Stages {
     pub end: Instant,
     /// It began later than allowed.
     pub late: bool,
-    /// The event had come before the action before it had ended.
+    /// The event arrived before the previous action had ended.
     pub overrun: bool,
-    /// The unit was disabled: nothing was done.
+    /// The unit was disabled: no action ran.
     pub skipped: bool,
     /// Counts of the unit's events at that time, including events whose stamps found no room.
     pub counts: Counts,
 }
 
-/// The accesses of an activation: the first request of the lock, and the end of what was done last.
+/// The accesses of an activation: first request of the lock, and end of the last access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The lock of the device was asked for …
     pub requested: Instant,
-    /// … and had.
+    /// … and granted.
     pub granted: Instant,
     /// The last access was done.
     pub done: Instant,

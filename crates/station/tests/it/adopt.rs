@@ -1,5 +1,5 @@
 //! Sources and units follow their time base when it is refined. In virtual time, because only there a suspend can be
-//! had.
+//! produced.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Instant, Machine, Nanos, Sim};

@@ -1,4 +1,4 @@
-//! The files of boards, locks and signals: what is none of ours is refused, and left as it is.
+//! The files of boards, locks and signals: files of another kind are refused and left as they are.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use hairspring_station::Signal;
 
 use crate::timebase;
 
-/// A letter that was named instead of a board was refused, but with zeros behind its end; the file of a signal had no
-/// word to know it by, so firing one overwrote whatever was named.
+/// A letter given instead of a board was refused, but extended with zeros; the file of a signal had no magic word, so
+/// firing one overwrote any file.
 #[test]
 fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
     type Opened<'a> = &'a dyn Fn(&Path) -> Result<(), DeviceError>;
@@ -21,7 +21,7 @@ fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
     for (name, open) in kinds {
         let file = folder.path().join(name);
         std::fs::write(&file, "").expect("written");
-        // An empty file is as good as none, and what was made is taken again.
+        // An empty file counts as new, and an initialised file is used again.
         for _ in 0..2 {
             open(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
         }
@@ -32,7 +32,7 @@ fn a_file_that_is_something_else_is_refused_and_left_as_it_is() {
     let length = |name: &str| std::fs::metadata(folder.path().join(name)).expect("a file").len() as usize;
     let mut letters = vec![b"Dear Sir or Madam".to_vec(), vec![0; 5000], vec![b'x'; 10_000]];
     for name in ["board", "lock"] {
-        // As long as what it is taken for, also with a beginning of zeros.
+        // Files with the right length, also with zeros at the beginning.
         letters.extend([vec![b'x'; length(name)], [vec![0; 8], vec![b'x'; length(name) - 8]].concat()]);
     }
     letters.extend(kinds.map(|(name, _)| std::fs::read(folder.path().join(name)).expect("read")));

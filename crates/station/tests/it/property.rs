@@ -47,7 +47,7 @@ fn run(
     outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A step of the test below: what is set before the event, its cycle, and the lines after it.
+/// A step of the test below: the change before the event, its cycle, and the lines after it.
 struct Step(Option<(Property, i64, Option<u64>)>, u64, u32);
 
 #[test]
@@ -112,7 +112,7 @@ fn set_points_are_kept_and_the_next_run_begins_with_them() {
                 control.put(Property::Enable, 0, None).expect("accepted");
                 control.put(Property::Value, 50, Some(9)).expect("accepted");
                 stop.set();
-                // No event has come: what was accepted is kept, what waits for its cycle is not.
+                // Without an event: accepted values are kept, values that wait for their cycles are not.
                 keep(&set_points(units), &kept).expect("written");
             }
         })
@@ -132,7 +132,7 @@ fn set_points_are_kept_and_the_next_run_begins_with_them() {
     assert_eq!(third.restore(&folder.path().join("none")).expect("none is no error"), (0, vec![]));
 }
 
-/// One client asks, while the station looks.
+/// One client sends requests while the station answers.
 fn asked(socket: &mut CommandSocket, path: &Path, requests: &[&[u8]]) -> Vec<String> {
     let client = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).expect("a socket");
     connect(&client, &SocketAddrUnix::new(path).expect("a path")).expect("connected");

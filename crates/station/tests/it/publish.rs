@@ -81,7 +81,7 @@ fn a_station_that_died_in_mid_write_is_torn_and_its_successor_is_read_by_the_sam
     let file = File::options().read(true).write(true).open(folder.path().join(STATE_FILE)).expect("the page");
     let mut sequence = [0; 8];
     file.read_exact_at(&mut sequence, 8).expect("read");
-    // As if it had been killed between two words: the sequence is odd, and a unit is half new.
+    // As after a kill between two words: the sequence is odd, and a unit is half new.
     file.write_all_at(&(u64::from_ne_bytes(sequence) + 1).to_ne_bytes(), 8).expect("written");
     file.write_all_at(&8_u64.to_ne_bytes(), 16 + 64 * 8 + 8 * 8).expect("written");
     assert_eq!(reader.read(&Host).map(|view| (view.validity, check_whole(&view.state))), Ok((Validity::Torn, 7)));

@@ -1,4 +1,4 @@
-//! Event sources on this machine: every event has a number, and none is lost in silence.
+//! Event sources on this machine: every event has a number, and none is lost silently.
 
 use std::io::Write;
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ use testing::skip;
 
 use crate::timebase;
 
-/// The next event, which there is.
+/// The next event, which must exist.
 #[track_caller]
 fn next(source: &mut dyn EventSource<Host>) -> Event {
     source.wait().expect("it works").expect("an event")
@@ -135,8 +135,7 @@ fn run<'t>(
     (unit.counts(), log.collect())
 }
 
-/// Lines that are written at once wait for each other's actions. Stamped when it was their turn they would all look
-/// prompt.
+/// Lines written at once wait for each other's actions. If they were stamped at their turn, all would look prompt.
 #[test]
 fn lines_that_wait_for_the_action_before_are_overrun_and_late() {
     const LINES: u64 = 6;
@@ -205,7 +204,7 @@ fn datagrams_are_stamped_by_the_kernel_before_the_thread_wakes() {
     for cycle in ["7", "cycle 8", ""] {
         sender.send_to(cycle.as_bytes(), socket.address()).expect("sent");
     }
-    // Time passes between the kernel and the thread, and the stamp does not know of it.
+    // Time passes between the kernel and the thread, which the stamp excludes.
     std::thread::sleep(Duration::from_millis(5));
     let events = [next(&mut socket), next(&mut socket), next(&mut socket)];
     assert_eq!(events.map(|event| event.cycle), [Some(7), None, None]);
@@ -236,7 +235,7 @@ fn a_storm_of_datagrams_is_counted_to_the_last() {
         for handed_out in 1..=5_000 {
             let event = next(&mut socket);
             missed += event.missed;
-            // Each carries the number of those that were sent before it.
+            // Each carries the count of those sent before it.
             assert_eq!((event.sequence, handed_out + missed), (event.cycle.expect("a number") + 1, event.sequence));
             if handed_out % 500 == 0 {
                 std::thread::sleep(Duration::from_millis(5));

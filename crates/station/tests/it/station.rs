@@ -149,8 +149,8 @@ fn what_cannot_begin_does_not() {
     }
 }
 
-/// A unit that is in its place acted at once, while others were still refused theirs, and what it had done was in no
-/// report.
+/// A unit that was in its place acted at once, while others were still refused theirs, and no report contained its
+/// actions.
 #[test]
 fn no_unit_acts_before_all_are_in_their_places() {
     const EARLY: usize = 8;

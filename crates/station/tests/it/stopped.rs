@@ -1,4 +1,4 @@
-//! A process that is stopped (`SIGSTOP`) and goes on later: the events of the time in between are missed, and counted.
+//! A process that is stopped (`SIGSTOP`) and goes on later: the events in between are missed, and counted.
 
 use std::sync::atomic::AtomicBool;
 
@@ -36,7 +36,7 @@ pub(crate) fn events(timebase: &Timebase<Host>) {
         let counts = unit.counts();
         drop(unit);
         assert!(counts.holds() && counts.missed > 0, "{counts:?}");
-        // The numbers have gone on while it was stopped: they are those of the time that has passed.
+        // The numbers went on during the stop, with the time that passed.
         let (Some((first, began)), Some((last, ended))) = (first, last) else { panic!("no event") };
         let passed = ended.since(began).expect("one epoch");
         let counted = period * i64::try_from(last - first).expect("few");

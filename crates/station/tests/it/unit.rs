@@ -134,7 +134,7 @@ impl EventSource<Sim> for Numbers<'_> {
     }
 }
 
-/// An account that adds up only its own numbers would hold whatever the source does.
+/// An account that adds up only its own numbers would hold for any source.
 #[test]
 fn a_number_that_is_lost_or_comes_twice_shows_in_the_account() {
     for (numbers, holds) in [(vec![1, 2, 3], true), (vec![2, 3], false), (vec![1, 2, 4], false), (vec![1, 2, 2], false)]

@@ -121,7 +121,7 @@ fn readers_of_ill_will_harm_nobody() {
         noisy.write_all(b"give me more").expect("sent");
     }
     let mut held: Vec<TapReader> = Vec::new();
-    // The places of those that left become free as soon as the recorder looks.
+    // The places of readers that left become free at the recorder's next check.
     let told = loop {
         match TapReader::open(&recorder.place) {
             Ok(reader) => held.push(reader),

@@ -81,7 +81,7 @@ impl Recorder {
         self.frame += frames;
     }
 
-    /// Ends the tap; who looked on.
+    /// Ends the tap and returns its counts.
     fn counts(mut self) -> TapCounts {
         self.stop.notify();
         self.serving.take().expect("it runs").join().expect("no panic")

@@ -88,7 +88,7 @@ fn the_newest_frames_can_be_had_without_those_before_them() {
     recorder.produce(5000);
     assert_eq!(reader.skip_to_newest(Frames(100)), Frames(4900));
     assert_eq!(read(&mut reader, 1000).0.first_frame, Some(Frames(4900)));
-    // Once more the same.
+    // The same once more.
     assert_eq!(reader.skip_to_newest(Frames(10)), Frames(0));
     assert_eq!(read(&mut reader, 1000).0.first_frame, Some(Frames(4990)));
     assert_eq!(reader.missed(), Frames(0));

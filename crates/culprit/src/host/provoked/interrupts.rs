@@ -1,5 +1,4 @@
-//! Interrupts, softirqs and kernel workers: what another CPU, a device or a timer makes the kernel do on the CPU of a
-//! polling thread.
+//! Interrupts, softirqs and kernel workers, caused on the CPU of a polling thread by another CPU, a device or a timer.
 //!
 //! The provoker knows when its deed falls: between two stamps around its call, or at the time to which it set a timer.
 
@@ -114,7 +113,7 @@ impl Disk {
     }
 
     fn read(&self) {
-        // One that fails provokes nothing, which shows.
+        // A failed attempt provokes nothing, which the count shows.
         let _ = self.read_block(now().as_monotonic().count().unsigned_abs() % BLOCKS);
     }
 
@@ -140,7 +139,7 @@ impl Drop for Disk {
     }
 }
 
-/// How often each device has interrupted each CPU.
+/// Interrupts of each device on each CPU.
 fn interrupts() -> Option<BTreeMap<(u32, Cpu), u64>> {
     let text = std::fs::read_to_string("/proc/interrupts").ok()?;
     let mut lines = text.lines();
@@ -223,7 +222,7 @@ fn a_kernel_worker_is_blamed_by_its_function() {
     });
     let function =
         |culprit: &Culprit| matches!(culprit, Culprit::Worker(_, Some(name)) if **name == *"refresh_vm_stats");
-    // The other CPU's message that there is something to do, and the worker before and after its work.
+    // The other CPU's interrupt (reschedule or function call), and the worker before and after its work.
     let message = [kind(CulpritKind::Reschedule), kind(CulpritKind::FunctionCall), kind(CulpritKind::Worker)];
     let all = |culprit: &Culprit| message.iter().any(|is| is(culprit));
     judge_gaps(TEST, &watched.history(), &gaps, &provocations, &Right { all, named: function });

@@ -1,4 +1,4 @@
-//! Limits of the scheduler, moves from CPU to CPU, and what has a name on a machine that does nothing else.
+//! Limits of the scheduler, moves between CPUs, and culprits with names on an otherwise idle machine.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn a_limit_of_the_group_is_blamed_as_throttling() {
     let (count, throttled) = group.throttled();
     drop(group);
     let history = watched.history();
-    // Nothing else takes half of what the limit takes in each period.
+    // No other cause takes half of the time that the limit takes in each period.
     let long = |gap: &Stretch| gap.to - gap.from >= (Group::PERIOD - Group::QUOTA) / 2;
     // Where another task takes the CPU at once, that task is blamed: the records do not show that this thread could not
     // have run.
@@ -44,14 +44,13 @@ fn a_limit_of_the_group_is_blamed_as_throttling() {
     }
     say(&format!("{TEST}, throttled"), told);
     let right = |culprit: &Culprit| *culprit == Culprit::Throttling;
-    // Each lasts longer than two ticks of the timer, and a guest's timer involves its host: both truly took their part
-    // of it.
+    // Each lasts longer than two ticks of the timer, and a guest's timer involves its host: both truly took a part.
     let all =
         |culprit: &Culprit| right(culprit) || culprit.kind() == CulpritKind::Timer || *culprit == Culprit::Hypervisor;
     judge(TEST, &history, &terms(&gaps, &history), &provoked, count, &Right { all, named: right });
 }
 
-/// A group of this thread alone, which may have the CPU for half of the time; its thread goes back when it is dropped.
+/// A group of this thread alone, limited to half of the CPU time; dropping it moves the thread back.
 struct Group {
     before: PathBuf,
     folder: PathBuf,
@@ -95,7 +94,7 @@ impl Group {
         Ok(group)
     }
 
-    /// How often the kernel has kept the group from running, and for how long.
+    /// Times and total duration for which the kernel has throttled the group.
     fn throttled(&self) -> (usize, Nanos) {
         let text = std::fs::read_to_string(self.folder.join("cpu.stat")).unwrap_or_default();
         let of =

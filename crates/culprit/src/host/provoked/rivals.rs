@@ -11,14 +11,14 @@ use crate::host::own_thread;
 use crate::host::tests::now;
 use crate::{Culprit, CulpritKind, Occupant, Terms};
 
-/// How often a rival runs; bounds the time in which a real-time thread takes a CPU to 200 µs each 10 ms.
+/// Number of runs of a rival; bounds the time in which a real-time thread takes a CPU to 200 µs each 10 ms.
 const RIVALRIES: usize = 60;
 const RIVALRY: Nanos = Nanos::from_micros(200);
 const BETWEEN: Nanos = Nanos::from_millis(10);
-/// A provoker whose own stamps lie further apart was disturbed itself.
+/// A larger distance between the provoker's own stamps shows a disturbance of the provoker.
 const UNDISTURBED: Nanos = Nanos::from_micros(5);
 
-/// Spins until then; none if anything came in between.
+/// Spins until then; `None` if the spin was interrupted.
 fn spin(until: Instant) -> Option<Stretch> {
     let from = now();
     let (mut latest, mut alone) = (from, true);

@@ -130,7 +130,7 @@ fn scan_ns(acquisition: &Acquisition, channels: usize) -> u64 {
     }
 }
 
-/// An acquisition that the driver takes: scans by a timer if it has one for them, else conversions by a timer.
+/// Negotiates an acquisition with the driver: scans by a timer if it supports them, else conversions by a timer.
 fn agree(
     node: &Node,
     subdevice: u32,

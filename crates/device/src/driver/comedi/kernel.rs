@@ -20,7 +20,7 @@ const CONFIG_OUTPUT: u32 = 1;
 const CONFIG_QUERY: u32 = 28;
 /// Subdevices that we ask for at most. The largest cards have less than 30.
 const MOST_SUBDEVICES: usize = 64;
-/// How often a command may be corrected by the driver before it must be right.
+/// Most corrections of a command by the driver before it must be accepted.
 const MOST_CORRECTIONS: usize = 8;
 
 pub(super) const TRIG_NONE: u32 = 0x01;
@@ -157,8 +157,8 @@ pub(super) fn subdevices(node: &Node) -> io::Result<Vec<Subdevice>> {
     if count > MOST_SUBDEVICES {
         return Err(io::Error::other(format!("it has {count} subdevices, more than any known card")));
     }
-    // The kernel writes as many as the card has. If that changes between the two calls, it has been replaced: room for
-    // it.
+    // The kernel writes one entry per subdevice of the card. The card may be replaced between the two calls: leave
+    // room.
     let mut infos = [SubdeviceInfo::default(); 4 * MOST_SUBDEVICES];
     // SAFETY: the kernel fills as many `struct comedi_subdinfo` as the card has subdevices: `count`, or what another
     // card has that was attached since, for which there is four times the room of the most we admit. They live until
@@ -180,7 +180,7 @@ pub(super) fn subdevices(node: &Node) -> io::Result<Vec<Subdevice>> {
     Ok(known.collect())
 }
 
-/// Sets the digital lines of a mask, and yields what all lines are then.
+/// Sets the digital lines of a mask, and returns the new state of all lines.
 pub(super) fn bits(node: &Node, subdevice: u32, mask: u32, value: u32) -> io::Result<u32> {
     let mut data = [mask, value];
     instruct(node, INSN_BITS, subdevice, 0, &mut data)?;
@@ -217,7 +217,7 @@ pub(super) fn buffer_bytes(node: &Node, subdevice: u32, wanted: Option<u32>) -> 
     Ok(buffer.bytes)
 }
 
-/// Which of the sources of an acquisition's triggers the subdevice knows, of those that are set in it.
+/// Of the trigger sources set in the acquisition, those that the subdevice supports.
 pub(super) fn possible(node: &Node, acquisition: &Acquisition, channels: &[u32]) -> io::Result<Acquisition> {
     command(node, 10, acquisition, channels).map(|(_, possible)| possible)
 }
@@ -254,7 +254,7 @@ pub(super) fn read_from(node: &Node, subdevice: u32) -> io::Result<()> {
     call(unsafe { libc::ioctl(raw(node), encoded(0, GROUP, 16, 0) as _, libc::c_ulong::from(subdevice)) })
 }
 
-/// A command or its test: what the driver answers, and what it made of it.
+/// A command or its test: the driver's answer, and the command as corrected.
 fn command(node: &Node, index: u8, wanted: &Acquisition, channels: &[u32]) -> io::Result<(i32, Acquisition)> {
     let Acquisition { subdevice, start, scan_begin, convert, scan_end, stop } = *wanted;
     let mut block = CommandBlock {

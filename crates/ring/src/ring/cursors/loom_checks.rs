@@ -59,11 +59,11 @@ fn explore(producer: fn(&Ring), other: fn(&Ring)) {
     });
 }
 
-/// Bytes that go through the ring: it goes round once and begins again.
+/// Bytes that pass through the ring: one full turn and the start of the next.
 const BYTES: u64 = 4;
 
-/// A producer of all bytes. While there is no room for a byte it calls `make_room`, and waits for the other if that is
-/// to no avail.
+/// A producer of all bytes. While there is no room for a byte it calls `make_room`, and waits for the other thread if
+/// that fails.
 fn produce(ring: &Ring, make_room: fn(&Ring, u64) -> bool) {
     for position in 0..BYTES {
         while ring.cursors.tail() + CAPACITY == position {
@@ -125,9 +125,9 @@ fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
     );
 }
 
-/// Under `overwrite` a consumer also gives bytes back that it took earlier: when the last target has failed it goes
-/// over what comes without looking. Meanwhile the producer evicts. If the tail moved back, the producer would find less
-/// room than it had made, and the room that it counts on would belong to the consumer.
+/// Under `overwrite` a consumer also returns bytes that it took earlier: after the last target has failed it passes
+/// over new data unread. Meanwhile the producer evicts. If the tail moved back, the producer would find less room than
+/// it had made, and the room that it counts on would belong to the consumer.
 #[test]
 fn what_was_evicted_is_never_given_back_a_second_time() {
     explore(

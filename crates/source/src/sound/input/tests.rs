@@ -81,7 +81,7 @@ impl Bench {
         assert_eq!(counters.produced_bytes, self.ring.position() + counters.lost_bytes + counters.fifo_bytes);
     }
 
-    /// Ends the source; returns what was produced, and what is lost of that.
+    /// Ends the source; returns the number of produced frames, and of lost ones among them.
     fn finish(&mut self, expected: End) -> (u64, u64) {
         let mut next = self.source.stop(self.clock.now(), &mut self.ring);
         for _ in 0..1000 {
@@ -266,7 +266,7 @@ fn stamps_hold_the_true_time_of_their_frame_and_become_narrow() {
     assert!(narrowest < Nanos::from_micros(10), "{narrowest}");
 }
 
-/// Some USB cards have 24 bits in three bytes, or in the lower part of four, and nothing else. They were refused.
+/// Some USB cards offer only 24 bits in three bytes, or in the lower part of four. They were refused.
 #[test]
 fn samples_of_24_bits_are_recorded_with_their_sign_and_gaps_are_as_exact_as_ever() {
     for wire in [PcmWire::LowThree, PcmWire::Three] {

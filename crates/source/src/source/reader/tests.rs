@@ -197,7 +197,7 @@ fn a_stop_drains_what_a_pipe_holds_and_no_more() {
     let (mut ring, mut listener) = ears();
     // The ring is full.
     assert_eq!(reader.service(Instant::BOOT, &mut ring), Next::Room);
-    // A sender that goes on writing does not hold the end up.
+    // A sender that goes on writing does not delay the end.
     assert!(matches!(reader.stop(Instant::BOOT, &mut ring), Next::Room));
     write.write_all(&data(9 * 1000)).expect("room");
     assert_eq!(stop_and_hear(&mut reader, &mut ring, &mut listener), End::Stopped);
@@ -220,7 +220,7 @@ fn a_stop_drains_what_a_connection_holds_also_of_one_that_waits() {
     }
 }
 
-/// A file keeps what is not taken: a stop does not read the rest of it.
+/// A file keeps its unread data: a stop does not read the rest.
 #[test]
 fn a_stop_leaves_the_rest_of_a_file() {
     let file = tempfile::NamedTempFile::new().expect("a file");

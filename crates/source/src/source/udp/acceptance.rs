@@ -1,5 +1,5 @@
-//! Whether a datagram is the next of the stream, lies behind a gap, is held back, or is on trial; and what is taken
-//! into the stream then.
+//! Classifies a datagram: the next of the stream, behind a gap, held back, or on trial; and adds accepted ones to the
+//! stream.
 
 use super::*;
 
@@ -10,8 +10,8 @@ impl<H: Hearing> UdpSource<H> {
         if self.batch_was_full { GapCause::BufferFull } else { GapCause::ServedLate }
     }
 
-    /// How many datagrams the sender has sent from the last one that was kept to one that came then; `None` if nothing
-    /// is known of its rate.
+    /// How many datagrams the sender can have sent from the last one kept to one that arrived at `came`; `None` if its
+    /// rate is unknown.
     pub(super) fn sent(&self, came: Instant) -> Option<Sent> {
         self.sent_within(came - self.last_at)
     }
@@ -34,7 +34,7 @@ impl<H: Hearing> UdpSource<H> {
         ByteRate::of(Bytes(bytes), span).map(ByteRate::bytes_per_s)
     }
 
-    /// The average counts anew from the datagram that came then, whose samples come next. `before`: what it was before
+    /// Restarts the average at the datagram that arrived at `came`, whose samples follow. `before`: the average before
     /// the gap.
     pub(super) fn average_anew(&mut self, came: Instant, before: Option<f64>) {
         self.average_before = before.or(self.average_before);
@@ -80,7 +80,7 @@ impl<H: Hearing> UdpSource<H> {
         let number = self.sequence.map(|sequence| (sequence, sequence.read(&self.batch.bytes[at..at + length])));
         let fits = match number {
             None => is_whole,
-            // With numbers none may be larger, because the frames of a missing datagram would be unknown.
+            // With numbers no datagram may be larger, because the frames of a missing one would be unknown.
             Some((_, number)) => {
                 is_whole && number.is_some() && self.payload_bytes.is_none_or(|usual| payload_bytes <= usual)
             }
@@ -176,7 +176,7 @@ impl<H: Hearing> UdpSource<H> {
         Judgement::Next
     }
 
-    /// Goes on with a datagram that is due, and declares the loss before it. The samples before must be in the ring.
+    /// Accepts a datagram that is due, and declares the loss before it. The samples before must be in the ring.
     pub(super) fn settle(
         &mut self,
         placed: Placed,
@@ -218,7 +218,7 @@ impl<H: Hearing> UdpSource<H> {
     /// Holds a datagram whose number is out of sequence, until enough of them have come.
     pub(super) fn hold(&mut self, Received { at, length, drops, from, to, .. }: Received, placed: Placed) -> Judgement {
         let is_next = self.trial.count > 0 && (self.trial.from, self.trial.next) == (from, placed.number);
-        // A whole turn of the counter may be missing between two of them.
+        // A whole turn of the counter may be missing between two datagrams.
         let bits = self.sequence.map_or(64, Sequence::bits);
         let is_next = is_next && {
             let sent = self.sent_within(placed.came - self.trial.last_came);
@@ -263,7 +263,7 @@ impl<H: Hearing> UdpSource<H> {
         });
     }
 
-    /// How far the first of those on trial is ahead, if it is our sender's and the time has room for that much.
+    /// Distance of the first datagram on trial, if it is our sender's and the elapsed time allows for that many.
     pub(super) fn fitting(&self, sequence: Sequence) -> Option<u64> {
         let ahead = self.expected.map_or(0, |expected| sequence.forward(self.trial.first.number, expected));
         let usual = self.sent(self.trial.first.came).map_or(0.0, |sent| sent.usual);

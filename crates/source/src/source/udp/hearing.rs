@@ -40,7 +40,7 @@ pub(super) trait Hearing: Debug + Send {
     /// Whether one sender is heard alone.
     fn is_kept(&self) -> bool;
 
-    /// Whether the kernel may join datagrams, and so counts as one what may be many.
+    /// Whether the kernel may join datagrams: then one in its count may be several.
     fn joins(&self) -> bool;
 
     /// Becomes readable when datagrams come.
@@ -59,7 +59,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Sets what the kernel does for a socket that is bound. `join`: it may join datagrams.
+    /// Sets the options of a bound socket. `join`: the kernel may join datagrams.
     pub(super) fn new(main: UdpSocket, join: bool, fifo: Option<Bytes>) -> io::Result<Self> {
         descriptor::tell_drops(&main)?;
         descriptor::tell_arrivals(&main);

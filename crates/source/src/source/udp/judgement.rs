@@ -1,4 +1,4 @@
-//! [`Judgement`]: what becomes of a datagram, and [`Trial`]: those on which nothing is decided yet.
+//! [`Judgement`]: the decision about a datagram, and [`Trial`]: those that are undecided.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -27,11 +27,11 @@ pub(super) struct Trial {
     pub(super) to: Option<IpAddr>,
     /// Whether that is our sender.
     pub(super) ours: bool,
-    /// Whether the first of them is behind the number that was due.
+    /// Whether the first one is behind the expected number.
     pub(super) behind: bool,
-    /// The first of them.
+    /// The first one.
     pub(super) first: Placed,
-    /// When the last of them came.
+    /// Arrival of the last one.
     pub(super) last_came: Instant,
     pub(super) next: u64,
     pub(super) count: u32,
@@ -39,7 +39,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// The same without datagrams; keeps its memory.
+    /// The same trial without datagrams; reuses the memory of the samples.
     pub(super) fn emptied(&mut self) -> Self {
         let mut samples = std::mem::take(&mut self.samples);
         samples.clear();
@@ -53,7 +53,7 @@ pub(super) enum Judgement {
     Keep,
     /// It was counted, or is held; samples that are ready go into the ring.
     Next,
-    /// It is judged again once those that wait have gone.
+    /// To be judged again when the waiting ones have left the window.
     Again,
     End(End),
 }

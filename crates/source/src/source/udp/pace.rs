@@ -10,31 +10,31 @@
 //!
 //! **Conditions.** The pause is as long as [`WANTED`] messages take at the present pace, but never longer than
 //! [`MOST_PAUSE`]. The kernel's buffer must last for twice the pause and [`MOST_LATE`], so that a pause that ends late
-//! loses nothing. If fewer than [`WORTHWHILE`] messages would come in the pause, the source waits for the socket: a
-//! slow stream is never delayed. After a pause in which nothing came it waits for the socket, too.
+//! loses nothing. If fewer than [`WORTHWHILE`] messages would arrive in the pause, the source waits for the socket: a
+//! slow stream is never delayed. After a pause without messages it waits for the socket, too.
 //!
-//! **What it costs.** Samples get into the ring later by the pause at most, and by what the caller's sleep is late. The
-//! kernel's stamps do not change, because it stamps a datagram when that comes.
+//! **What it costs.** Samples get into the ring later by at most the pause plus the lateness of the caller's sleep. The
+//! kernel's stamps do not change, because it stamps datagrams on arrival.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::units::Bytes;
 
-/// The longest time for which a source leaves datagrams in the kernel's buffer so that several come together.
+/// Longest pause, during which several datagrams gather in the kernel's buffer.
 pub const MOST_PAUSE: Nanos = Nanos::from_micros(100);
 
-/// Messages that a pause waits for: as many as one call takes.
+/// Messages to wait for: as many as one call takes.
 const WANTED: u64 = 32;
 
 /// Fewer are not waited for: each wake-up brings that many without a pause.
 const WORTHWHILE: u64 = 4;
 
-/// By how much a pause may end late: the slack of the kernel's timers and a wake-up.
+/// Greatest lateness of a pause: the slack of the kernel's timers and a wake-up.
 const MOST_LATE: Nanos = Nanos::from_micros(100);
 
 /// Overhead that the kernel charges to a receive buffer for each message; it charges the bytes up to twice.
 const CHARGE_BYTES: u64 = 768;
 
-/// How fast messages come, and for how long they may be left in the kernel's buffer.
+/// Rate of messages, and how long they may stay in the kernel's buffer.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Most bytes that the kernel may charge to the receive buffer.
@@ -59,8 +59,8 @@ impl Pace {
         self.bytes += bytes;
     }
 
-    /// The socket was found empty by a call at `now`. Returns for how long it should be left alone; `None` to wait for
-    /// it.
+    /// Records that a call at `now` found the socket empty. Returns the pause before the next call; `None` to wait for
+    /// the socket.
     pub(super) fn pause(&mut self, now: Instant) -> Option<Nanos> {
         let (messages, bytes) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.bytes));
         let since = self.empty_at.replace(now)?;
@@ -77,7 +77,7 @@ impl Pace {
         })
     }
 
-    /// How many pauses there were.
+    /// Number of pauses.
     pub(super) fn pauses(&self) -> u64 {
         self.pauses
     }
@@ -97,7 +97,7 @@ mod tests {
         let pause = pace.pause(now);
         assert_eq!(pause, expected_us.map(Nanos::from_micros), "{messages} of {each} bytes in {span_ns} ns");
         assert_eq!(pace.pauses(), u64::from(pause.is_some()));
-        // After a pause in which nothing came the source waits for the socket.
+        // After a pause without messages the source waits for the socket.
         assert_eq!(pace.pause(now + MOST_PAUSE), None);
     }
 

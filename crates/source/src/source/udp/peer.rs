@@ -9,7 +9,7 @@ pub(super) enum Peer {
     First,
     /// This one, which was the first.
     Kept(SocketAddr),
-    /// These; port 0 stands for all ports.
+    /// These addresses; port 0 stands for all ports.
     Named(Vec<SocketAddr>),
 }
 

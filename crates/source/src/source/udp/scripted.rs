@@ -2,8 +2,8 @@
 //! with the gaps and their bounds, contains the truth.
 //!
 //! Each datagram's samples are its true index, so that the consumer knows how many are truly missing between two that
-//! were recorded. Cases that are undetectable by design are left out: a restart whose first number looks like a late or
-//! a lost one (see the head of [`super`]), and a late one alone after a silence.
+//! were recorded. Cases that are undetectable by design are left out: a restart whose first number looks like that of a
+//! late or a lost datagram (see [`super`]), and a single late datagram after a silence.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -66,7 +66,7 @@ impl Hearing for Script {
     }
 }
 
-/// A run: the sender, the source, and what the consumer found.
+/// A run: the sender, the source, and the findings of the consumer.
 struct Run {
     source: UdpSource<Script>,
     producer: Producer,
@@ -143,7 +143,7 @@ impl Run {
     /// Loses the next `count` datagrams on the way.
     fn skip(&mut self, count: u64) {
         self.deliver();
-        // The receiver looks in time at those that wait.
+        // The receiver checks the waiting datagrams in time.
         let due = self.now + window::LONGEST + Nanos::from_millis(1);
         self.now += Nanos::new(self.period.count() * count as i64);
         self.number = self.number.wrapping_add(count) & self.sequence.highest();
@@ -208,7 +208,7 @@ impl Run {
             7..9 => {
                 let from = self.coming.len();
                 (0..2 + choose(random, 6)).for_each(|_| self.send());
-                // They come at the same times in another order.
+                // They arrive at the same times in another order.
                 let times: Vec<_> = self.coming[from..].iter().map(|one| one.2).collect();
                 for at in (from + 1..self.coming.len()).rev() {
                     self.coming.swap(at, from + choose(random, (at - from + 1) as u64) as usize);
@@ -220,7 +220,7 @@ impl Run {
                 let back = 1 + choose(random, 60.min(self.index));
                 self.send();
                 self.deliver();
-                // One that is late while a loss is on trial looks like the one that is due.
+                // A late datagram during the trial of a loss looks like the one that is due.
                 if self.index > back + 1 && self.source.expected == Some(self.number) {
                     let number = self.number.wrapping_sub(back) & self.sequence.highest();
                     self.coming.push((number, self.index - back, self.now));
@@ -241,7 +241,7 @@ impl Run {
         }
     }
 
-    /// The sender is down for a while, and begins anew at 0.
+    /// The sender is down for a while, and restarts at 0.
     fn restart(&mut self, random: &mut TestRng) {
         self.send();
         self.deliver();
@@ -251,7 +251,7 @@ impl Run {
         if is_on_trial || ahead <= 2 * NEAR || behind <= 4 * NEAR && self.sequence.bits() > 8 || behind < 2 * NEAR {
             return;
         }
-        // Without a rate its average is all that is known of it.
+        // Without a stated rate only the average is known.
         let down = choose(random, if self.source.about.rate.is_some() { 2000 } else { self.index.min(2000) / 20 + 1 });
         self.now += Nanos::new(self.period.count() * down as i64);
         self.index += choose(random, down + 1);
@@ -277,7 +277,7 @@ impl Run {
         }
     }
 
-    /// Compares what was recorded with the truth. Returns how many gaps had bounds.
+    /// Compares the recording with the truth. Returns the number of gaps with bounds.
     fn check(&self) -> Result<usize, String> {
         let bounds = self.source.gap_bounds();
         for pair in self.found.windows(2) {

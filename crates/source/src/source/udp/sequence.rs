@@ -44,12 +44,12 @@ impl Sequence {
         u64::MAX >> (64 - self.bytes * 8)
     }
 
-    /// How many numbers a number comes after another one, at most one turn.
+    /// Distance from one number forward to another, at most one turn.
     pub(super) fn forward(self, number: u64, of: u64) -> u64 {
         number.wrapping_sub(of) & self.highest()
     }
 
-    /// How far a number is ahead of another; negative if it is behind. Numbers start again at 0 after the highest.
+    /// Signed distance of a number from another; negative if it is behind. Numbers wrap to 0 after the highest.
     pub(super) fn ahead(self, number: u64, of: u64) -> i64 {
         let unused = 64 - self.bytes * 8;
         (number.wrapping_sub(of) << unused) as i64 >> unused

@@ -37,7 +37,7 @@ struct Line {
     listener: TestConsumer,
 }
 
-/// A socket that makes the kernel stamp what comes, and has seen it do so: it begins a moment after it was asked.
+/// A socket on which the kernel stamps datagrams. Waits until it does: it begins a moment after the request.
 fn stamping() -> &'static UdpSocket {
     static STAMPING: std::sync::OnceLock<UdpSocket> = std::sync::OnceLock::new();
     STAMPING.get_or_init(|| {
@@ -197,8 +197,8 @@ fn a_shorter_one_may_be_the_last_and_what_others_lack_is_a_gap() {
     assert_eq!((line.listener.frame, line.source.ignored.malformed), (5 * FRAMES, 1));
 }
 
-/// Sends datagrams that begin anew with number 0 but go on with the samples, as a sender does that was started again;
-/// the listener checks each sample against its frame.
+/// Sends datagrams with numbers from 0 but continuing samples, as a restarted sender does; the listener checks each
+/// sample against its frame.
 fn anew(line: &Line, sender: &UdpSocket, numbers: std::ops::Range<u64>, first_frame: u64) {
     let to = line.source.local_address().expect("an address");
     for number in numbers {
@@ -336,8 +336,8 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
-    /// Every true datagram is recorded at its place whatever else comes, what is missing is a gap, and the rest is
-    /// counted. The listener holds every byte against the frame that must lie there.
+    /// Every true datagram is recorded at its place whatever else arrives, missing ones are gaps, and the rest is
+    /// counted. The listener compares every byte with the expected frame.
     #[test]
     fn no_hostile_datagram_changes_what_is_recorded(acts in prop::collection::vec(any_act(), 1..60)) {
         let mut line = line(Some("u32be@1"), OnOverrun::Gap, Bytes::mib(4), None, Bytes::mib(4));
@@ -481,7 +481,7 @@ fn a_group_is_joined() {
     assert!(matches!(source.service(Instant::BOOT, &mut ring), Next::Readable(..)));
     listener.listen(u64::MAX);
     assert_eq!(listener.frame, FRAMES);
-    // Another program on this computer listens to the same group, and both hear.
+    // Another program on this computer listens to the same group, and both receive.
     let mut second = card.open(None).expect("a group is for many");
     let _ = sender.send_to(&samples(1, FRAMES), ("239.255.77.88", free));
     let (mut second_ring, _) = pair(layout(), DATA, Bytes::kib(4), OnOverrun::Stop);
@@ -509,7 +509,7 @@ fn each_datagram_has_the_stamp_of_the_kernel() {
     let after = now();
     std::thread::sleep(std::time::Duration::from_millis(20));
     line.serve();
-    // The last of them waits for those before it.
+    // The last datagram waits for those before it.
     line.source.service(Instant::BOOT + window::LONGEST, &mut line.ring);
     let (first, newest) = (taken(line.source.first_stamp()), taken(line.source.newest_stamp()));
     assert!(first.0 == 0 && before <= first.1 && first.1 <= between, "{first:?} {before} {between}");
@@ -565,7 +565,7 @@ fn a_burst_is_judged_datagram_by_datagram() {
     line.serve();
     line.stop(End::Stopped);
     let gaps: Vec<_> = line.listener.gaps.iter().map(|gap| (gap.first.0, gap.frames.0)).collect();
-    // Datagram 16 had 7 frames, and those of the same burst after it have numbers that are due.
+    // Datagram 16 had 7 frames, and the later ones of its burst have numbers that are due.
     let short = |number: u64| (number * FRAMES + 7, FRAMES - 7);
     assert_eq!(gaps, [(14 * FRAMES, FRAMES), short(16), short(17), short(18)]);
     assert_eq!(line.source.ignored, Ignored { repeated: 3, malformed: 3, misnumbered: 3, ..Ignored::default() });

@@ -4,8 +4,8 @@
 //! lost, they show nothing.
 //!
 //! **Solution.** The time between the arrivals of two datagrams limits how many the sender can have sent between them
-//! ([`Sent`]). Every count that the numbers allow and that fits is possible. The nearest to the sender's rate is
-//! declared, and the least and the most are stated with it.
+//! ([`Sent`]). Every count that fits both the numbers and the limit is possible. The count nearest to the sender's rate
+//! is declared, with the least and the most as bounds.
 //!
 //! **Conditions.** A sender never sends faster than [`FASTER`] times its rate for long. It may be slower, and it may
 //! pause: so the least is always the count by the numbers alone. Counters of 32 and 64 bits turn too slowly for any
@@ -17,13 +17,13 @@ use hairspring_machine::Nanos;
 /// many datagrams may also come earlier than the rate allows.
 pub(super) const NEAR: u64 = 64;
 
-/// By how much a sender may be faster than the rate that its user states.
+/// Factor by which a sender may exceed its stated rate.
 const FASTER: f64 = 1.02;
 
-/// By how much it may be faster than its average, if no rate is stated.
+/// Factor by which it may exceed its average, if no rate is stated.
 const FASTER_THAN_AVERAGE: f64 = 2.0;
 
-/// How many datagrams the sender has sent in a span.
+/// Number of datagrams that the sender has sent in a span: usual and most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sent {
     /// By its rate.
@@ -51,7 +51,7 @@ impl Sent {
     }
 }
 
-/// How many datagrams are missing.
+/// Number of missing datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Missing {
     /// The most likely count; `None` if only the bounds are known and `least` is 0.
@@ -70,13 +70,13 @@ impl Missing {
         let (Some(sent), Some(turn)) = (sent, 1_u64.checked_shl(bits.into()).filter(|_| bits < 32)) else {
             return Self::exactly(ahead);
         };
-        // The datagram that has come is one of those that were sent.
+        // The received datagram is one of those that were sent.
         let turns = sent.most.saturating_sub(ahead + 1) / turn;
         if turns == 0 {
             return Self::exactly(ahead);
         }
         let nearest = ((sent.usual - (ahead + 1) as f64) / turn as f64).round() as u64;
-        // A sender of which no rate is known may as well have paused.
+        // A sender with an unknown rate may have paused instead.
         let is_likely = sent.stated || ahead > 0;
         let likely = is_likely.then_some(ahead + nearest.min(turns) * turn);
         Self { likely: likely.filter(|likely| *likely > 0), least: ahead, most: ahead + turns * turn }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn turns_that_fit_the_time_are_counted_and_the_others_are_bounds() {
-        // 256 of 8 bits are lost within the time of 257: a pause would look the same.
+        // With 8 bits, 256 are lost within the time of 257: a pause would look the same.
         check(0, 8, Some((514, 500.0, true)), (Some(256), 0, 256));
         check(44, 8, Some((602, 500.0, true)), (Some(300), 44, 300));
         check(20, 16, Some((3278, 20_000.0, true)), (Some(65_556), 20, 65_556));

@@ -13,7 +13,7 @@ use super::Placed;
 /// Most datagrams that wait for one before them.
 pub const MOST_HELD: usize = 32;
 
-/// The longest time for which one waits.
+/// Longest time for which a datagram waits.
 pub const LONGEST: Nanos = Nanos::from_millis(20);
 
 /// A datagram that waits.
@@ -28,7 +28,7 @@ pub(super) struct Held {
 #[derive(Debug, Default)]
 pub(super) struct Window {
     held: VecDeque<Held>,
-    /// Whether all are taken, whatever is missing before them.
+    /// Whether all are released, even behind missing ones.
     open: bool,
 }
 
@@ -47,8 +47,8 @@ impl Window {
         self.held.back().map(|held| held.placed.number)
     }
 
-    /// Keeps a datagram. `ahead`: how far a number is ahead of the one that is due. Returns whether one with a higher
-    /// number came before it; `None` if it is here already.
+    /// Keeps a datagram. `ahead`: distance of its number from the one due. Returns whether a higher number arrived
+    /// before it; `None` if this number is here already.
     pub(super) fn keep(
         &mut self,
         placed: Placed,
@@ -74,7 +74,7 @@ impl Window {
         self.held.iter().map(|held| held.since).min().map(|since| since + LONGEST)
     }
 
-    /// Takes the first, if it is due: nothing is missing before it, or it has waited for long enough.
+    /// Takes the first if it is due: no datagram is missing before it, or it has waited long enough.
     pub(super) fn take(&mut self, expected: u64, now: Instant) -> Option<Held> {
         let first = self.held.front()?;
         let is_due = first.placed.number == expected

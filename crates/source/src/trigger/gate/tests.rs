@@ -10,7 +10,7 @@ use hairspring_ring::layout::Container;
 /// A stream with holes: runs of 1-channel 8-bit frames, each with the index of its first frame.
 type Stream = Vec<(u64, Vec<i8>)>;
 
-/// A kept shot: its number, the trigger, what it lacks, the frames.
+/// A kept shot: its number, the trigger, the missing frames, the frames.
 #[derive(Debug, PartialEq, Eq)]
 struct Kept {
     number: u64,

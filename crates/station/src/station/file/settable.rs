@@ -1,4 +1,4 @@
-//! Which properties of a unit can be set, checked against what the unit has.
+//! Settable properties of a unit, checked against its action.
 
 use hairspring_machine::Nanos;
 

@@ -61,7 +61,7 @@ fn those_on_trial_at_an_end_are_recorded_behind_their_gap() {
     assert_eq!((line.source.committed, line.source.lost), (120 * FRAMES * 4, 4));
     let [bounds] = line.source.gap_bounds() else { panic!("{:?}", line.source.bounds) };
     assert!(bounds.first.0 == 100 * FRAMES && bounds.least.0 == 0 && bounds.most.0 >= 900 * FRAMES, "{bounds:?}");
-    // A few late ones, and one with a number out of the blue, are nothing new.
+    // A few late datagrams, and one with a random number, do not start a new sequence.
     for (numbers, ignored) in [
         (97..100, Ignored { repeated: 3, ..Ignored::default() }),
         (5000..5001, Ignored { misnumbered: 1, ..Ignored::default() }),
@@ -75,7 +75,7 @@ fn those_on_trial_at_an_end_are_recorded_behind_their_gap() {
     }
 }
 
-/// 256 lost datagrams of a counter of 8 bits were "lost nothing", 300 were 44.
+/// 256 lost datagrams of a counter of 8 bits counted as none, 300 as 44.
 #[test]
 fn turns_of_the_counter_that_fit_the_time_are_counted_and_bounds_say_what_else_may_be() {
     for (missing, bounds) in [(256, Some((0, 256))), (300, Some((44, 300))), (20, None), (0, None)] {
