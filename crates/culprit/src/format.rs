@@ -1,7 +1,6 @@
 //! The layout of tracepoints in memory, from their `format` files, and the decoding of their bytes.
 //!
-//! Offsets differ from kernel to kernel, so fields are found by their names. A record that is too short for a field is
-//! ignored.
+//! Offsets differ between kernels, so fields are found by name. A record that is too short for a field is ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -26,7 +26,7 @@ const USUAL_LEAST: usize = 20;
 #[derive(Clone, Debug)]
 pub struct CpuHistory {
     spans: VecDeque<Span>,
-    /// The span that is not over yet.
+    /// The span that is not complete yet.
     current: Occupant,
     since: Instant,
     /// Time of the latest record.
@@ -50,7 +50,7 @@ pub struct CpuHistory {
 /// The occupant of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Occupant {
-    /// Not known.
+    /// Unknown, with the reason.
     Unknown(WhyUnexplained),
     /// A task; also the idle task, and a kernel worker between two pieces of work.
     Task(KernelTask),
@@ -77,7 +77,7 @@ struct SwitchMark {
     from: u32,
     left_as: LeftAs,
     to: u32,
-    /// Whether that is the kernel's task that moves others to other CPUs.
+    /// Whether that is the kernel's migration task, which moves others to other CPUs.
     moves: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Away {
     pub(crate) since: Instant,
     /// Why it left.
     pub(crate) left_as: LeftAs,
-    /// Whether the CPU was idle in between, so that no other task kept the thread from running.
+    /// Whether the CPU was idle in between: no other task kept the thread from running.
     pub(crate) cpu_was_idle: bool,
     /// Whether it came back. If it ran again without that, it did so on another CPU.
     pub(crate) came_back: bool,

@@ -184,12 +184,12 @@ impl Softirq {
 }
 
 impl KernelTask {
-    /// A task of this name; names are cut to the kernel's 15 bytes.
+    /// A task with this name, truncated to the kernel's 15 bytes.
     pub fn new(pid: u32, name: &str, priority: i16) -> Self {
         Self::from_bytes(pid, name.as_bytes(), priority)
     }
 
-    /// A task whose name comes as the kernel writes it, up to the first zero.
+    /// A task whose name is in the kernel's form, up to the first zero.
     pub(crate) fn from_bytes(pid: u32, bytes: &[u8], priority: i16) -> Self {
         let mut name = [0; NAME_BYTES];
         for (to, &from) in name[..NAME_BYTES - 1].iter_mut().zip(bytes.iter().take_while(|&&byte| byte != 0)) {

@@ -7,8 +7,8 @@ use hairspring_machine::Nanos;
 use crate::blame::Blame;
 use crate::culprit::{Culprit, CulpritKind};
 
-/// The most culprits in a tally. On a machine where tasks come and go for hours names are unlimited; later ones count
-/// under their kind only.
+/// The most culprits in a tally. Over hours the number of task names is unlimited; later ones count under their kind
+/// only.
 const NAMES_MOST: usize = 10_000;
 
 /// The time that culprits took from a thread.

@@ -1,7 +1,7 @@
-//! An instrument that is not there: a voltmeter at a socket that can be slow, silent, or talk nonsense.
+//! A simulated instrument: a voltmeter at a socket that can be slow, silent, or talk nonsense.
 //!
-//! `cargo run -p hairspring-device --example instrument_simulator -- [PORT [DELAY_MS [MANNER]]]`; port 0 is one that is
-//! free. Then, for instance, `hairspring expose 1s --device virtual:/dev/shm/board --instrument tcp:localhost:PORT`.
+//! `cargo run -p hairspring-device --example instrument_simulator -- [PORT [DELAY_MS [MANNER]]]`; port 0 means any free
+//! port. Then, for instance, `hairspring expose 1s --device virtual:/dev/shm/board --instrument tcp:localhost:PORT`.
 //! Without a port it asks itself two questions and ends. Manners: plain, silent, trickle, garbage, endless, hangup,
 //! twice. It knows `*IDN?`, `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and `SIM:NEXT manner`.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]

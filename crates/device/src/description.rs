@@ -58,7 +58,7 @@ impl DeviceDescription {
         lines: Lines,
         timebase: &'t Timebase<M>,
     ) -> Result<Box<dyn Device + 't>, DeviceError> {
-        // Checks before any access as far as possible, and again with the outputs that only the device knows.
+        // Checks as far as possible before any access, and again with the outputs that only the device knows.
         let wanted = Lines(lines.0 | self.safe.unwrap_or_default().0);
         self.check_outputs(wanted)?;
         let device = self.open(timebase)?;
@@ -160,7 +160,7 @@ impl Driver {
 }
 
 impl fmt::Display for DeviceDescription {
-    /// In the form that is read, with all given and all required options.
+    /// In the form that is parsed, with all given and all required options.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.driver.described(self.safe))
     }

@@ -13,7 +13,7 @@ pub const WRITE_SPREAD: Nanos = Nanos::from_micros(10);
 pub struct Lines(pub u32);
 
 impl Lines {
-    /// One line alone.
+    /// A single line.
     ///
     /// # Panics
     /// If the line does not exist: 32 and above.

@@ -16,7 +16,7 @@
 //! write follows a reading that is not before `up` plus the exposure. Reading and computing use up part of the rest;
 //! they do not add to it.
 //!
-//! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s are 10 µs, so
+//! The times are those of the time base, which is the kernel's clock within its bound: 1 ppm of 10 s is 10 µs, so
 //! calibrate for a second before long exposures.
 //!
 //! **Disturbances are reported.** The delay reports its own disturbances; stamps show a pause between its return and
@@ -91,7 +91,7 @@ impl Parts {
 /// How an exposure ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExposureEnd {
-    /// On time.
+    /// It ended on time.
     OnTime,
     /// At the end of its reading: late by this much.
     ReadingTooLong(Nanos),
@@ -151,8 +151,8 @@ impl<R> ExposureReport<R> {
         open.max(close) - open.min(close)
     }
 
-    /// Whether something disturbed an end of the exposure, or may have: without, it is longer than asked by no more
-    /// than [`WRITE_SPREAD`] and two writes.
+    /// Whether something disturbed an end of the exposure, or may have. An undisturbed one exceeds the requested time
+    /// by no more than [`WRITE_SPREAD`] and two writes.
     pub fn is_disturbed(&self) -> bool {
         let late = if self.end == ExposureEnd::OnTime { self.late().max(Nanos::ZERO) } else { Nanos::ZERO };
         !self.verdict().is_clean() || self.before_close() > GAP_LEAST || late + self.in_writes() > WRITE_SPREAD
@@ -299,7 +299,7 @@ impl Exposure {
         closed?;
 
         let (ended, report) = match last {
-            // A time that is over already is not waited for.
+            // Do not wait for a time that has passed.
             Ok(none) if none.late > Nanos::ZERO && none.slept + none.polled == Nanos::ZERO => {
                 (ExposureEnd::ReadingTooLong(none.late), None)
             }

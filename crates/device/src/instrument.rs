@@ -51,7 +51,7 @@ pub struct Answer {
     pub text: String,
     /// From before the question to after the answer, including the time to resynchronize.
     pub took: Nanos,
-    /// Discarded bytes that came before it and did not belong to this question.
+    /// Discarded bytes that arrived before it and did not belong to this question.
     pub discarded: u64,
 }
 
@@ -111,7 +111,7 @@ impl<'t> Instrument<'t> {
         &self.timebase
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -167,7 +167,7 @@ impl<'t> Instrument<'t> {
         Ok(discarded)
     }
 
-    /// Makes sure that the next line that comes is the answer to the next question.
+    /// Ensures that the next line is the answer to the next question.
     fn come_in_step(&mut self, patience: Patience<'_>) -> Result<u64, DeviceError> {
         let mut discarded = self.received.len() as u64;
         self.received.clear();

@@ -2,7 +2,7 @@
 //!
 //! # What this crate does
 //! * [`Device`]: digital lines that are written and read, with a safe state. [`VirtualBoard`] is one whose registers
-//!   are shared memory, so that several processes use it as they would a card on a bus, at the access times of one.
+//!   are shared memory, so that several processes can share it like a card on a bus, with the access times of one.
 //! * Real devices behind the kernel's drivers: [`Parport`], [`Gpio`], [`Serial`], [`Comedi`], [`Pci`].
 //!   [`DeviceDescription`] names each of them on a command line. [`AnalogInput`] is a source of recordings;
 //!   [`GpioEdges`], [`PciInterrupt`] and [`PpsDevice`] report edges, interrupts and the pulses of a clock; [`PtpClock`]
@@ -25,7 +25,7 @@
 //!   states it.
 //! * Another process truncates the file of a board or a lock: the next access is an error that states it, and no user
 //!   dies of it.
-//! * The scope is preempted: edges that it did not see are counted, for the board numbers them.
+//! * The scope is preempted: edges that it did not see are counted, because the board numbers them.
 
 pub mod description;
 pub mod device;

@@ -26,7 +26,7 @@
 //! **Truncation of the file** destroys the lock. Every thread that waits for the lock then gets an error, the owner
 //! gets one with its next call, and no process ends because of it.
 //!
-//! **Real-time behaviour.** Without contention no system call (`fifo` one, when it is given back with others waiting).
+//! **Real-time behaviour.** Without contention no system call (`fifo`: one, when it is released while others wait).
 //! With contention the thread sleeps in the kernel.
 
 #![expect(unsafe_code, reason = "the C library's mutex; says what can be shared")]
@@ -94,7 +94,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"hsLockF3");
 /// Longest time between two checks of the stop condition by a thread that waits for the mutex.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The lock's memory. All zero is a lock that is not made yet.
+/// The lock's memory. All zeros: not initialised yet.
 #[repr(C)]
 pub(crate) struct Words {
     /// For [`Protocol::None`] and [`Protocol::Inherit`].
@@ -133,7 +133,7 @@ impl Words {
         let mut attributes = MaybeUninit::<libc::pthread_mutexattr_t>::uninit();
         let made = attributes.as_mut_ptr();
         // SAFETY: the attributes are initialised by the first call before the others use them, live until the last one,
-        // and are destroyed once. The mutex's memory is ours alone until it is made: the caller's word.
+        // and are destroyed once. The caller guarantees that no other thread uses the mutex's memory before it is made.
         let results = unsafe {
             [
                 libc::pthread_mutexattr_init(made),
@@ -232,7 +232,7 @@ impl fmt::Debug for DeviceLock<'_> {
 }
 
 impl<'m> DeviceLock<'m> {
-    /// The lock of these words in a page, made with the protocol that was written beside them.
+    /// The lock of these words in a page, made with the protocol that is stored beside them.
     pub(crate) fn of(page: &'m Page, words: &'m Words, protocol: &AtomicU32) -> Self {
         const NONE: u32 = Protocol::None as u32;
         const FIFO: u32 = Protocol::Fifo as u32;
@@ -254,10 +254,10 @@ impl<'m> DeviceLock<'m> {
         self.page.is_revoked()
     }
 
-    /// Waits for the lock. It is given back when the guard is dropped.
+    /// Waits for the lock. Dropping the guard releases it.
     ///
     /// # Errors
-    /// The thread has it already; the lock is one of another PID namespace; its file was truncated; the C library
+    /// The thread holds it already; the lock is of another PID namespace; its file was truncated; the C library
     /// refuses.
     pub fn lock(&self) -> Result<Guard<'m>, DeviceError> {
         loop {
@@ -267,8 +267,8 @@ impl<'m> DeviceLock<'m> {
         }
     }
 
-    /// Waits for the lock, or until `is_over`: that is asked some ten times a second, and not before others have kept
-    /// it for a while.
+    /// Waits for the lock, or until `is_over` returns true: it is called some ten times a second, and only after others
+    /// have held the lock for a while.
     ///
     /// # Errors
     /// As [`lock`](Self::lock).
@@ -356,8 +356,8 @@ impl Guard<'_> {
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
         let page = self.lock.page;
-        // A lock that was lost with its file is not given back: its words are zeros, and the page stays for the
-        // thread's list of mutexes.
+        // A lock that was lost with its file is not released: its words are zeros, and the page stays for the thread's
+        // list of mutexes.
         if !page.is_revoked() {
             self.lock.give_back();
         }

@@ -1,12 +1,11 @@
 //! [`Pulse`]: a line that goes up, and comes down no earlier than after its width; and trains of pulses at absolute
 //! times.
 //!
-//! **Why it is never too short.** The width is waited out from a reading of the clock that follows the first write, and
-//! the second write follows a reading of the clock that shows it to have passed. The line is up from some moment within
-//! the first write to some moment within the second; so it is up for the time between the two readings at least, and
-//! for the time from before the first write until after the second at most. The report has both bounds, and flags a
-//! difference that its writes do not explain: then the thread was delayed, and whether the line was up meanwhile is
-//! unknown.
+//! **Why it is never too short.** The width counts from a reading of the clock after the first write, and the second
+//! write follows a reading that shows that the width has passed. The line is up from some moment within the first write
+//! to some moment within the second; so it is up for the time between the two readings at least, and for the time from
+//! before the first write until after the second at most. The report has both bounds, and flags a difference that its
+//! writes do not explain: then the thread was delayed, and whether the line was up meanwhile is unknown.
 //!
 //! **A train keeps to its times.** Pulse *n* of a train is due at `start + n · period`, whatever happened to earlier
 //! ones. A pulse that is late by more than a period is skipped and counted, so that two pulses never run together.

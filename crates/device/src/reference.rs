@@ -85,7 +85,7 @@ impl FromStr for ReferenceDescription {
 }
 
 impl fmt::Display for ReferenceDescription {
-    /// In the form that `from_str` reads.
+    /// In the form that `from_str` parses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.kind.name(), self.path.display())?;
         match self.kind {

@@ -49,7 +49,7 @@ pub struct Traced {
 pub struct Scope {
     /// Longest duration. It polls all the time, so keep it short under `SCHED_FIFO`.
     pub span: Nanos,
-    /// Changes it has room for.
+    /// Most changes that it stores.
     pub most_edges: usize,
 }
 
@@ -100,8 +100,8 @@ impl Traced {
         self.edges.iter().map(|edge| u64::from(edge.missed)).sum()
     }
 
-    /// The widths of the pulses of one line, each with its lower and upper bound; only pulses whose two edges were both
-    /// seen alone.
+    /// The widths of the pulses of one line, each with its lower and upper bound; only pulses for which both edges were
+    /// seen singly.
     pub fn widths(&self, line: u32) -> Vec<(Nanos, Nanos)> {
         let mut up: Option<&Edge> = None;
         let mut was_high = self.begin.is_high(line);

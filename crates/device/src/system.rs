@@ -37,7 +37,7 @@ pub fn poll<const N: usize>(descriptors: [BorrowedFd<'_>; N], most: Nanos) -> io
 /// Sleeps at most `most` while a word has this value; other processes may change the word and wake its sleepers.
 /// `false` after a time-out.
 pub fn wait_while(word: &AtomicU32, value: u32, most: Nanos) -> bool {
-    // Not private: other processes wake it.
+    // Not a private futex: other processes wake it.
     futex::wait(word, futex::Flags::empty(), value, Some(&timespec(most))) != Err(Errno::TIMEDOUT)
 }
 
@@ -68,8 +68,7 @@ pub(crate) fn thread_exists(thread: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// A killed owner of a lock blocked all waiters for ever while its parent did not reap it: the kernel keeps the id
-    /// of a zombie.
+    /// A killed owner of a lock blocked all waiters until its parent reaped it: the kernel keeps the id of a zombie.
     #[test]
     fn what_nobody_has_waited_for_is_dead_all_the_same() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");

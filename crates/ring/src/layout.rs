@@ -40,8 +40,8 @@ pub struct Layout {
     container: Container,
 }
 
-/// The smallest piece of a stream that is whole frames and whole bytes: one frame, but for packed 12-bit samples of an
-/// odd number of channels, where it is two. Losses are counted in whole grains.
+/// The smallest piece of a stream that is whole frames and whole bytes: one frame, or two for packed 12-bit samples of
+/// an odd number of channels. Losses are counted in whole grains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grain {
     /// Frames in it: 1 or 2.
@@ -232,7 +232,7 @@ mod tests {
             let rate = SampleRate::hz(megasamples * 1_000_000).expect("possible");
             let bytes = layout.byte_rate(rate).bytes_per_s();
             assert_eq!(bytes, bytes_per_s, "{layout}");
-            // Its figures are cut off as often as rounded.
+            // Its digits are cut off as often as rounded.
             assert!((bytes / 1_048_576.0 - mib_per_s).abs() < 0.07, "{layout}");
             assert_eq!(layout.sample_rate(layout.byte_rate(rate)), Some(rate));
         }

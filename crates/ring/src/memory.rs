@@ -130,7 +130,7 @@ pub struct Memory {
     /// Accessible bytes from `address` on: the size, or twice the size if it is mirrored.
     reach: usize,
     granted: Granted,
-    /// Behind a mirrored memory.
+    /// The file behind a mirrored memory.
     file: Option<OwnedFd>,
     /// Whether a ring uses this memory.
     lent: AtomicBool,
@@ -411,7 +411,7 @@ fn place(
     }
     // SAFETY: faults the pages of the mapping above in, as a write would, but fails where there are none (hugetlb).
     match unsafe { madvise(address.as_ptr().cast(), length, Advice::LinuxPopulateWrite) } {
-        // A kernel before 5.14 does not know the advice; its pages come with the first access.
+        // A kernel before 5.14 does not know the advice; it allocates the pages at the first access.
         Ok(()) | Err(Errno::INVAL) => Ok(address),
         Err(error) => {
             unmap(address, length);
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_halved_and_every_refusal_is_kept() {
-        // No test machine has a thousand pages of 1 GiB set aside; the steps down are refused at once.
+        // No test machine reserves a thousand pages of 1 GiB; the larger kinds are refused at once.
         let memory = Memory::mirrored(Bytes::mib(8), Bytes::mib(8), Pages::Huge1G).expect("8 MiB");
         let granted = memory.granted();
         if granted.pages == Pages::Small {
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(granted.pages != Pages::Transparent, !granted.refused.is_empty(), "{granted:?}");
     }
 
-    /// By faults alone, memory in a file gets small pages where `shmem_enabled` is `never`.
+    /// Without the collapse, memory in a file gets small pages where `shmem_enabled` is `never`.
     #[test]
     fn memory_that_is_mapped_twice_has_huge_pages_where_plain_memory_has() {
         let size = Bytes::mib(4);
@@ -575,7 +575,7 @@ mod tests {
         assert_eq!(pages_at(&text(4, 0, 0), 0x7f00_0080_0000), None);
     }
 
-    /// Memory whose pages did not come was never given back.
+    /// Memory whose pages could not be allocated was never released.
     #[test]
     fn what_is_refused_leaves_no_addresses_behind() {
         let reserved = || {

@@ -1,12 +1,12 @@
 //! [`Monitor`]: a live view of a running stream, for people.
 //!
-//! **Problem.** People want to see a stream while it is recorded, and the view must never cost a sample.
+//! **Problem.** People want to see a stream while it is recorded, but the view must never cause the loss of a sample.
 //!
 //! **Solution.** A monitor reads through a [`Tap`]. It copies the newest bytes out of the ring and blocks nothing. Then
 //! it checks whether the producer wrote there during the copy. If so, it discards the copy and counts it as missed; the
 //! next call tries again. So a monitor never delays the source or the recorder.
 //!
-//! A picture shows the data that came through the ring. Missing frames leave no space in it.
+//! A picture shows the data in the ring one after the other: lost frames leave no space.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct Channel {
 /// A window of a stream, reduced for display.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Picture {
-    /// Position of its first byte in the stream of bytes that came through the ring.
+    /// Position of its first byte in the stream of bytes through the ring.
     pub position: u64,
     /// The number of frames in the window.
     pub frames: Frames,
@@ -105,7 +105,7 @@ pub enum Look<'a> {
     Fresh(&'a Picture),
     /// No new data since the last look.
     Same(&'a Picture),
-    /// No frame has come yet.
+    /// No frame has arrived yet.
     Nothing,
     /// The stream was faster than the copy; counted in [`Monitor::missed`]. A larger ring or a smaller window helps.
     Missed,

@@ -22,13 +22,13 @@ impl Notifier {
         Ok(Self { descriptor: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)? })
     }
 
-    /// Wakes the thread that waits, or the next one that will.
+    /// Wakes the waiting thread, or the next one that waits.
     pub fn notify(&self) {
         // This fails only after 2⁶⁴−2 notifications that were not cleared; then the flag is set already.
         let _ = rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes());
     }
 
-    /// Clears the flag; whether it was set.
+    /// Clears the flag; returns whether it was set.
     pub fn clear(&self) -> bool {
         rustix::io::read(&self.descriptor, &mut [0; size_of::<u64>()]).is_ok()
     }

@@ -51,7 +51,7 @@ pub const PAGE_BYTES: usize = 32 << 10;
 const TEXT_AT: usize = 4096;
 /// The longest text in bytes.
 pub const TEXT_MOST: usize = PAGE_BYTES - TEXT_AT;
-/// Gaps that the page keeps: those of the last moments. A reader that is further behind knows no frame numbers.
+/// Most recent gaps that the page keeps. A reader that is further behind cannot compute frame numbers.
 pub const PAGE_GAPS: usize = 32;
 /// Pairs and marks that the page keeps, each.
 pub const PAGE_CLOCKS: usize = 16;
@@ -173,7 +173,7 @@ pub struct PagePair {
     pub within: Nanos,
 }
 
-/// A frame, and between which moments it was taken.
+/// A frame, and the interval in which it was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMark {
     /// The number of the frame.
@@ -197,7 +197,7 @@ pub struct PageClocks {
 #[derive(Debug)]
 pub struct RingPage {
     words: NonNull<PageWords>,
-    /// With the process that made it.
+    /// Present in the process that made the page.
     file: Option<OwnedFd>,
 }
 
@@ -227,21 +227,21 @@ impl RingPage {
         Ok(Self { words: map(file, ProtFlags::READ)?, file: None })
     }
 
-    /// The file behind the page that this process made.
+    /// The file behind a page that this process made.
     pub(crate) fn file(&self) -> Option<&OwnedFd> {
         self.file.as_ref()
     }
 
     pub(crate) fn words(&self) -> &PageWords {
         // SAFETY: the mapping has the size of the words, begins at a page and so is aligned, lives as long as `self`,
-        // and its file cannot be cut: `make` holds the only descriptor until it is sealed, and the caller of `of_other`
-        // has seen the seal. All bytes are valid values, because the type consists of atomics and of padding that is
-        // never read.
+        // and its file cannot be truncated: `make` holds the only descriptor until it is sealed, and the caller of
+        // `of_other` has seen the seal. All bytes are valid values, because the type consists of atomics and of padding
+        // that is never read.
         unsafe { self.words.as_ref() }
     }
 
     fn fact(&self, fact: Fact) -> u64 {
-        // Relaxed: ordered by the Acquire in `facts`, for these words are written once, before the magic.
+        // Relaxed: ordered by the Acquire in `facts`, because these words are written once, before the magic.
         self.words().facts[fact as usize].load(Ordering::Relaxed)
     }
 
@@ -322,7 +322,7 @@ impl RingPage {
         Ok(PageFacts { id, layout, rate, text })
     }
 
-    /// Position behind the newest byte.
+    /// Position after the newest byte.
     pub fn head(&self) -> u64 {
         self.words().cursors.head()
     }

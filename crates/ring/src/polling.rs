@@ -12,7 +12,7 @@ pub(crate) const POLL_MOST: Nanos = Nanos::from_micros(50);
 /// The most waits in a row that sleep at once.
 const RESTS_MOST: u32 = 1023;
 
-/// How the waits of one thread came to their ends.
+/// Outcomes of the waits of one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitCounts {
     /// Waits that polling ended.
@@ -35,7 +35,7 @@ impl std::ops::Add for WaitCounts {
     }
 }
 
-/// Decides whether a wait polls, and counts.
+/// Decides whether a wait polls, and counts the outcomes.
 #[derive(Debug, Default)]
 pub(crate) struct AdaptivePolling {
     /// Waits that sleep at once before one polls again.

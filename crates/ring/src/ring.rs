@@ -54,7 +54,7 @@ struct Shared {
     room: Notifier,
     /// Most bytes that were in the ring at once. Written by the producer only.
     high_water: AtomicU64,
-    /// Set once, when the stream has ended: how, where, and the gap that comes after the last byte.
+    /// Set once, when the stream has ended: the reason, the position, and the gap after the last byte.
     closed: OnceLock<Closing>,
 }
 
@@ -192,7 +192,7 @@ pub struct Producer {
     high_water: u64,
     /// The gap at `head` that the consumer has not got yet.
     pending: Option<Gap>,
-    /// Gaps handed over since the consumer was woken last.
+    /// Gaps passed to the consumer since it was last woken.
     marked: usize,
     marks: rtrb::Producer<(u64, Gap)>,
     /// Whether the clock part of the page is still free.
@@ -210,7 +210,7 @@ impl Producer {
         Bytes(self.shared.notify)
     }
 
-    /// Bytes that can be put in now. 0 while a gap waits for being seen, for data after it would hide it.
+    /// Bytes that can be put in now. 0 while a gap waits for the consumer, because data after it would hide it.
     pub fn room(&mut self) -> u64 {
         if !self.push_pending() {
             return 0;
@@ -262,7 +262,7 @@ impl Producer {
     /// Bytes that were reserved and filled but not published yet.
     ///
     /// # Safety
-    /// No device or kernel writes to these bytes while the slice lives.
+    /// No device and no kernel call writes to these bytes while the slice exists.
     ///
     /// # Panics
     /// If the bytes were not reserved.
@@ -280,7 +280,7 @@ impl Producer {
     /// The same bytes, mutable until they are published.
     ///
     /// # Safety
-    /// No device or kernel reads or writes these bytes while the slice lives.
+    /// No device and no kernel call reads or writes these bytes while the slice exists.
     ///
     /// # Panics
     /// If the bytes were not reserved.
@@ -405,7 +405,7 @@ impl CursorPlace for Arc<RingPage> {
 }
 
 impl Drop for Producer {
-    /// A source that is dropped without an end has failed; the consumer must not wait for it.
+    /// A source that is dropped without an end has failed; the consumer must not wait for it any longer.
     fn drop(&mut self) {
         self.close(End::Failed(0));
     }
@@ -429,7 +429,7 @@ impl Consumer {
         self.next
     }
 
-    /// Position behind the newest byte.
+    /// Position after the newest byte.
     pub fn head(&self) -> u64 {
         self.shared.cursors.head()
     }
@@ -478,8 +478,8 @@ impl Consumer {
             "not the consumer's bytes"
         );
         // SAFETY: the bytes are between tail and head: by the cursors' protocol they are this consumer's until it
-        // releases them, for which it must be borrowed mutably, and the producer evicts nothing under this policy. They
-        // are within the reach of the memory.
+        // releases them, which needs a mutable borrow, and the producer evicts nothing under this policy. They are
+        // within the reach of the memory.
         unsafe {
             let offset = self.shared.offset(position);
             std::slice::from_raw_parts(self.shared.memory.address().as_ptr().add(offset).cast_const(), length)
@@ -553,7 +553,7 @@ impl Consumer {
         self.shared.fill()
     }
 
-    /// Notified when data come, and at the end.
+    /// Notified on new data and at the end.
     pub fn notifier(&self) -> &Notifier {
         &self.shared.data
     }
@@ -561,9 +561,9 @@ impl Consumer {
     /// Waits until `bytes` can be taken, the stream has ended, or about `at_most` is over. May return early, so look
     /// again.
     ///
-    /// Polls for up to 50 µs before it sleeps, where that found data lately: a fast stream then needs no wake-up, and
-    /// takes this thread's CPU whole. A slow one is polled for after one wait in a thousand. [`Notifier::wait`] sleeps
-    /// at once, and also waits for another descriptor.
+    /// Polls for up to 50 µs before it sleeps, if that found data lately: a fast stream then needs no wake-up, but uses
+    /// all of this thread's CPU. For a slow stream one wait in a thousand polls. [`Notifier::wait`] sleeps at once, and
+    /// also waits for another descriptor.
     pub fn wait(&mut self, bytes: u64, at_most: Nanos) {
         let Self { shared, next, polling, .. } = self;
         let is_there = || shared.cursors.head().saturating_sub(*next) >= bytes || shared.closed.get().is_some();

@@ -118,7 +118,7 @@ impl FromStr for Choice {
         };
         if let Some(only) = only {
             let several = matches!(tunable.interface, Interface::Files(pattern) if pattern.contains('*'));
-            // A part of a file name, without slashes, so that it cannot leave the pattern's folder.
+            // A part of a file name without slashes, so that it cannot leave the pattern's folder.
             let name = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_');
             if !several || only.is_empty() || !only.chars().all(name) {
                 return Err(ChoiceError::NotSeveral(tunable.id, only.to_owned()));

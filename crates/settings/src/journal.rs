@@ -96,7 +96,7 @@ pub enum RestoreOutcome {
 }
 
 impl Restored {
-    /// Whether the file has its old value again.
+    /// Whether the file has its old value back.
     pub fn is_good(&self) -> bool {
         matches!(self.outcome, RestoreOutcome::Done | RestoreOutcome::WasOld)
     }
@@ -276,7 +276,7 @@ impl Changes {
         }
     }
 
-    /// Enters a change into the journal before it is made.
+    /// Writes a change to the journal before it is made.
     fn note(&mut self, path: PathBuf, old: String, new: &str) -> Result<(), ChangesError> {
         self.journal.append(&Line::Step { path: path.clone(), old: old.clone(), new: new.to_owned() })?;
         self.steps.push(Step { path, old, ours: new.to_owned() });

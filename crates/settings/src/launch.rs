@@ -128,7 +128,7 @@ impl Launch {
 
 /// Applies the settings of a thread to this thread, which ends afterwards, and starts the program.
 fn start_under(command: &mut Command, choices: &[Choice], program: PathBuf) -> Result<Child, LaunchError> {
-    // The policy last, so that the work before it is not done at high priority.
+    // Set the policy last, so that the work before it does not run at high priority.
     let (policies, others): (Vec<&Choice>, Vec<&Choice>) =
         choices.iter().partition(|choice| matches!(choice.value, Value::Policy(_)));
     for choice in others.into_iter().chain(policies) {

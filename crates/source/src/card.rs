@@ -18,7 +18,7 @@
 //! | `4ch` | all | channels |
 //! | `14bit` | all | resolution; stored signed in 1, 2 or 4 bytes |
 //! | `u`, `packed`, `float`, `digital` | all | stored unsigned; 12 bits packed; as `f32`; one bit for each channel |
-//! | `40MS/s` | all but unpaced | frames per second; `virtual` must have it, for the others it is a note |
+//! | `40MS/s` | all but unpaced | frames per second; `virtual` must have it, for the others it is only recorded |
 //! | `data=noise` | all | `noise` (default), `counter`, `prbs`, `sine`, `zero`: generated, or expected of the sender |
 //! | `seed=7` | all | with `data=noise` or `prbs` |
 //! | `frames=1000` | all | ends after this many frames |
@@ -83,7 +83,7 @@ impl CardKind {
         parse::CARDS.syntaxes[self as usize].kind
     }
 
-    /// Whether a place follows it.
+    /// Whether its description has a place.
     fn has_address(self) -> bool {
         parse::CARDS.syntaxes[self as usize].place != PlaceForm::Absent
     }

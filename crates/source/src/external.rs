@@ -35,7 +35,7 @@ impl ExternalKind {
     }
 }
 
-/// Which external clock it is, for the metadata of a recording.
+/// Facts about an external clock, for the metadata of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExternalFacts {
     /// Kind of the clock.

@@ -1,5 +1,5 @@
 //! [`Pattern`]: test data that depend only on their position, so that a program can verify any piece of a recording
-//! without the rest, also behind a gap.
+//! without the rest, also after a gap.
 //!
 //! The **code** of a sample is an integer of as many bits as the layout's resolution. It is stored sign-extended in a
 //! signed container and zero-extended in an unsigned one; packed samples are the codes of the same stream in two bytes
@@ -91,7 +91,7 @@ const PIECE_BYTES: usize = 64 << 10;
 const MOST_GRAIN_BYTES: usize = 16 << 10;
 
 impl Pattern {
-    /// Every pattern, those with a seed with seed 0.
+    /// Every pattern; those with a seed have seed 0.
     pub const ALL: [Self; 5] = [Self::Counter, Self::Prbs { seed: 0 }, Self::Sine, Self::Noise { seed: 0 }, Self::Zero];
 
     /// The name of the pattern, without its seed.
@@ -162,7 +162,7 @@ impl Pattern {
                 let (grains, within) = ((offset / grain_bytes) as u64, (offset % grain_bytes) as u64);
                 let sample = (within * 8 + bit) / u64::from(layout.container().bits());
                 let channels = u64::from(layout.channels());
-                // Padding behind the last line of a digital frame counts as that line.
+                // Padding after the last line of a digital frame counts as that line.
                 let sample = sample.min(grain.frames * channels - 1);
                 return Some(Mismatch {
                     frame: Frames(frame.wrapping_add(grains * grain.frames + sample / channels)),
@@ -285,7 +285,7 @@ fn aligned(layout: Layout, first: Frames) -> u64 {
     first.0
 }
 
-/// Where a frame begins in the stream, in bytes, modulo 2⁶⁷: positions beyond 2⁶⁴ are no less unique.
+/// Where a frame begins in the stream, in bytes, modulo 2⁶⁷: positions beyond 2⁶⁴ stay unique.
 fn position(frame: u64, frame_bytes: usize) -> u128 {
     (u128::from(frame) * frame_bytes as u128) % (1 << 67)
 }
@@ -312,7 +312,7 @@ fn noise(seed: u64, position: u128, bytes: &mut [u8]) {
 /// Keeps seed 0 from beginning with the number 0.
 const SALT: u64 = 0x6861_6972_7370_7269;
 
-/// The output number `index` of splitmix64 with this seed; random access, for its state is a plain counter.
+/// The output number `index` of splitmix64 with this seed; random access, because its state is a plain counter.
 pub(crate) fn splitmix64(seed: u64, index: u64) -> u64 {
     let mut z = scrambled(seed).wrapping_add(index.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -327,7 +327,7 @@ fn scrambled(seed: u64) -> u64 {
 }
 
 impl fmt::Display for Pattern {
-    /// As it is read: `counter`, `noise`, `noise:7`.
+    /// As parsed: `counter`, `noise`, `noise:7`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.seed() == 0 { f.pad(self.name()) } else { f.pad(&format!("{}:{}", self.name(), self.seed())) }
     }

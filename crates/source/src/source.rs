@@ -76,7 +76,7 @@ impl Ignored {
         Self { foreign, malformed, repeated, misnumbered, restarts }
     }
 
-    /// A sentence for each count that is not zero, for people.
+    /// A sentence for each count that is not zero.
     pub fn remarks(&self) -> Vec<String> {
         let texts = [
             "from other senders ignored",
@@ -112,7 +112,7 @@ pub struct SourceCounters {
     pub ignored: Ignored,
     /// Number of waits for several datagrams together, each at most [`udp::MOST_PAUSE`].
     pub pauses: u64,
-    /// Datagrams that came later than ones with higher numbers, and were put in their places.
+    /// Datagrams that arrived after ones with higher numbers, and were put in their places.
     pub reordered: u64,
 }
 
@@ -136,8 +136,8 @@ pub enum StampTime {
     Realtime(Nanos),
 }
 
-/// A number that the sender of a stream counts, and the frame with which it came. Frames after it have the numbers
-/// after it, also those that are missing, until the source states another count.
+/// A number of the sender's count, and its frame. Later frames have the following numbers, including missing ones,
+/// until the source states another count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SenderCount {
     /// The global index of the first frame with this number.
@@ -165,7 +165,7 @@ pub enum Next {
 
 /// Produces a stream.
 ///
-/// Every source keeps these rules, so that the ledger adds up:
+/// Rules for every source, on which the ledger depends:
 /// - The data committed to the ring and the gaps declared ([`Producer::gap`]) are, in order, everything produced except
 ///   the contents of the FIFO: `produced = committed + lost + fifo` after each call, in whole grains. A gap after data
 ///   that are still in the FIFO counts as lost at once, and is declared when the data have left the FIFO.
@@ -182,8 +182,8 @@ pub trait Source: Send {
     /// Starts the source at `now`; the first frame is due one sample period later.
     fn start(&mut self, now: Instant);
 
-    /// Whether the first frame is taken when the first data come, possibly long after [`Source::start`]; otherwise it
-    /// is taken at the start.
+    /// Whether the first frame is taken with the first data, possibly long after [`Source::start`]; otherwise it is
+    /// taken at the start.
     fn begins_with_data(&self) -> bool {
         false
     }
@@ -200,7 +200,7 @@ pub trait Source: Send {
         None
     }
 
-    /// When frame 0 was taken, if the source or the kernel has stamped it.
+    /// Time at which frame 0 was taken, if the source or the kernel has stamped it.
     fn first_stamp(&self) -> Option<FrameStamp> {
         None
     }

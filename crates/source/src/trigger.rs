@@ -34,7 +34,7 @@ pub enum Trigger {
     Level {
         /// Which channel, from 0.
         channel: u32,
-        /// On which side of the level.
+        /// The side of the level.
         side: Side,
         /// The level.
         level: Level,
@@ -43,7 +43,7 @@ pub enum Trigger {
     Edge {
         /// Which channel, from 0.
         channel: u32,
-        /// In which direction.
+        /// The direction.
         slope: Slope,
         /// The level that it reaches.
         level: Level,
@@ -109,7 +109,7 @@ pub struct Missed {
     /// Shots that lack frames before their trigger, because the trigger came too early after the beginning, a gap or
     /// the shot before.
     pub short_shots: u64,
-    /// Calls from outside that came during a shot, or for frames that never came.
+    /// Calls from outside during a shot, or for frames that never came.
     pub ignored_calls: u64,
     /// Calls from outside that were refused because too many calls waited.
     pub refused_calls: u64,

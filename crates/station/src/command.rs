@@ -37,7 +37,7 @@ use crate::property::Property;
 
 /// The name of the socket in the folder of a station.
 pub const COMMAND_FILE: &str = "command";
-/// Connections at once; more wait in the kernel's queue or are refused by it.
+/// Most connections; more wait in the kernel's queue or are refused by it.
 const CLIENTS_MOST: usize = 16;
 /// Most requests of a client that one call answers.
 const REQUESTS_MOST: usize = 32;
@@ -157,7 +157,7 @@ pub struct CommandSocket {
 }
 
 impl CommandSocket {
-    /// Makes the socket in this folder. One that a dead station left is replaced: its folder has one station at a time.
+    /// Makes the socket in this folder. It replaces the socket of a dead station: the folder has one station at a time.
     ///
     /// # Errors
     /// The system refused.
@@ -252,7 +252,7 @@ fn answered(
     answer(&Peer { from, account, ..peer.clone() }, &request)
 }
 
-/// Whether a process may ask a station of this user and group.
+/// Whether a process may use a station of this user and group.
 fn is_known(peer: &Peer, (user, group): (u32, u32)) -> bool {
     peer.user == 0 || peer.user == user || peer.group == group
 }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     proptest! {
-        /// Also of words that are nearly right.
+        /// Also texts that are nearly correct.
         #[test]
         fn any_text_is_a_request_that_is_read_again_or_a_sentence(
             words in prop::collection::vec("get|set|a.width|b.c.enable|[0-9]{1,22}|-?[0-9]|cycle|from|as|[^ ]{0,9}", 0..9),

@@ -6,7 +6,7 @@
 //! * [`Station`]: a front end of several devices and units, read from TOML.
 //!
 //! # What can go wrong, and what happens then
-//! * Events come faster than the unit acts: each event that is left out is counted as missed.
+//! * Events come faster than the unit acts: each event without an action is counted as missed.
 //! * A unit fails or panics: the station stops, and every device is set to its safe state.
 //! * Another process truncates the file of a signal: the next access is an error that states it, and no user dies of
 //!   it.

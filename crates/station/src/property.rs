@@ -90,7 +90,7 @@ impl PropertyLimits {
     }
 }
 
-/// The values of a unit's properties; those that it has not are 0.
+/// The values of a unit's properties; 0 for those that it lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PropertyValues(pub [i64; Property::ALL.len()]);
 

@@ -55,7 +55,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Opens the signal of this file; the first to do so makes it. A file under `/dev/shm` is memory alone.
+    /// Opens the signal of this file; the first process creates it. A file under `/dev/shm` is only memory.
     ///
     /// # Errors
     /// The file cannot be opened, or is of another kind.

@@ -13,7 +13,7 @@
 //! | [`Poller`](crate::Poller) | the same, by polling | the code that fires it | 63 wait; others are counted |
 //!
 //! **Numbers.** A source numbers its events from 1; a thread that joins a signal later begins after the last one fired.
-//! Every number is either that of an event that is handed out, or is counted in the `missed` of the next one that is.
+//! Every number is either that of a returned event, or is counted in the `missed` of the next returned one.
 //!
 //! **Events between two waits.** An event that arrives while no thread waits is recognised by its stamp. If the waiting
 //! thread stamps the events itself, it first checks whether one is there already, and sets `waited`; how long that
@@ -50,7 +50,7 @@ pub trait EventSource<M: Machine>: Send {
     /// Name for logs and messages.
     fn name(&self) -> String;
 
-    /// The number that comes before the first event.
+    /// The number before the first event.
     fn begins_after(&self) -> u64 {
         0
     }

@@ -80,7 +80,7 @@ pub struct UnitSettings {
     pub enabled: bool,
     /// Properties that may be set while it runs, with their limits.
     pub settable: Vec<PropertyLimits>,
-    /// From which latencies on control systems raise an alarm.
+    /// Latencies from which on control systems raise an alarm.
     pub alarm: Option<LatencyAlarm>,
 }
 
@@ -88,9 +88,9 @@ pub struct UnitSettings {
 /// station only publishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencyAlarm {
-    /// From here on the alarm is minor.
+    /// Latencies from here on raise a minor alarm.
     pub minor: Option<Nanos>,
-    /// From here on the alarm is major.
+    /// Latencies from here on raise a major alarm.
     pub major: Option<Nanos>,
     /// Distance below its limit at which an alarm ends. It is shorter than each limit.
     pub hysteresis: Nanos,

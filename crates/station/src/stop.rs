@@ -17,7 +17,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// One that is not set.
+    /// A stop that is not set.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -39,14 +39,14 @@ impl Stop {
             return;
         }
         let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        // Fails only if it has been rung for ever.
+        // Fails only after far too many rings; then the flag is set already.
         let _ = system::add_to_counter(self.bell.as_fd(), 1);
         for counter in counters.iter().filter_map(Weak::upgrade) {
             let _ = system::add_to_counter((*counter).as_fd(), 1);
         }
     }
 
-    /// Lets a counter get one more when it is set; at once if it is.
+    /// Adds 1 to a counter when the stop is set; at once if it is set.
     pub(crate) fn rings(&self, counter: &Arc<OwnedFd>) {
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_set() {

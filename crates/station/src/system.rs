@@ -16,7 +16,7 @@ use zerocopy::FromBytes;
 /// Longest time between two queries of a source.
 const ASKED_AGAIN: Nanos = Nanos::from_secs(1);
 
-/// A counter that is 0, and blocks when it is read before something is added.
+/// A counter with value 0; reading blocks until something is added.
 pub(crate) fn eventfd() -> io::Result<OwnedFd> {
     Ok(rustix::event::eventfd(0, EventfdFlags::CLOEXEC)?)
 }
@@ -58,7 +58,8 @@ pub(crate) enum Ready {
 }
 
 /// Waits until the source can be read or the bell is rung. If both, the bell comes first. Polls again each second: some
-/// kernels do not wake a thread that sleeps on a device which is unplugged, and report the error only to a new call.
+/// kernels do not wake a thread that waits for a device when that is unplugged, and report the error only to a new
+/// call.
 pub(crate) fn wait(source: BorrowedFd<'_>, bell: BorrowedFd<'_>) -> io::Result<Ready> {
     loop {
         match poll([bell, source], ASKED_AGAIN) {

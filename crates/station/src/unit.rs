@@ -38,7 +38,7 @@ pub const RING_USUAL: usize = 4096;
 /// The account of a unit's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Numbers that the source has given out.
+    /// Event numbers that the source has given out.
     pub events: u64,
     /// Actions that were run to their end, whether they succeeded or not.
     pub activations: u64,
@@ -241,11 +241,11 @@ impl<'a, 'd, M: Machine> SchedulingUnit<'a, 'd, M> {
         result.map(|()| true)
     }
 
-    /// Notes an event that came while the unit was disabled.
+    /// Counts an event that arrived while the unit was disabled.
     fn skip(&mut self, event: &Event) {
         self.counts.skipped += 1;
         let stages = Stages { skipped: true, counts: self.counts, ..Stages::begin(event, event.wake) };
-        // A full ring loses a stamp that is no activation's.
+        // A full ring loses the stamps of an event without an activation.
         let _ = self.ring.push(stages);
     }
 

@@ -1,4 +1,4 @@
-//! Both ends of a tap: a producer whose frames are seen from outside, and a reader that comes by the socket.
+//! Both ends of a tap: a producer that shares its frames, and a reader that connects to the socket.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use std::sync::Arc;

@@ -7,8 +7,8 @@
 //!  24  text
 //! ```
 //!
-//! The numbers are in the byte order of the machine. The descriptors, ring and page in this order, come as SCM_RIGHTS
-//! with the message.
+//! The numbers are in the byte order of the machine. The descriptors of ring and page, in this order, are attached as
+//! SCM_RIGHTS.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A [`TapOffer`] hands two sealed descriptors to every process that may open its socket. A [`TapReader`] maps them,
-//! copies frames, and checks afterwards whether the producer wrote there meanwhile. The producer knows no readers,
-//! makes no call for them and waits for none: a reader that is stopped or dies costs the recording nothing. A
+//! copies frames, and checks afterwards whether the producer wrote there meanwhile. The producer does not know its
+//! readers, makes no call for them and never waits for one: a stopped or dead reader costs the recording nothing. A
 //! [`TapTrace`] reduces a stream to the smallest and largest value of each piece of time, so that no spike is lost in a
 //! picture.
 //!

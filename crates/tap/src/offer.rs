@@ -38,9 +38,9 @@ const MODE: u32 = 0o660;
 pub struct TapCounts {
     /// Readers that got the descriptors.
     pub admitted: u64,
-    /// Readers that came when there was no room for one more.
+    /// Readers refused for lack of room.
     pub refused: u64,
-    /// The users of the readers, each once, in the order in which they came.
+    /// The users of the readers, each once, in order of arrival.
     pub users: Vec<u32>,
 }
 
@@ -88,8 +88,8 @@ impl TapOffer {
         &self.path
     }
 
-    /// Hands the ring to every reader that comes, until `stop` is notified. Blocks; allocates; is not for a thread that
-    /// serves a source or a disk.
+    /// Sends the ring to every reader that connects, until `stop` is notified. Blocks and allocates: not for a thread
+    /// that serves a source or a disk.
     ///
     /// # Errors
     /// The system cannot wait for connections. A reader that fails is no error.
@@ -159,7 +159,7 @@ impl Drop for TapOffer {
     }
 }
 
-/// The folder of a session's taps belongs to the user alone; that of the system can be read by all.
+/// The folder of a session's taps belongs to the user alone; the system's folder is readable by all.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let mode = if folder.starts_with("/run/hairspring") { 0o755 } else { 0o700 };
     match std::fs::DirBuilder::new().mode(mode).create(folder) {

@@ -37,7 +37,7 @@ impl TapPlace {
         }
     }
 
-    /// Where a recorder makes the socket.
+    /// Path at which a recorder makes the socket.
     pub fn to_offer(&self) -> PathBuf {
         match self {
             Self::Name(name) => session().unwrap_or_else(|| SYSTEM.into()).join(format!("{name}.{ENDING}")),

@@ -130,8 +130,7 @@ pub struct TapReader {
 }
 
 impl TapReader {
-    /// Opens a tap. The first read begins with the frames that come from now on. Waits at most five seconds for the
-    /// recorder's answer.
+    /// Opens a tap. The first read begins with the next frame. Waits at most five seconds for the recorder's answer.
     ///
     /// # Errors
     /// See [`TapError`].
@@ -204,12 +203,12 @@ impl TapReader {
         (self.user, self.process)
     }
 
-    /// Position behind the newest byte.
+    /// Position after the newest byte.
     pub fn head(&self) -> u64 {
         self.page.head()
     }
 
-    /// Frames that can be read now, those that will turn out to be missed included.
+    /// Frames that can be read now, including those that will turn out to be missed.
     pub fn available(&self) -> Frames {
         self.facts.layout.frames_in(Bytes(self.whole(self.page.head()).saturating_sub(self.next)))
     }
@@ -333,7 +332,7 @@ impl TapReader {
     }
 }
 
-/// Connects to a socket; its answers must come in time.
+/// Connects to a socket; its answers have a time limit.
 pub(crate) fn dial(path: &Path) -> io::Result<OwnedFd> {
     let address = SocketAddrUnix::new(path)?;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;

@@ -30,9 +30,9 @@ pub struct TapTrace {
     per_point: u64,
     /// Most points.
     most: usize,
-    /// In order; the last one may be growing.
+    /// In order; the last one may still grow.
     points: VecDeque<TracePoint>,
-    /// The frame behind the last one, if its number is known.
+    /// The frame after the last one, if its number is known.
     end: u64,
 }
 

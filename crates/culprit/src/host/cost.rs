@@ -11,10 +11,10 @@ use super::{Tracer, Untraced};
 const WAKEUPS: u32 = 1_000;
 /// Pairs of a block with records and one without.
 const PAIRS: usize = 16;
-/// On a busy CPU each wake-up waits for others: no pair begins later, but for the first two.
+/// On a busy CPU each wake-up waits for others: after the first two pairs, none begins after this time.
 const LONGEST: Nanos = Nanos::from_secs(1);
 
-/// A block with records beside one without.
+/// A block with records, and the one without beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CostPair {
     /// Duration of the block with records.

@@ -1,4 +1,4 @@
-//! Culprits provoked on purpose: each test knows the truth from stamps of its own, and holds the blame against it.
+//! Culprits provoked on purpose: each test takes the truth from its own stamps, and compares the blame with it.
 //!
 //! Stretches with other disturbances are left out by the provoker's own stamps, before any blame is examined. If nearly
 //! all are left out, the test is skipped, and so are tests that need a permission which this process lacks; each prints
@@ -20,7 +20,7 @@ use super::tests::now;
 use super::{Tracer, TracerSettings, own_thread};
 use crate::{CpuHistory, Culprit, CulpritKind, LostTime, Tally, Terms, Wanted, blame};
 
-/// Of the time that was provoked, this part must have the right name.
+/// Share of the provoked time that must have the right name.
 const RIGHT_LEAST: f64 = 0.99;
 /// `judge` leaves out at most one in this many stretches because the system's timer ticked there.
 const MOST_TICKED: usize = 10;
@@ -40,10 +40,10 @@ const GAPS_MOST: usize = 200_000;
 /// A provoker that takes longer has failed.
 const PATIENCE: Nanos = Nanos::from_secs(60);
 
-/// One provocation at a time, for two would disturb each other.
+/// One provocation at a time, because two would disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A stretch of time: one that was lost, or one in which a provocation fell.
+/// A stretch of time: a loss, or the time within which a provocation fell.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     from: Instant,
@@ -66,7 +66,7 @@ impl Watched {
         let set = Host.set_policy(policy).map_err(|refused| refused.to_string());
         match tracer.map_err(|untraced| untraced.reason).and_then(|tracer| set.map(|()| tracer)) {
             Ok(tracer) => {
-                // A change of tasks, from which on the history knows.
+                // Cause a task switch, from which on the history is known.
                 std::thread::sleep(Duration::from_millis(1));
                 Some(Self { tracer, _alone: alone })
             }
@@ -112,7 +112,7 @@ fn times(ordinary: usize) -> usize {
 
 /// Polls until this holds. Returns the gaps.
 fn poll(done: impl Fn(Instant) -> bool) -> Vec<Stretch> {
-    // Touched once, so that no page fault falls into the loop.
+    // Touch it once, so that no page fault falls into the loop.
     let mut gaps = vec![Stretch { from: now(), to: now() }; GAPS_MOST];
     gaps.clear();
     let mut before = now();
@@ -129,8 +129,8 @@ fn poll(done: impl Fn(Instant) -> bool) -> Vec<Stretch> {
     }
 }
 
-/// Polls while another thread, on this CPU, does something again and again, 1 ms apart. Returns the gaps, and the
-/// stretch that each call took.
+/// Polls while another thread, on CPU `from`, calls `deed` repeatedly, 1 ms apart. Returns the gaps, and the stretch of
+/// each call.
 fn provoke(from: Cpu, mut deed: impl FnMut() + Send) -> (Vec<Stretch>, Vec<Stretch>) {
     let (mut gaps, mut provocations) = (Vec::new(), Vec::new());
     for _ in 0..times(1) {
@@ -138,8 +138,8 @@ fn provoke(from: Cpu, mut deed: impl FnMut() + Send) -> (Vec<Stretch>, Vec<Stret
         std::thread::scope(|scope| {
             let provoker = scope.spawn(|| {
                 pin(from);
-                // Before the poller, whose policy this thread has inherited. A refusal shows as provocations that come
-                // late.
+                // A priority above the poller's, whose policy this thread has inherited. A refusal shows as late
+                // provocations.
                 let _ = Host.set_policy(Policy::Fifo(2));
                 ready.wait();
                 let stretches = repeated(&mut deed);
@@ -193,7 +193,7 @@ fn usual(mut stretches: Vec<Stretch>) -> Vec<Stretch> {
     stretches
 }
 
-/// Those about which the kernel lost no record.
+/// The stretches about which the kernel lost no record.
 fn explained(history: &CpuHistory, stretches: Vec<Stretch>) -> Vec<Stretch> {
     let known = |stretch: &Stretch| {
         let occupants = history.occupants(stretch.from, stretch.to);

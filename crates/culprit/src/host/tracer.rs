@@ -19,7 +19,7 @@ use super::untraced::Untraced;
 use crate::format::{Decoder, Format, SWITCH as SCHED_SWITCH, tracepoints};
 use crate::record::{KernelEvent, KernelRecord};
 
-/// The smallest ring that is tried when larger ones are refused.
+/// Smallest ring to try when larger ones are refused.
 const RING_BYTES_LEAST: usize = 64 << 10;
 /// Task switches that the self-test provokes.
 const SELF_TEST_SLEEPS: usize = 16;
@@ -31,9 +31,9 @@ pub struct TracerSettings {
     pub cpus: Vec<Cpu>,
     /// Bytes of each CPU's ring, a power of two; less if the system refuses that much. A record takes about 100 bytes.
     pub ring_bytes: usize,
-    /// Whether page faults are read, which slows down a program that maps much memory.
+    /// Whether to read page faults, which slows down a program that maps much memory.
     pub faults: bool,
-    /// Whether wake-ups and idle states are read.
+    /// Whether to read wake-ups and idle states.
     pub wakings: bool,
     /// Whether to read the rare interrupts of hardware: thermal ones, and those of errors. A guest has none.
     pub rare_vectors: bool,
@@ -271,7 +271,7 @@ fn sample(bytes: &[u8]) -> Option<(Instant, &[u8])> {
     Some((time(bytes, 8)?, bytes.get(20..20 + size)?))
 }
 
-/// A change of tasks, as the task that leaves writes it and again the one that comes:
+/// A task switch, as written by the leaving task and again by the arriving one:
 /// `u32 other_pid, other_tid; u32 pid, tid; u64 time`.
 fn change(misc: u16, bytes: &[u8]) -> Option<(Instant, Change)> {
     const OUT: u16 = 1 << 13;

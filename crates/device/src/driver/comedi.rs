@@ -90,7 +90,7 @@ impl DriverOptions for ComediOptions {
 pub struct Comedi {
     node: Node,
     subdevice: u32,
-    /// Lines that it has.
+    /// Lines of the subdevice.
     lines: Lines,
     outputs: Lines,
     safe: Lines,

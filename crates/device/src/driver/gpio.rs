@@ -34,7 +34,7 @@ const CONSUMER: &str = "hairspring";
 const MOST_LINES: usize = u32::BITS as usize;
 /// Words of an edge in the second version of the kernel's interface, the one that is used.
 const EDGE_WORDS: usize = 6;
-/// The longest wait for an edge in one call, so that the time is in the range of the system's.
+/// The longest wait for an edge in one call, so that the time is within the range of the system's type.
 const WAIT_MOST: std::time::Duration = std::time::Duration::from_secs(1 << 20);
 
 /// The options of a description `gpio:PATH,out=LINES,in=LINES`.
@@ -192,7 +192,7 @@ pub struct GpioEdge {
     pub at: Instant,
     /// The chip's own number of the line.
     pub line: u32,
-    /// Whether it is a rising edge.
+    /// Whether it is rising.
     pub rising: bool,
     /// The number of the edge over all lines that are watched together, from 1.
     pub number: u32,

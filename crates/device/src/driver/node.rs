@@ -73,7 +73,7 @@ impl Command {
 /// The exclusive use of a terminal.
 pub(crate) const EXCLUSIVE: Command = Command(libc::TIOCEXCL as _);
 
-/// The number of a request, as in `asm-generic/ioctl.h`; both processors that we know use this one.
+/// The number of a request, as in `asm-generic/ioctl.h`; both supported architectures use this one.
 pub(crate) const fn encoded(direction: u32, group: u8, index: u8, bytes: usize) -> libc::c_ulong {
     (direction << 30 | (bytes as u32) << 16 | (group as u32) << 8 | index as u32) as libc::c_ulong
 }

@@ -41,7 +41,7 @@ pub(crate) trait DriverOptions: Sized {
         Ok(())
     }
 
-    /// The options as they are written: name and value, in order, without those that have their default.
+    /// The options as written: name and value, in order, without those at their defaults.
     fn settings(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
@@ -52,7 +52,7 @@ pub(crate) trait DriverOptions: Sized {
         self.settings().into_iter().chain(safe).map(|(name, value)| format!("{name}={value}")).collect()
     }
 
-    /// The whole description, in the form that is read.
+    /// The whole description, in the form that is parsed.
     fn described(&self, safe: Option<Lines>) -> String {
         let place = format!("{}:{}", Self::KIND, self.place());
         std::iter::once(place).chain(self.settings_with(safe)).collect::<Vec<_>>().join(",")
@@ -139,7 +139,7 @@ macro_rules! drivers {
                 match self { $(Self::$name(options) => options.check(read),)* }
             }
 
-            /// The lines that are outputs, where that is known before it is opened.
+            /// The lines that are outputs, if that is known before the device is opened.
             pub(crate) fn output_lines(&self) -> Option<$crate::Lines> {
                 match self { $(Self::$name(options) => options.output_lines(),)* }
             }

@@ -5,8 +5,8 @@
 //! | 0 to 7 | data, pins 2 to 9 | 0 to 4: nError (15), Select (13), PaperEnd (12), nAck (10), Busy (11) |
 //! | 8 to 11 | nStrobe (1), nAutoFd (14), nInit (16), nSelectIn (17) | – |
 //!
-//! 1 is the high voltage at the pin, for every line: inversions of the port are undone. Data lines and control lines
-//! are two registers, so a write that changes both does it one after the other, data first.
+//! 1 is the high voltage at the pin of every line: this driver undoes the inversions of the port. Data lines and
+//! control lines are two registers, so a write that changes both does it one after the other, data first.
 //!
 //! An interrupt is a falling edge of nAck. The kernel counts them; [`Parport::wait_interrupt`] returns the count. A
 //! port without an interrupt line never has one.
@@ -39,7 +39,7 @@ const CLEAR_INTERRUPTS: Request<i32> = Request::gives(b'p', 0x93);
 
 /// Bits of the control register that are low where the pin is high: strobe, autofeed, select.
 const CONTROL_INVERTED: u8 = 0b1011;
-/// Where the status register has the first of its five lines.
+/// Number of the first of its five lines in the status register.
 const STATUS_FIRST: u32 = 3;
 /// The line of the status register that is inverted, after the shift: busy.
 const STATUS_INVERTED: u32 = 0b1_0000;
@@ -106,8 +106,8 @@ impl Parport {
     }
 
     /// Opens and claims a port for its inputs and interrupts alone: its data lines stay as they are. The kernel's
-    /// driver itself has nInit and nStrobe high and nSelectIn low in a port that is claimed. Call
-    /// [`init`](Device::init) before anything is written to it.
+    /// driver sets nInit and nStrobe high and nSelectIn low when a port is claimed. Call [`init`](Device::init) before
+    /// anything is written to it.
     ///
     /// # Errors
     /// As [`open`](Self::open).

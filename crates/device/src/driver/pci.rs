@@ -156,7 +156,7 @@ impl PciWindow {
     pub fn open(card: &str, bar: u8) -> Result<Self, DeviceError> {
         let folder = folder(card)?;
         let attempted = format!("map window {bar} of the card {card}");
-        // `enable` counts; a card that is enabled already, or that a driver uses, is as good.
+        // `enable` counts; a card that is enabled already, or used by a driver, will do.
         let _ = std::fs::write(folder.join("enable"), "1");
         let path = folder.join(format!("resource{bar}"));
         let window = Window::named(&path, 0, None, format!("the card {card}"), attempted.clone(), REMEDY)?;
@@ -191,7 +191,7 @@ impl PciWindow {
         if self.is_gone() { Err(self.gone("write to")) } else { Ok(()) }
     }
 
-    /// Whether the card answers to the first word of its configuration space, where it has its numbers.
+    /// Whether the card answers at the first word of its configuration space, which contains its ids.
     fn answers(&self) -> bool {
         let mut word = [0; WORD];
         let read = self.configuration.read_exact_at(&mut word, 0);
@@ -200,7 +200,7 @@ impl PciWindow {
 
     /// Whether an earlier access has found that the card is gone.
     fn is_gone(&self) -> bool {
-        // Relaxed: a plain mark, of this thread or one that has handed the window over since.
+        // Relaxed: a plain flag, of this thread or of one that has passed the window on since.
         self.found_gone.load(Ordering::Relaxed) || self.window.is_revoked()
     }
 

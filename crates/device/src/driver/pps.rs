@@ -66,7 +66,7 @@ const CAN_WAIT: i32 = 0x100;
 /// Stamps as seconds and nanoseconds.
 const AS_TIMESPEC: i32 = 0x1000;
 
-/// A pulse source that is open.
+/// An open pulse source.
 #[derive(Debug)]
 pub struct PpsDevice {
     node: Node,
@@ -79,7 +79,7 @@ pub struct PpsDevice {
 /// The last pulse that the kernel stamped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PpsPulse {
-    /// When it came, by `CLOCK_REALTIME`.
+    /// Time of the pulse, by `CLOCK_REALTIME`.
     pub realtime: Nanos,
     /// The number of pulses since the last returned one, with this one.
     pub count: u64,

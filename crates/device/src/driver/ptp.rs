@@ -9,7 +9,7 @@
 //!                                                    brackets: the kernel brackets the call of the driver
 //! ```
 //!
-//! The best of the three ways that the driver has is taken, and of several brackets the narrowest.
+//! Uses the best of three methods that the driver has, and the narrowest of several brackets.
 //!
 //! **What it does not claim.** The kernel brackets with the time of day, which may be stepped: a caller that wants
 //! another clock compares the two before and after. How far the clock is from its own master, over a network with an
@@ -138,7 +138,7 @@ pub struct PtpCapabilities {
     pub external_stamps: u32,
     /// Outputs that it drives periodically.
     pub periodic_outputs: u32,
-    /// Whether it calls the kernel at each of its seconds.
+    /// Whether it notifies the kernel at each of its seconds.
     pub has_pps: bool,
     /// Whether its hardware stamps both clocks at once.
     pub has_cross_stamps: bool,
@@ -275,7 +275,8 @@ fn narrowest(samples: impl Iterator<Item = [Time; 3]>, bracket: PtpBracket) -> O
     samples.filter_map(reading).min_by_key(|reading| reading.latest - reading.earliest)
 }
 
-/// Whether a driver or a kernel does not have this way to read a clock. Some drivers have cross stamps only at times.
+/// Whether the error means that a driver or a kernel lacks this method of reading a clock. Some drivers have cross
+/// stamps only at times.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL | libc::ETIMEDOUT | libc::EBUSY))
 }
@@ -314,7 +315,7 @@ mod tests {
         Time { seconds: ns.div_euclid(1_000_000_000), nanoseconds: ns.rem_euclid(1_000_000_000) as u32, reserved: 0 }
     }
 
-    /// The bracket that is kept: the clock, the least and the greatest time of day.
+    /// The chosen bracket: the clock, the least and the greatest time of day.
     #[track_caller]
     fn check(reading: Option<PtpReading>, expected: Option<(i64, i64, i64)>) {
         let told = |it: PtpReading| (it.time.count(), it.earliest.count(), it.latest.count());

@@ -3,7 +3,7 @@
 //! The board is a file: processes that open the same file share one board, like a card. A file under `/dev/shm` is only
 //! memory. The file contains the lock, too.
 //!
-//! **Access times.** A call takes at least the time that is set when the board is made: that of the VME board in FESA's
+//! **Access times.** A call takes at least a time that is set when the board is made: that of the VME board in FESA's
 //! latency note (seed 003: 1.25 µs to read or write, 3.75 µs to initialise), or zero. The caller polls meanwhile, like
 //! a CPU that waits for a bus.
 //!
@@ -84,8 +84,8 @@ pub struct BoardOptions {
 }
 
 impl BoardOptions {
-    /// Opens the board. A new one is made with these options and this safe state; an existing one must have those that
-    /// are given.
+    /// Opens the board. A new one is made with these options and this safe state; an existing one must match the given
+    /// ones.
     ///
     /// # Errors
     /// As [`VirtualBoard::open`]; the board was made with other options.
@@ -305,7 +305,7 @@ impl<'t, M: Machine> VirtualBoard<'t, M> {
     fn access(&self, word: &AtomicU32) {
         let span = Nanos::new(word.load(Ordering::Relaxed).into());
         if span > Nanos::ZERO {
-            // Not refused: the times were checked when the board was made.
+            // Cannot be refused: the times were checked when the board was made.
             let _ = self.timebase.delay(span);
         }
     }

@@ -20,7 +20,7 @@ pub(crate) const BAUD_USUAL: u32 = 9600;
 /// The fastest serial line; a higher speed is likely a mistake.
 const BAUD_MOST: u32 = 12_000_000;
 
-/// Where an instrument is.
+/// Address of an instrument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A socket.
@@ -107,7 +107,7 @@ fn tcp(place: Snippet<'_>) -> Result<Address, DescriptionError> {
 }
 
 impl fmt::Display for Address {
-    /// In the form that is read, with all settings.
+    /// In the form that is parsed, with all settings.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "tcp:[{host}]:{port}"),

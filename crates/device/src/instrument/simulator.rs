@@ -1,4 +1,4 @@
-//! [`Simulator`]: a voltmeter that is not there, which can be slow, silent, or talk nonsense.
+//! [`Simulator`]: a simulated voltmeter that can be slow, silent, or talk nonsense.
 //!
 //! It replaces the device behind an [`Instrument`](super::Instrument) in a trial of a program, also with misbehaviour.
 //! It knows `*IDN?`, `MEAS:VOLT?`, `SYST:ERR?`, and for itself `SIM:DELAY seconds` and `SIM:NEXT manner`.
@@ -16,19 +16,19 @@ const DELAY_MOST_S: f64 = 3600.0;
 /// The pause between two bytes of an answer that trickles.
 const TRICKLE: Duration = Duration::from_millis(2);
 
-/// How an answer is given. On the wire and on the command line it has the name in [`MANNERS`].
+/// Manner of an answer. The wire and the command line use the names in [`MANNERS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
-    /// As it should be.
+    /// A correct answer.
     #[default]
     Plain,
-    /// Not at all.
+    /// No answer.
     Silent,
     /// Byte by byte.
     Trickle,
     /// Bytes that are no text.
     Garbage,
-    /// A line without end, for some megabytes.
+    /// An endless line, for some megabytes.
     Endless,
     /// Half of it, then it hangs up.
     Hangup,
@@ -47,14 +47,14 @@ pub const MANNERS: [(&str, Manner); 7] = [
     ("TWICE", Manner::Twice),
 ];
 
-/// A voltmeter that is not there.
+/// A simulated voltmeter.
 #[derive(Clone, Debug, Default)]
 pub struct Simulator {
     /// Duration of every answer.
     pub delay: Duration,
-    /// How every answer is given …
+    /// Manner of every answer …
     pub manner: Manner,
-    /// … but for the next one.
+    /// … except the next one.
     pub next: Option<Manner>,
     /// Number of readings.
     pub readings: u32,

@@ -55,7 +55,7 @@ impl<'d> Guarded<'d> {
     /// Waits for the lock. If its last owner died with it, the device is first initialised again, and that is counted.
     ///
     /// # Errors
-    /// The thread has it already; the device cannot be initialised; the flag ended the wait.
+    /// The thread holds it already; the device cannot be initialised; the flag ended the wait.
     pub fn lock(&self) -> Result<HeldDevice<'_, 'd>, DeviceError> {
         self.lock_or_stop()?.ok_or_else(|| kept("lock a device", "until this thread was told to stop"))
     }
@@ -117,7 +117,7 @@ impl<'d> Guarded<'d> {
         };
         let mut held = self.held(guard)?;
         let recovered = held.recover();
-        // Also if it cannot be initialised.
+        // Also if the device cannot be initialised.
         held.device().make_safe().and(recovered)?;
         // Relaxed: under the lock.
         self.is_used.store(false, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Drop for Guarded<'_> {
     }
 }
 
-/// Lends a device for one act at a time: the device itself, or one behind a lock that others use in between.
+/// Lends a device for one act at a time: the device itself, or one behind a lock that other users take in between.
 pub trait Lend {
     /// Calls `act` with the device; `None` after a stop while another owner had the lock.
     ///

@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 #[cfg(not(loom))]
 use hairspring_machine::Nanos;
 
-/// Threads that can wait in order at once; later ones wait outside. The model has less, so that places are used again
-/// in a few steps.
+/// Most threads that can wait in order; later ones wait for a free slot. The model has fewer, so that slots are reused
+/// within a few steps.
 const PLACES: u32 = if cfg!(loom) { 2 } else { 64 };
 /// Time between two checks whether the owner still lives.
 #[cfg(not(loom))]
@@ -37,8 +37,7 @@ pub(super) struct TicketLock {
     /// The next ticket, and the one whose turn it is.
     next: AtomicU32,
     turn: AtomicU32,
-    /// By ticket modulo [`PLACES`]: the ticket in the upper half, the thread that holds it in the lower; 0 is no
-    /// thread.
+    /// By ticket modulo [`PLACES`]: the ticket in the upper half, its thread in the lower; 0 is no thread.
     places: [AtomicU64; PLACES as usize],
 }
 
@@ -70,7 +69,7 @@ impl TicketLock {
         &self.places[(ticket % PLACES) as usize]
     }
 
-    /// Whether this thread has it.
+    /// Whether it is this thread's turn.
     pub(super) fn is_turn_of(&self, thread: u32) -> bool {
         // Relaxed: only this thread can have stored a value that makes this true.
         let turn = self.turn.load(Ordering::Relaxed);
@@ -223,7 +222,7 @@ mod tests {
     fn a_ticket_is_had_by_its_holder_or_passed_and_never_both() {
         let order = fresh();
         let turn = || order.turn.load(Ordering::Relaxed);
-        // A thread has taken a ticket but not written its id: the ticket is passed, and the thread is too late.
+        // A thread has taken a ticket but not stored its id: the ticket is skipped, and the thread is too late.
         order.next.store(2, Ordering::Relaxed);
         order.pass(false, || panic!("nobody died"));
         assert_eq!(turn(), 0);
@@ -254,7 +253,7 @@ mod tests {
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_checks {
-    //! All interleavings of threads that come, wait, give back and give up, where every slow thread is taken for dead.
+    //! All interleavings of threads that arrive, wait, release and give up, where every slow thread counts as dead.
 
     use loom::cell::UnsafeCell;
     use loom::sync::Arc;

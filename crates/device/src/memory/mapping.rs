@@ -73,7 +73,7 @@ impl Mapping {
         self.bytes
     }
 
-    /// Whether the kernel has taken it away. Correct after an access.
+    /// Whether the kernel has revoked it. Correct after an access.
     #[inline]
     pub(crate) fn is_revoked(&self) -> bool {
         self.revocable.is_revoked()

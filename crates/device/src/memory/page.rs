@@ -1,11 +1,11 @@
 //! [`Page`]: memory that processes share through a file.
 //!
-//! **Format.** The first word names the format. A file is taken only if it is empty, or has the right length and the
-//! right word, so a file of another kind is refused before anything is written to it. A page of zeros belongs to a
-//! process that has extended the file and not begun to fill it yet.
+//! **Format.** The first word names the format. A file is accepted only if it is empty, or has the right length and the
+//! right word, so a file of another kind is refused before anything is written to it. A page of zeros was extended by a
+//! process that has not begun to fill it yet.
 //!
-//! **A file that is truncated.** Its page is replaced by zeroed memory (see `revoked.rs`), and every user of the page
-//! reports that by [`Page::kept`] after its access.
+//! **Truncated files.** Zeroed memory replaces the page (see `revoked.rs`), and every user of the page detects that by
+//! [`Page::kept`] after its access.
 
 #![expect(unsafe_code, reason = "looks at mapped memory as a type")]
 
@@ -39,7 +39,7 @@ pub struct Page {
     name: String,
     /// The PID namespace of the process that opened it.
     namespace: u64,
-    /// Guards that have been made and not given back: the C library and the kernel keep addresses in the page as long.
+    /// Guards made and not yet released: until then the C library and the kernel keep addresses in the page.
     guards: AtomicU32,
 }
 
@@ -47,7 +47,7 @@ impl Page {
     /// Maps a file, or creates it, of `bytes` bytes. New bytes are zero; an existing file begins with `magic`, unless a
     /// user is just initialising it.
     pub fn of(path: &Path, bytes: usize, magic: u64) -> io::Result<Self> {
-        // Every user of the device may write; an existing file is taken as it is.
+        // Every user of the device may write to a new file; an existing one keeps its mode.
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o660).open(path)?;
         match file.metadata()?.len() {
             // Several processes may do so: the length is the same.
@@ -111,7 +111,7 @@ impl Page {
         }
     }
 
-    /// Fails if a lock that a process of this PID namespace made is not one of this process's namespace.
+    /// Fails if a lock was made in another PID namespace than this process's.
     pub(crate) fn check_namespace(&self, of_lock: u64) -> Result<(), DeviceError> {
         if of_lock == self.namespace {
             return Ok(());
@@ -130,8 +130,8 @@ impl Page {
 
     /// Notes that a guard of a lock in this page exists.
     pub(crate) fn guard_made(&self) {
-        // Relaxed: a count; the thread that drops the page has seen its own guards, and those of others borrow the
-        // page.
+        // Relaxed: a count; the thread that drops the page has seen its own guards, and other threads' guards borrow
+        // the page.
         self.guards.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -186,7 +186,7 @@ impl Page {
     pub fn start<T: Zeroed>(&self) -> &T {
         assert!(size_of::<T>() <= self.mapping.bytes(), "larger than the page");
         // SAFETY: the mapping begins at a page, so it is aligned for any type, is as long, lives as long as this
-        // borrow, and any bytes are a value of a type that is `Zeroed`, which consists of atomics and cells.
+        // borrow, and any bytes are a valid value of a type that is `Zeroed`, which consists of atomics and cells.
         unsafe { self.mapping.address().cast::<T>().as_ref() }
     }
 }
@@ -207,7 +207,7 @@ fn pid_namespace() -> io::Result<u64> {
     std::fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino())
 }
 
-/// Whether a file of the right length begins with this word, or is just being made.
+/// Whether a file of the right length begins with this word, or is just being initialised.
 fn is_ours(file: &File, bytes: usize, magic: u64) -> io::Result<bool> {
     let mut content = vec![0; bytes];
     file.read_exact_at(&mut content, 0)?;
@@ -216,7 +216,7 @@ fn is_ours(file: &File, bytes: usize, magic: u64) -> io::Result<bool> {
     if [MAKING, magic].contains(&word(first)) || rest.iter().all(|byte| *byte == 0) && word(first) == 0 {
         return Ok(true);
     }
-    // Its making may have begun meanwhile: then the word has changed.
+    // Its initialisation may have begun since: then the word has changed.
     let mut again = [0; size_of::<u64>()];
     file.read_exact_at(&mut again, 0)?;
     Ok(word(first) == 0 && [MAKING, magic].contains(&word(&again)))

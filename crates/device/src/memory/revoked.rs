@@ -1,4 +1,4 @@
-//! [`Revocable`]: mappings that the kernel may take away while they are used.
+//! [`Revocable`]: mappings that the kernel may revoke while they are used.
 //!
 //! **Problem.** The kernel can revoke the mapping of a card's window (with the card on older kernels, for a driver that
 //! claims it on newer ones), and any process with write permission can truncate the file of a window, a board, a lock
@@ -11,7 +11,7 @@
 //! that was there before, or ends the process as usual.
 //!
 //! **Conditions.** The handler is installed with the first mapping and stays. A handler of `SIGBUS` that is installed
-//! later replaces it, unless it passes on the faults that it does not know.
+//! later replaces it, unless the later one passes unknown faults on.
 //!
 //! **Why it works.** The handler makes one `mmap`, which is a bare system call, and stores into atomics; it neither
 //! allocates nor locks. Place and length of a mapping are one word, so the handler never takes the length of one
@@ -33,7 +33,7 @@ const COUNT_BITS: u32 = 19;
 const PAGE: usize = 4096;
 
 struct Slot {
-    /// `FREE`, `TAKEN`, or place and length of a mapping as `packed` puts them.
+    /// `FREE`, `TAKEN`, or address and length of a mapping as in `packed`.
     range: AtomicU64,
     revoked: AtomicBool,
 }
@@ -58,7 +58,7 @@ fn unpacked(range: u64) -> (usize, usize) {
     ((range >> COUNT_BITS) as usize * PAGE, (range & ((1 << COUNT_BITS) - 1)) as usize * PAGE)
 }
 
-/// A mapping that the handler knows.
+/// A mapping registered with the handler.
 #[derive(Debug)]
 pub(crate) struct Revocable {
     slot: usize,
@@ -88,11 +88,11 @@ impl Revocable {
         Ok(Self { slot })
     }
 
-    /// Whether the kernel has taken it away. Correct after an access to the mapping, and for good.
+    /// Whether the kernel has revoked it. Correct after an access to the mapping, and final.
     #[inline]
     pub(crate) fn is_revoked(&self) -> bool {
         // Relaxed: set by a handler that interrupts this very thread, or by that of another thread, whose access came
-        // before.
+        // earlier.
         SLOTS[self.slot].revoked.load(Ordering::Relaxed)
     }
 
@@ -103,14 +103,14 @@ impl Revocable {
 }
 
 fn install() -> io::Result<()> {
-    // Another thread that comes meanwhile waits until it is done.
+    // Another thread that arrives meanwhile waits until it is done.
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     let error = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
     let installed = INSTALLED.get_or_init(|| {
         // SAFETY: all zeros are a `sigaction` with the usual action and no flags.
         let (mut action, mut before): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handle as *const () as usize;
-        // On the alternative stack where the thread has one: the fibers of the executive have theirs.
+        // Use the alternative stack of threads that have one, as the fibers of the executive do.
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         // The old action is stored before the handler can need it. SAFETY: only queries; `before` lives until the call
         // returns.
@@ -160,7 +160,7 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
             handler(signal, info, context);
         }
         Some((handler, false)) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
-            // SAFETY: as above, of the form without information.
+            // SAFETY: as above, with the signature without information.
             let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }

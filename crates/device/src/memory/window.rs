@@ -1,4 +1,4 @@
-//! [`Window`]: 32-bit words of a mapped file, or of a device that is one.
+//! [`Window`]: 32-bit words of a mapped file or device.
 //!
 //! For devices without a driver here: a UIO device, a card's `resource` file, a file that processes share. Each access
 //! is one load or one store, in program order; the user defines the meaning of a word. For removable cards use
@@ -8,7 +8,7 @@
 //! error, which kills the process. Here ordinary memory replaces the window (see `revoked.rs`), and this access and all
 //! later ones are errors.
 //!
-//! **Real-time behaviour.** No system call, but for the page faults of a file's first accesses.
+//! **Real-time behaviour.** No system call, except page faults at the first accesses to a file.
 
 #![expect(unsafe_code, reason = "reads and writes mapped words")]
 
@@ -59,7 +59,7 @@ impl Window {
         Self::open(path, offset, bytes, false, name.clone(), format!("map {name}"), READ_REMEDY)
     }
 
-    /// [`map`](Self::map) for a file that people know by another name.
+    /// [`map`](Self::map) for a file that errors call by another name.
     pub(crate) fn named(
         path: &Path,
         offset: u64,
@@ -82,7 +82,7 @@ impl Window {
     ) -> Result<Self, DeviceError> {
         let failed = |error: io::Error| refusal(attempted.clone(), &error, remedy);
         let other = |said: String| DeviceError { attempted: attempted.clone(), said, remedy };
-        // To open a pipe is not to wait for its other end.
+        // Opening a pipe must not wait for its other end.
         let flags = libc::O_SYNC | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).write(writable).custom_flags(flags).open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
@@ -143,7 +143,7 @@ impl Window {
         self.kept("write to")
     }
 
-    /// Whether it was taken away.
+    /// Whether it was revoked.
     pub(crate) fn is_revoked(&self) -> bool {
         self.mapping.is_revoked()
     }

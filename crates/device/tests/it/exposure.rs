@@ -13,11 +13,11 @@ use hairspring_time::{GAP_LEAST, LongDelay, Timebase};
 use crate::instrument::{PATIENT, at_a_socket};
 use crate::{board, timebase};
 
-/// The shutter's line in these tests, and another that is not to be touched.
+/// The shutter's line in these tests, and another that must not change.
 const SHUTTER: Lines = Lines(0b100);
 const OTHER: Lines = Lines(0b1000);
 
-/// A shutter in virtual time, which knows when it really moved and can fail.
+/// A shutter in virtual time, which records its true movements and can fail.
 struct Shutter {
     sim: Sim,
     outputs: Lines,
@@ -232,8 +232,8 @@ fn an_instrument_that_fails_changes_nothing_about_the_exposure() {
 
 #[test]
 fn a_device_that_fails_is_told_to_go_to_its_safe_state() {
-    // The opening write: its undoing is tried at once. The closing write: it is tried again, then everything is made
-    // safe.
+    // If the opening write fails, it is undone at once. If the closing write fails, it is repeated, then all lines are
+    // set to the safe state.
     for (failing, error, writes) in
         [(0..1, "write 0", 2), (1..2, "write 1", 3), (1..3, "write 1", 4), (0..2, "write 0", 3)]
     {
@@ -325,7 +325,7 @@ fn on_this_machine_no_exposure_is_short_whatever_the_instrument_does() {
         let report = report.expect("an exposure");
         check(&report);
         let answer = report.reading.clone().expect("it was asked");
-        // Where others keep this machine busy even the plain one can come too late; but the manner alone cannot answer.
+        // If other tasks keep this machine busy, even the plain answer can be late; but the manner alone cannot answer.
         assert!(manner == Manner::Plain || answer.is_err(), "{manner:?}: {answer:?}");
         let took = answer.map_or(Nanos::ZERO, |answer| answer.took);
         assert!(report.parts.reading >= took, "{report:?}");

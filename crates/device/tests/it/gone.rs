@@ -47,7 +47,7 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
     let lock_file = folder.join("lock");
     let mut shared = board(folder, protocol, timebase);
     shared.init().expect("initialised");
-    // A device that is not truncated, whose lock is.
+    // A device that is not truncated, but whose lock is.
     let real = board(&folder.join("device"), protocol, timebase);
     let guarded = Guarded::new(Box::new(real), Box::new(LockFile::open(&lock_file, protocol).expect("a lock")));
     guarded.lock().and_then(|mut held| held.device().init()).expect("initialised");
@@ -65,7 +65,7 @@ pub(crate) fn survive(folder: &Path, protocol: Protocol, timebase: &Timebase<Hos
         while !watching.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        // Most threads are asleep now; one that comes later finds the file truncated.
+        // Most threads sleep now; one that arrives later finds the file truncated.
         std::thread::sleep(Duration::from_millis(30));
         for file in [&folder.join("board"), &lock_file] {
             truncate(file);

@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::timebase;
 
-/// Enough for anything that comes at all.
+/// Enough for any answer.
 pub(crate) const PATIENT: Nanos = Nanos::from_secs(20);
 /// Too short for an answer: for waits that must fail.
 const IMPATIENT: Nanos = Nanos::from_millis(60);

@@ -25,7 +25,7 @@ fn wait_until(what: &str, mut happens: impl FnMut() -> bool) {
 /// A field of this process's thread in /proc, counted as in proc(5).
 fn field(thread: u32, number: usize) -> String {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
-    // Behind the name, which may hold anything, comes field 3.
+    // Field 3 follows the name, which may contain any characters.
     let rest = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
     rest.split(' ').nth(number - 3).unwrap_or_default().to_owned()
 }
@@ -136,7 +136,7 @@ fn in_order_means_in_the_order_of_coming() {
                 let _guard = board.lock().lock().expect("the lock");
                 order.lock().expect("no panic").push(number);
             });
-            // Asleep is it only when it has its ticket.
+            // It sleeps only when it has its ticket.
             wait_until("the waiting", || field(thread.load(Ordering::Acquire), 3) == "S");
         }
         drop(guard);
@@ -290,7 +290,7 @@ fn who_goes_does_not_touch_what_another_has() {
         let writes = open().outputs().1;
         drop((safe, idle));
         assert_eq!(open().outputs(), (Lines(1), writes), "{protocol}: safe already, and never used");
-        // One waits until the lock is given back, if that is not too long.
+        // Waits until the lock is released, if that is soon enough.
         let error =
             std::thread::scope(|scope| scope.spawn(|| going.make_safe()).join()).expect("no panic").expect_err("had");
         assert!(error.to_string().contains("another thread or process held its lock"), "{error}");
@@ -333,7 +333,7 @@ pub(crate) fn hold(board: &VirtualBoard<'_, Host>, ready: &dyn Fn()) {
     std::thread::sleep(Duration::from_secs(600));
 }
 
-/// Counts up in the input register, in steps that others would break if they came between them.
+/// Counts in the input register, in steps that concurrent accesses would break.
 pub(crate) fn count(board: &mut VirtualBoard<'_, Host>, times: u32) {
     for _ in 0..times {
         let now = {

@@ -23,7 +23,7 @@ fn board<'t>(folder: &Path, protocol: Protocol, timebase: &'t Timebase<Host>) ->
     opened.expect("a board")
 }
 
-/// To the test harness this is a test like the others; it does something only in a child.
+/// In the test harness this is an ordinary test; it does something only in a child.
 #[test]
 fn a_job() {
     testing::process::do_job(do_job);

@@ -25,7 +25,7 @@ impl Layout {
     }
 }
 
-/// The bytes of one of a row of samples.
+/// The bytes of one sample in a row.
 #[inline]
 pub fn word<const SIZE: usize>(bytes: &[u8], sample: usize) -> [u8; SIZE] {
     let mut word = [0; SIZE];
@@ -33,7 +33,7 @@ pub fn word<const SIZE: usize>(bytes: &[u8], sample: usize) -> [u8; SIZE] {
     word
 }
 
-/// One of a row of 12-bit samples, two in three bytes.
+/// One 12-bit sample in a row that packs two into three bytes.
 #[inline]
 pub fn packed(bytes: &[u8], sample: usize) -> i32 {
     let pair = &bytes[sample / 2 * 3..][..3];
@@ -41,7 +41,7 @@ pub fn packed(bytes: &[u8], sample: usize) -> i32 {
     bits << 20 >> 20
 }
 
-/// One of the digital lines of a frame of `stride` bytes.
+/// One digital line in a frame of `stride` bytes.
 #[inline]
 pub fn line(bytes: &[u8], stride: usize, frame: usize, channel: usize) -> i32 {
     (bytes[frame * stride + channel / 8] >> (channel % 8) & 1).into()

@@ -19,7 +19,7 @@ pub struct View {
     length: usize,
 }
 
-// SAFETY: the mapping belongs to this value alone and is only read, word by word, by `copy`.
+// SAFETY: only this value uses the mapping, and `copy` only reads it, word by word.
 unsafe impl Send for View {}
 // SAFETY: a copy reads only; two at once are two readers.
 unsafe impl Sync for View {}
@@ -56,11 +56,10 @@ impl View {
         debug_assert!(at + into.len() <= self.length, "over the seam");
         let byte = |at: usize| {
             // SAFETY: `at` is below the length of the mapping: `copy` splits at its end. The read is volatile and of a
-            // mapping of its own, for the bytes change under it as those of a device do; no reference to them is ever
-            // made.
+            // mapping of its own, because the bytes change like those of a device; no reference to them is ever made.
             unsafe { self.address.add(at).read_volatile() }
         };
-        // The mapping begins at a page, so that its offsets are aligned as its addresses are.
+        // The mapping begins at a page, so an aligned offset is an aligned address.
         let before = into.len().min(at.next_multiple_of(WORD) - at);
         let (head, rest) = into.split_at_mut(before);
         head.iter_mut().enumerate().for_each(|(number, to)| *to = byte(at + number));

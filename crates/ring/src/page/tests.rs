@@ -48,7 +48,7 @@ fn another_mapping_shows_what_the_stream_is_and_where_it_stands() {
     assert_eq!(page.end(), Some(End::Failed(-5)));
 }
 
-/// A reader could otherwise write into the ring of a recorder, cut it, or make the recorder's memory unusable.
+/// Otherwise a reader could write into the ring of a recorder, truncate it, or make the recorder's memory unusable.
 #[test]
 fn what_is_shared_can_be_neither_written_nor_cut() {
     let (_producer, tap, shared, _) = shared();

@@ -40,7 +40,7 @@ fn check(bytes: &[u8], position: u64) {
     assert_eq!(wrong, None, "another word than was put there");
 }
 
-/// Lengths that are no divisors of each other, so that pieces begin and end everywhere.
+/// Lengths that do not divide each other, so that pieces begin and end everywhere.
 fn lengths() -> impl Iterator<Item = u64> {
     [8_u64, 1000, 64, 504, 2048, 24, 1360].into_iter().cycle()
 }
@@ -166,7 +166,7 @@ fn what_is_left_after_evictions_is_right_for_the_consumer_and_for_taps() {
                 if position >= BYTES {
                     break;
                 }
-                // Never waits: while the consumer reads it tries again, as a card does with its next data.
+                // Never waits: while the consumer reads it retries, as a card does with its next data.
                 if producer.evict(length, 8) >= length {
                     fill(producer.reserve(length as usize).expect("room"), position);
                     producer.commit(length as usize);

@@ -18,7 +18,7 @@ impl Tap {
         Some(Self { view: shared.memory.view()?, shared: Arc::clone(shared) })
     }
 
-    /// Position behind the newest byte.
+    /// Position after the newest byte.
     pub fn head(&self) -> u64 {
         self.shared.cursors.head()
     }

@@ -97,7 +97,7 @@ fn too_many_gaps_stop_the_intake_and_are_told_all_the_same() {
 #[test]
 fn half_a_list_of_gaps_wakes_the_consumer_and_that_half_of_it_was_taken_wakes_the_producer() {
     let (mut producer, mut consumer) = small(OnOverrun::Block);
-    // Touching gaps that are handed over one by one: no byte comes, and no notify size.
+    // Adjacent gaps passed one by one: no byte is committed, and no notify size is reached.
     let declare = |producer: &mut Producer, count: u64| {
         for index in 0..count {
             producer.gap(gap(index, 1));
@@ -305,7 +305,7 @@ fn the_consumer_reads_nothing_while_the_producer_evicts() {
         while stages.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }
-        // It has no way on, however long this takes.
+        // It can never go on, however long this takes.
         (0..200).for_each(|_| std::thread::yield_now());
         assert_eq!(stages.load(Ordering::SeqCst), 1);
         producer.shared.cursors.let_go();
@@ -334,8 +334,8 @@ fn a_tap_copies_as_much_as_the_ring_holds() {
     assert!(!tap.copy(0, &mut bytes));
 }
 
-/// The consumer falls asleep and wakes, or finds blocks by polling, as the producer's pauses come; no wake-up is lost,
-/// or a wait would last a minute.
+/// The consumer sleeps and wakes, or finds blocks by polling, depending on the producer's pauses. A lost wake-up would
+/// make a wait last a minute.
 #[test]
 fn a_consumer_that_may_poll_gets_every_block_at_once() {
     const BLOCKS: u64 = 3000;

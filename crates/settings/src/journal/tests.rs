@@ -259,7 +259,7 @@ proptest! {
             let tree = Tree::new();
             tree.put(&values);
             fs::create_dir(tree.path("run")).expect("made");
-            // The paths of the journal are those of this tree.
+            // Replace the paths in the journal by those of this tree.
             let journal = FILES.iter().fold(journal, |journal, (name, _)| {
                 let path = serde_json::to_string(&tree.path(name)).expect("text");
                 journal.replace(&format!("\"path\":\"{name}\""), &format!("\"path\":{path}"))
@@ -267,7 +267,7 @@ proptest! {
             fs::write(tree.journal(), &journal).expect("written");
             let restored = tree.restore_leftovers();
             prop_assert!(tree.is_as_before(), "{:?} after {restored:?} of {journal}", tree.values());
-            // And restoring is cut short, and done again.
+            // Also interrupt the restoration, and repeat it.
             prop_assert!(!tree.journal().exists());
         }
     }

@@ -120,7 +120,7 @@ impl Card {
     }
 
     /// Binds the socket, and joins the group of a multicast address. It binds to the group itself, so that no other
-    /// datagrams come.
+    /// datagrams arrive.
     fn bind(&self, address: SocketAddr) -> io::Result<UdpSocket> {
         // Several programs may listen to a group, but only one to a unicast address.
         let socket = match address.ip().is_multicast() {

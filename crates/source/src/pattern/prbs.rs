@@ -90,7 +90,7 @@ fn first_words(state: u32) -> [u64; LONG] {
     let mut words = [0; LONG];
     let (mut state, mut bit) = (u64::from(state), 0);
     while bit < LONG * 64 {
-        // 28 bits at once: those that do not depend on each other.
+        // 28 bits at once: these do not depend on each other.
         let next = state & ((1 << SHORT) - 1);
         words[bit / 64] |= next << (bit % 64);
         if bit % 64 + SHORT > 64 && bit / 64 + 1 < LONG {

@@ -90,7 +90,7 @@ words!(word8, u8, i8, 1);
 words!(word16, u16, i16, 2);
 words!(word32, u32, i32, 4);
 
-/// Codes of 4 bytes become numbers in [−1, 1). Exact, for codes have 24 bits at most.
+/// Codes of 4 bytes become numbers in [−1, 1). Exact, because codes have 24 bits at most.
 pub(super) fn to_floats(shape: Shape, bytes: &mut [u8]) {
     let scale = 1.0 / (1_u32 << (shape.bits - 1)) as f32;
     for word in bytes.as_chunks_mut::<4>().0 {

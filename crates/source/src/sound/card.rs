@@ -30,7 +30,7 @@ const MOST_FRAMES: u32 = 1 << 28;
 /// The highest rate; no sound card has more than 768 kS/s.
 const MOST_RATE_HZ: f64 = 4e6;
 
-/// Where a stream is.
+/// Address of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SoundPlace {
     /// The number or the id of the card.
@@ -54,7 +54,7 @@ pub struct SoundCard {
     layout: Layout,
     rate: SampleRate,
     frames: Option<Frames>,
-    /// As it was written.
+    /// The original text.
     text: String,
 }
 
@@ -109,7 +109,7 @@ impl SoundCard {
     }
 }
 
-/// The number or id before the first comma, and the device and subdevice behind it.
+/// The number or id before the first comma, and the device and subdevice after it.
 fn place(written: Snippet<'_>) -> Result<String, DescriptionError> {
     let why = format!("write the card's own stream, as in {EXAMPLE}: other names convert and mix");
     let card = written.text().strip_prefix("hw:").map(|card| card.strip_prefix("CARD=").unwrap_or(card));
@@ -203,7 +203,7 @@ impl FromStr for SoundCard {
 }
 
 impl fmt::Display for SoundCard {
-    /// As it was written.
+    /// The original text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

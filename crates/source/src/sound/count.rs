@@ -46,7 +46,7 @@ pub struct PointerCount {
     rate_hz: f64,
     pointer: u64,
     changed: Instant,
-    /// Where the count of the present stretch without doubt began.
+    /// Start of the current stretch that was counted without doubt.
     begun: Instant,
     counted: u64,
 }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(count.advance(480, at(10)), exactly(480));
         // 230 ms later the pointer shows 30 ms: two buffers of 100 ms went by.
         assert_eq!(count.advance(480 + 1440, at(240)), exactly(1440 + 2 * BUFFER));
-        // A driver that is a little early or late is not taken for a round.
+        // A driver that is slightly early or late does not count as a round.
         assert_eq!(count.advance(480 + 1440 + 3000, at(280)), exactly(3000));
     }
 

@@ -178,10 +178,9 @@ impl SoundInput {
         if look.doubt == 0 && truly == held && truly + setup.fifo.0 <= buffer {
             return Ok(());
         }
-        // The card is writing over the oldest frames while they would be copied: some more are passed over than must
-        // be.
+        // The card overwrites the oldest frames during the copy: skip some more than necessary.
         let guard = setup.fifo.0.max(buffer / 8);
-        // A gap in doubt needs a place of its own, so it has one frame at least.
+        // A gap of uncertain length needs a place of its own, so it has at least one frame.
         let keep = held.min(buffer - guard).min(truly.saturating_sub(1));
         self.forward(held - keep)?;
         self.lose(truly - keep, look.doubt, None, ring);
@@ -273,7 +272,7 @@ impl SoundInput {
                 bytes.copy_within((overwritten * frame_bytes) as usize..(read * frame_bytes) as usize, 0);
                 self.lose(overwritten, look.doubt, None, ring);
             }
-            // The gap comes before the data that are kept; where it finds no place, they belong to it.
+            // The gap comes before the kept data; if it finds no place, they become part of it.
             match ring.reserve(kept) {
                 Some(_) => {
                     ring.commit(kept);

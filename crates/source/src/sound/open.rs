@@ -1,4 +1,4 @@
-//! Opening a stream: from its description to one that is set up and prepared.
+//! Opening a stream: from its description to a configured, prepared one.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! [`Pcm`]: a stream of a sound card: frames behind a pointer that moves all the time.
+//! [`Pcm`]: a stream of a sound card: a buffer of frames with a pointer that moves steadily.
 //!
 //! The stream is the kernel's, or a scripted one ([`testing`](super::testing)) that drives the same code in tests.
 //! Nothing here blocks.
@@ -25,7 +25,7 @@ pub enum PcmState {
     Running,
     /// Its driver has stopped it.
     Overrun,
-    /// Ends when its frames are taken or played.
+    /// Ends when all its frames are taken or played.
     Draining,
     /// The hardware was suspended.
     Suspended,
@@ -50,7 +50,7 @@ pub struct PcmStatus {
     pub triggered: Instant,
 }
 
-/// A stream that is set up.
+/// A configured stream.
 #[derive(Debug)]
 pub struct Pcm {
     back_end: BackEnd,

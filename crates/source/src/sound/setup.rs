@@ -25,7 +25,7 @@ pub(super) enum PcmForm {
 impl PcmForm {
     const ALL: [Self; 6] = [Self::I8, Self::U8, Self::I16, Self::I24, Self::I32, Self::F32];
 
-    /// How a sample is stored, and the bits that it has.
+    /// The container of a sample, and its resolution in bits.
     pub(super) fn stored(self) -> (Container, u32) {
         match self {
             Self::I8 => (Container::I8, 8),
@@ -80,7 +80,7 @@ pub enum PcmWire {
     Three,
 }
 
-/// The form of a sample that is asked for when a card is opened.
+/// The requested form of the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PcmWish {
     pub(super) form: PcmForm,
@@ -109,7 +109,7 @@ pub struct PcmSetup {
     pub buffer: Frames,
     /// Frames between two interrupts.
     pub period: Frames,
-    /// Where the card's pointers begin again at 0.
+    /// Position at which the card's pointers wrap to 0.
     pub boundary: Frames,
     /// Frames that the card may hold beyond its pointer.
     pub fifo: Frames,
@@ -183,7 +183,7 @@ pub(super) fn negotiate(wish: &PcmWish, refine: Refine<'_>) -> io::Result<HwPara
     } else {
         nearest(&mut params, abi::BUFFER_SIZE, wish.buffer.unwrap_or(u32::MAX), refine)?;
         let buffer = params.intervals[abi::BUFFER_SIZE].ends().1;
-        // Four periods at least, so that a count of rounds is never in doubt.
+        // At least four periods, so that a count of rounds is never in doubt.
         nearest(&mut params, abi::PERIOD_SIZE, (wish.rate_hz / 100).min(buffer / 4).max(1), refine)?;
     }
     Ok(params)
@@ -240,7 +240,7 @@ fn contradiction(what: &str) -> io::Error {
     io::Error::other(format!("the driver's set-up contradicts the card: {what}"))
 }
 
-/// The set-up that the kernel made of a wish, if it is one that this wish allows.
+/// The setup that the kernel made of a wish, if the wish allows it.
 ///
 /// # Errors
 /// The set-up contradicts the wish, or itself.

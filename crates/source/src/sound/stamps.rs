@@ -1,4 +1,4 @@
-//! [`Stamps`]: when frames of a sound card were taken, as far as its pointer shows it.
+//! [`Stamps`]: the times at which frames of a sound card were taken, as its pointer shows them.
 //!
 //! A look that shows a frame proves that it was taken by then. The look before, which did not show it, proves that the
 //! frame had not arrived when that look began. So each stamp is an interval. A stamp that was found by polling until
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(stamps.newest(), Some(FrameStamp { frame: Frames(480), taken: between(3, 10) }));
     }
 
-    /// Marks of a recording of five seconds showed no progress: after one narrow stamp no hunt succeeded, and that
-    /// stamp was the answer to every question. The card's rate was then given as -1,000,000 ppm.
+    /// Marks of a recording of five seconds showed no progress: after one narrow stamp no hunt succeeded, and every
+    /// query returned that stamp. The card's rate was then reported as -1,000,000 ppm.
     #[test]
     fn stamps_go_on_while_no_narrow_one_is_found() {
         let at = |ms| Instant::BOOT + Nanos::from_millis(ms);

@@ -18,7 +18,7 @@ use super::pcm::{PcmState, PcmStatus};
 use super::setup::{PcmForm, PcmSetup, PcmWire, PcmWish, checked, negotiate};
 use crate::pattern::Pattern;
 
-/// Sets up 16-bit stereo at 48 kHz with a card of ill will, for fuzzing. An answer of the card is a byte, odd if it
+/// Sets up 16-bit stereo at 48 kHz with a malicious card, for fuzzing. An answer of the card is a byte, odd if it
 /// refuses, a count of changes, and the changes: a place of two bytes in the kernel's structure, and the byte that it
 /// gets. A last answer of eight bytes is where its pointers wrap.
 ///
@@ -99,7 +99,7 @@ pub struct ScriptedPcm {
     script: PcmScript,
     clock: ScriptedClock,
     state: PcmState,
-    /// When the present run began, and the frames that were taken before it.
+    /// Start of the present run, and the frames taken before it.
     begun: Instant,
     taken: u64,
     /// True count of frames in the present run at the last look.
@@ -274,7 +274,7 @@ impl ScriptedPcm {
         let frame_bytes = self.setup.wire_bytes() as usize;
         let (buffer, boundary) = (self.setup.buffer.0, self.setup.boundary.0);
         let ahead = self.distance(self.pointer, self.program);
-        // A program that is behind the card has the whole buffer and more.
+        // A program that is behind the card can write the whole buffer and more.
         let room = if ahead > boundary / 2 { buffer } else { buffer.saturating_sub(ahead) };
         let frames = (from.len() / frame_bytes).min(room as usize);
         if frames == 0 {

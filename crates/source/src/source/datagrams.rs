@@ -28,7 +28,7 @@ pub(super) const MOST_JOINED: u64 = 128;
 /// Messages of one call. More would save nothing measurable, and would not fit into the caches.
 pub(super) const MOST_MESSAGES: usize = 32;
 
-/// From one message to the next in the buffer: not a power of two, because then the beginnings of all would share a set
+/// Distance between two messages in the buffer: not a power of two, because otherwise all beginnings would share a set
 /// of the cache.
 const STRIDE: usize = MOST_DATAGRAM_BYTES + 1088;
 
@@ -49,7 +49,7 @@ pub(super) struct Received {
     pub(super) arrived: Option<Nanos>,
     /// Time between its arrival and the read; 0 if it was not stamped.
     pub(super) age: Nanos,
-    /// To which address of this computer it came, if the kernel states it.
+    /// Destination address of the datagram on this computer, if the kernel states it.
     pub(super) to: Option<IpAddr>,
 }
 
@@ -103,7 +103,7 @@ impl Batch {
         self.messages.len()
     }
 
-    /// Takes the next datagram, in the order in which they came.
+    /// Takes the next datagram, in order of arrival.
     pub(super) fn next(&mut self) -> Option<Received> {
         let Message { whole, each } = *self.messages.get(self.next)?;
         let first = self.taken == 0;

@@ -93,8 +93,7 @@ pub(super) fn tell_destinations(socket: &UdpSocket, tell: bool) {
     let _ = set(socket, level, option, tell.into());
 }
 
-/// Lets the kernel join datagrams of one sender and one size, and hand them over as one message. Returns whether it
-/// does: Linux 5.0.
+/// Lets the kernel join datagrams of one sender and one size into one message. Returns whether it does: Linux 5.0.
 pub(super) fn join_datagrams(socket: &UdpSocket) -> bool {
     set(socket, libc::SOL_UDP, libc::UDP_GRO, 1).is_ok()
 }

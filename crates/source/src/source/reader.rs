@@ -100,7 +100,7 @@ impl ReaderSource {
         Ok(Self::new(File::from(OwnedFd::from(stream)), about))
     }
 
-    /// Waits for a connection, and reads from the first that comes.
+    /// Waits for a connection, and reads from the first one.
     ///
     /// # Errors
     /// As above.
@@ -132,7 +132,7 @@ impl ReaderSource {
         Next::Ended(end)
     }
 
-    /// Bytes that have come and were not taken. A file keeps its data, so it need not be drained.
+    /// Bytes that have arrived but were not read. A file keeps its data, so it need not be drained.
     fn held_by_the_kernel(&self) -> u64 {
         match &self.input {
             Input::Open(file) if !file.metadata().is_ok_and(|about| about.is_file()) => readable_bytes(file.as_fd()),
@@ -148,7 +148,7 @@ impl ReaderSource {
         }
     }
 
-    /// Accepts a connection, if one has come.
+    /// Accepts a connection, if there is one.
     fn accept(listener: &TcpListener) -> io::Result<File> {
         let (stream, _) = listener.accept()?;
         stream.set_nonblocking(true)?;
@@ -267,7 +267,7 @@ impl Source for ReaderSource {
     }
 }
 
-/// Whether an error of `accept` concerns a single connection only.
+/// Whether an error of `accept` concerns only a single connection.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
 }

@@ -109,7 +109,7 @@ pub(crate) fn hear_out(source: &mut dyn Source, ring: &mut Producer, listener: &
                 assert_eq!(listener.finish(), end);
                 return end;
             }
-            // The next call finds out whether anything came.
+            // The next call finds out whether anything arrived.
             Next::Readable(_) => ring.notifier().wait(source.descriptor(), Nanos::from_secs(1)),
             Next::At(_) | Next::Room => {}
         }

@@ -21,8 +21,8 @@
 //! another sender, is not whole frames, is larger than the others, or comes late or twice. A shorter one is kept. If
 //! others follow, its missing part becomes a gap, because the number of the next one gives its place.
 //!
-//! **Neighbours that changed places.** A datagram whose number is slightly ahead waits until those before it have come,
-//! or are lost: see [`window`].
+//! **Reordering.** A datagram whose number is slightly ahead waits until those before it have arrived, or are lost: see
+//! [`window`].
 //!
 //! **Turns of the counter.** A number of 8 or 16 bits gives the count of missing datagrams only up to whole turns.
 //! Those that fit the time since the last datagram are counted, or stated as bounds of the gap
@@ -51,8 +51,8 @@
 //! At an end (4) the held datagrams are recorded if their numbers fit the time, or if two of them are from our sender
 //! and cannot be late, or [`FEW`] are from another port. All others are counted as ignored.
 //!
-//! The kernel stamps each datagram when it comes, before it waits in the receive buffer. The stamps are the arrival
-//! times of each datagram's first frame at this computer; the time on the network is unknown.
+//! The kernel stamps each datagram on arrival, before it waits in the receive buffer. The stamps are the arrival times
+//! of each datagram's first frame at this computer; the time on the network is unknown.
 //!
 //! One call of the kernel takes up to 32 messages (`recvmmsg`). Of a stream with numbers the kernel may join up to 128
 //! datagrams that come in a burst into one message (`UDP_GRO`). The first of them carries the stamp, and the kernel
@@ -114,7 +114,7 @@ const SOON: Nanos = Nanos::from_millis(1);
 /// This many consecutive numbers out of the old sequence start a new sequence.
 pub const CONFIRM: u32 = 32;
 
-/// At an end this many of another port of our sender's computer do.
+/// At an end this many from another port of our sender's computer are enough.
 pub const FEW: u32 = 8;
 
 /// An average rate counts from this time on.
@@ -156,7 +156,7 @@ pub struct UdpSource<H = Sockets> {
     /// Bytes that the last datagram lacked to that size; only with numbers.
     short_bytes: u64,
     expected: Option<u64>,
-    /// Where the numbers began.
+    /// The number and the frame at which the numbers began.
     count: Option<SenderCount>,
     window: Window,
     reordered: u64,

@@ -1,4 +1,4 @@
-//! [`ExternalTrigger`]: a trigger that is a call, from any thread.
+//! [`ExternalTrigger`]: a trigger fired by a call from any thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -33,7 +33,7 @@ impl ExternalTrigger {
     /// and counted. Neither blocks nor allocates.
     pub fn fire(&self, at: Instant) -> bool {
         let at_ns = at.as_monotonic().count().max(EMPTY + 1);
-        // Relaxed: only the time itself is handed over.
+        // Relaxed: only the time itself is passed.
         let taken =
             |slot: &AtomicI64| slot.compare_exchange(EMPTY, at_ns, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         let fired = self.slots.times.iter().any(taken);

@@ -338,7 +338,7 @@ fn watch(trigger: Trigger, layout: Layout) -> Result<Watch, TriggerError> {
             "no sample of {layout} can fulfil the trigger {trigger}: write levels between {smallest}cnt and {largest}cnt"
         ))
     };
-    // Beyond a level is the next number that a sample can be: a whole one, but for floating point.
+    // The next value that a sample can have beyond a level: a whole number, except in floating point.
     let floating = layout.container() == hairspring_ring::layout::Container::F32;
     let above =
         |level: f64| Test::AtLeast(if floating { f64::from((level as f32).next_up()) } else { level.floor() + 1.0 });

@@ -118,7 +118,7 @@ fn spaced<const SIZE: usize>(
     let stride = channels * SIZE;
     let frames = &bytes[from * stride..to * stride];
     let found = if channels == 1 {
-        // A stride that is known when this is compiled lets it compare many samples at once.
+        // A stride known at compile time lets the compiler compare many samples at once.
         runs(frames.as_chunks::<SIZE>().0, |frame| passes(*frame))
     } else {
         strided(frames, stride, |frame| passes(word(frame, channel)))

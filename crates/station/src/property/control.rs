@@ -47,7 +47,7 @@ pub struct UnitControl {
     limits: Vec<PropertyLimits>,
     queue: QueueEnd,
     set_points: PropertyValues,
-    /// The ticket of the latest value of each property that is bound to no cycle.
+    /// The ticket of each property's latest value without a cycle.
     unbound: [u64; Property::ALL.len()],
     tickets: u64,
 }

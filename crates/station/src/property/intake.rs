@@ -34,7 +34,7 @@ pub(super) struct ReadBack {
 impl ReadBack {
     fn store(&self, values: PropertyValues) {
         for (word, value) in self.values.iter().zip(values.0) {
-            // Relaxed: `taken` publishes them; each is a value of its own.
+            // Relaxed: `taken` publishes them; each value is independent.
             word.store(value, Ordering::Relaxed);
         }
     }

@@ -1,4 +1,4 @@
-//! The file that keeps set-points beyond the end of a station: a line `unit.property = value` for each. This file alone
+//! The file that keeps set-points after the end of a station: a line `unit.property = value` for each. This file alone
 //! knows the format.
 //!
 //! Values are integers: nanoseconds, numbers, 0 or 1. Lines that begin with `#` are remarks. A file is written whole

@@ -53,7 +53,7 @@ pub(super) struct Issue {
     pub(super) process: u64,
 }
 
-/// Writes a text into words, cut at a character if it is too long.
+/// Writes a text into words, truncated at a character if it is too long.
 fn put_text(text: &str, words: &mut [u64]) {
     let room = size_of_val(words);
     let end = (0..=text.len().min(room)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
@@ -228,7 +228,7 @@ mod tests {
         let mut words = Vec::new();
         encode(&state(), ISSUE, &mut words);
         assert_eq!(words.len(), 3 * BLOCK_WORDS);
-        // Behind its end there may be the words of a longer one.
+        // After its end there may be words of an older, longer text.
         words.extend([7; 100]);
         assert_eq!(decode(&words), Some((state(), ISSUE)));
     }

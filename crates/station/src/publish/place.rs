@@ -1,8 +1,8 @@
-//! Where stations publish: a folder for each name.
+//! Folders in which stations publish, one for each name.
 
 use std::path::{Path, PathBuf};
 
-/// Where the folders of all stations are, for services.
+/// Parent of the folders of all stations that are services.
 const RUN: &str = "/run/hairspring";
 
 /// The folders that a name may mean, best first: `/run/hairspring/NAME`, and `hairspring/NAME` in the user's

@@ -24,7 +24,7 @@ pub(super) const MAGIC: u64 = u64::from_le_bytes(*b"hsState1");
 /// Brackets per reading of the clocks; the narrowest counts.
 const BRACKETS: usize = 5;
 
-/// Words behind the sequence: the station's block and one for each unit.
+/// Words after the sequence: the station's block and one for each unit.
 pub(super) const PAYLOAD: usize = BLOCK_WORDS * (1 + UNITS_MOST);
 /// Size of the file: whole pages of 4 KiB.
 pub const PAGE_BYTES: usize = size_of::<StatePage>().next_multiple_of(4096);

@@ -21,7 +21,7 @@ const NO_CYCLE: u64 = u64::MAX;
 /// One event, alone in its cache line, so that readers of one event do not slow down the writer of the next.
 #[repr(C, align(64))]
 struct Place {
-    /// The number of the event that is here, written last; 0 while it is being written.
+    /// Number of the event in this place, written last; 0 during the write.
     sequence: AtomicU64,
     stamp: AtomicU64,
     cycle: AtomicU64,
@@ -32,7 +32,7 @@ struct Place {
 pub(super) struct Words {
     /// Identifies a signal. Not explored by the model, so no loom type.
     pub(super) magic: std::sync::atomic::AtomicU64,
-    /// Number of events fired: of numbers given out.
+    /// Number of events fired, counted when a number is given out.
     fired: AtomicU64,
     /// Changes with every event; sleepers wait on it.
     pub(super) bell: AtomicU32,

@@ -88,7 +88,7 @@ impl<M: Machine + Send + Sync> EventSource<M> for Counter<'_, M> {
         let waited = has_come((*self.counter).as_fd())?;
         let count = if self.stop.is_set() { 0 } else { self.read()? };
         let wake = self.timebase.now();
-        // One was added by the stop, which may have come with others.
+        // The stop added one, possibly together with other additions.
         let added_by_stop = u64::from(self.is_ours && count > 0 && self.stop.is_set());
         let count = count - added_by_stop;
         if count == 0 {

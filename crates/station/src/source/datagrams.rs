@@ -62,7 +62,7 @@ impl<'t, M: Machine> Datagrams<'t, M> {
         Ok(Self { socket, listen, timebase, stop, last: 0, dropped: 0, kernel_stamps })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.listen
     }

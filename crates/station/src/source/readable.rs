@@ -14,7 +14,7 @@ use crate::event::{Event, Stamped};
 use crate::stop::Stop;
 use crate::system::{self, Ready};
 
-/// The most that is read at once, in bytes.
+/// Most bytes per read.
 const READ_BYTES: usize = 4096;
 /// The longest number at the beginning of a line: that of 2⁶⁴.
 const NUMBER_BYTES: usize = 20;
@@ -45,10 +45,10 @@ pub struct Readable<'t, M: Machine> {
     line: Line,
 }
 
-/// A line that is not at its end yet.
+/// A line that is not complete yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// The number at its beginning, as far as it came.
+    /// The number at its beginning, as far as it has arrived.
     number: Option<u64>,
     digits: usize,
     is_over: bool,

@@ -63,7 +63,7 @@ impl fmt::Display for StationError {
 
 impl std::error::Error for StationError {}
 
-/// A value that is written as text.
+/// A value written as text.
 struct Text<T>(T);
 
 impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
@@ -212,7 +212,7 @@ type Wrong = (Range<usize>, String);
 /// Reads a station.
 ///
 /// # Errors
-/// The first thing that is wrong, with its place.
+/// The first error, with its place.
 pub fn read(text: &str) -> Result<Station, StationError> {
     let file: File = toml::from_str(text).map_err(|error| {
         let span = error.span().unwrap_or(text.len()..text.len());
@@ -247,7 +247,7 @@ fn at(text: &str, span: Range<usize>, what: String) -> StationError {
     let start = (0..=span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let begin = text[..start].rfind('\n').map_or(0, |end| end + 1);
     let line = text[begin..].lines().next().unwrap_or_default();
-    // The end of a line is behind its last character, also where `\r\n` ends it.
+    // The end of a line is after its last character, also if `\r\n` ends it.
     let column = text[begin..start].chars().count().min(line.chars().count()) + 1;
     StationError { line: text[..start].matches('\n').count() + 1, column, what, text: line.to_owned() }
 }

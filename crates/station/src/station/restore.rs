@@ -12,8 +12,7 @@ use crate::property::kept::{Kept, read, write};
 use crate::property::{Property, PropertyValues};
 
 impl UnitSettings {
-    /// The values of its properties, as the file gives them; 0 for those that it has not, and -1 for no limit of
-    /// lateness.
+    /// The values of its properties, as in the file; 0 for those that it lacks, and -1 for no limit of lateness.
     pub fn property_values(&self) -> PropertyValues {
         let mut values = PropertyValues::default();
         values.set(Property::Enable, i64::from(self.enabled));
@@ -85,8 +84,8 @@ pub fn set_points(units: &mut [Watched]) -> String {
     write(&kept)
 }
 
-/// Replaces a file of set-points: written beside it, synced, renamed. A reader finds the old values or the new ones.
-/// Blocks for the disk.
+/// Replaces a file of set-points: written to a temporary file, synced, renamed. A reader finds the old values or the
+/// new ones. Blocks for the disk.
 ///
 /// # Errors
 /// The system refused, and the old file is unchanged.

@@ -98,7 +98,7 @@ impl Station {
         let devices = devices.map(|(index, settings)| open(settings, moved(index), timebase, stop));
         let devices = devices.collect::<Result<Vec<_>, _>>()?;
         let mut outcome = StationOutcome::default();
-        // Where each unit finds the latest successor of the time base.
+        // The latest successor of the time base, for each unit.
         let successors: Vec<Successor<M>> = self.units.iter().map(|_| Mutex::new(None)).collect();
         let ran = {
             let mut threads = Vec::new();
@@ -264,7 +264,7 @@ fn serve<M: Machine + Clone>(
     told_to_go: &Receiver<Go>,
     stop: &Stop,
 ) -> (Counts, Option<DeviceError>) {
-    // Also when the action panics: the others stop then.
+    // Also when the action panics: then the others stop.
     let _ends_all = EndsAll(stop);
     let place = RealTime {
         policy: settings.priority.map(Policy::Fifo),

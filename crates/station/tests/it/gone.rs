@@ -1,4 +1,4 @@
-//! A signal whose file is truncated: in a process of its own, for a mistake ends a process.
+//! A signal whose file is truncated: in a process of its own, because a mistake kills the process.
 
 use std::fs::File;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(crate) fn survive(folder: &Path, timebase: &Timebase<Host>) {
                 is_told(poller.wait(), "a poller");
             }
         });
-        // Both are asleep or poll now; one that comes later finds the file truncated.
+        // Both sleep or poll now; one that joins later finds the file truncated.
         std::thread::sleep(Duration::from_millis(30));
         File::options().write(true).open(&file).and_then(|file| file.set_len(0)).expect("truncated");
         is_told(firing.fire(None, timebase), "who fires");

@@ -18,7 +18,7 @@ fn timebase() -> Timebase<Host> {
     Timebase::calibrate(Host).expect("a time base")
 }
 
-/// To the test harness this is a test like the others; it does something only in a child.
+/// In the test harness this is an ordinary test; it does something only in a child.
 #[test]
 fn a_job() {
     testing::process::do_job(do_job);

@@ -155,7 +155,7 @@ fn asked(socket: &mut CommandSocket, path: &Path, requests: &[&[u8]]) -> Vec<Str
 fn requests_are_answered_in_one_look_and_bad_ones_get_a_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join(COMMAND_FILE);
-    // One that a dead station left.
+    // A socket that a dead station left.
     std::fs::write(&path, "").expect("written");
     let mut socket = CommandSocket::bind(folder.path()).expect("a socket");
     let long = [b'x'; 600];

@@ -29,7 +29,7 @@ fn state(number: u64) -> StationState {
 pub(crate) fn publish(folder: &Path) {
     let mut publisher = StatePublisher::open(folder).expect("nobody else publishes");
     let begun = Instant::now();
-    // A killer that has died must not leave it behind.
+    // Ends after a minute if the killer has died.
     for number in (1..).take_while(|_| begun.elapsed() < Duration::from_secs(60)) {
         publisher.publish(&state(number), &Host).expect("published");
         std::thread::sleep(Duration::from_micros(100));

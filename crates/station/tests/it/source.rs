@@ -87,7 +87,7 @@ fn lines_of_a_pipe_are_events_with_their_numbers_as_cycles() {
     let mut pipe = Readable::fifo(&path, &timebase, &stop).expect("a pipe");
     let mut writer = std::fs::OpenOptions::new().write(true).open(&path).expect("it opens");
     writer.write_all(b"go\n17\n\n12 of 20\n18446744073709551616\n").expect("written");
-    // A line that comes in two pieces.
+    // A line that arrives in two pieces.
     let cycles: Vec<Option<u64>> = (0..5).map(|_| next(&mut pipe).cycle).collect();
     assert_eq!(cycles, [None, Some(17), None, Some(12), None]);
     writer.write_all(b"4").expect("written");
@@ -153,7 +153,7 @@ fn lines_that_wait_for_the_action_before_are_overrun_and_late() {
     }
 }
 
-/// A buffer of lines, each with a long action, is not to be acted upon when the end has come.
+/// A buffer of lines, each with a long action, must not be acted upon after the end.
 #[test]
 fn lines_that_wait_are_not_acted_upon_after_the_stop() {
     let (timebase, stop) = (timebase(), Stop::new().expect("a stop"));
@@ -323,7 +323,7 @@ fn storm<'t>(
         while handed_out + missed < 2 * each {
             let event = next(&mut *source);
             assert_eq!(event.sequence, last + 1 + event.missed);
-            // The cycle is that of this event: those of one thread go up.
+            // The cycle belongs to this event: the cycles of one thread increase.
             let cycle = event.cycle.expect("each has one");
             let thread = (cycle / each) as usize - 1;
             assert!(cycle > cycles[thread], "{cycle} after {}", cycles[thread]);

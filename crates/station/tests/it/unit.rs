@@ -105,7 +105,7 @@ fn what_the_source_cannot_keep_is_missed_and_counted() {
     assert!(counts.holds() && counts.events == 100 && counts.missed > 80, "{counts:?}");
     let numbers: u64 = stages.iter().map(|one| 1 + one.missed).sum();
     assert_eq!(numbers, 100);
-    // Numbers go on where the missed ones end.
+    // Numbers continue after the missed ones.
     assert!(stages.windows(2).all(|two| two[1].sequence == two[0].sequence + 1 + two[1].missed));
 }
 
@@ -270,7 +270,7 @@ proptest! {
         prop_assert_eq!(counts.events, times.len() as u64);
         prop_assert_eq!(counts.activations, stages.len() as u64);
         prop_assert_eq!(counts.delayed, stages.iter().filter(|one| one.late).count() as u64);
-        // By the stamps alone.
+        // By the stamps only.
         let overrun = stages.windows(2).filter(|two| two[0].end.since(two[1].event).is_ok_and(|over| over > Nanos::ZERO));
         prop_assert_eq!(counts.overrun, overrun.count() as u64);
     }

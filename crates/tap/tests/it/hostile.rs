@@ -1,4 +1,4 @@
-//! Sockets that are no tap, or one of ill will, and readers of ill will.
+//! Sockets that are no tap, or a malicious one, and malicious readers.
 
 use std::io::{IoSlice, Write};
 use std::mem::MaybeUninit;
@@ -70,7 +70,7 @@ fn what_is_no_tap_is_refused_with_what_is_wrong() {
     refused(&greeting(1, ""), &[], "0 descriptors");
     refused(&greeting(1, ""), &[both[0]], "1 descriptors");
     refused(&greeting(1, ""), &[both[0], both[1], both[0], both[1]], "descriptors, and a tap has 2");
-    // A page that could be cut under the reader would kill it by SIGBUS.
+    // A page that could be truncated under the reader would kill it by SIGBUS.
     refused(&greeting(1, ""), &[both[0], memory(32 << 10, none).as_fd()], "page is not sealed");
     refused(&greeting(1, ""), &[memory(64 << 10, none).as_fd(), both[1]], "ring is not sealed");
     refused(&greeting(1, ""), &[both[0], file.as_fd()], "no file in memory");

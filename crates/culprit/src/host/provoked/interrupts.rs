@@ -1,6 +1,6 @@
 //! Interrupts, softirqs and kernel workers, caused on the CPU of a polling thread by another CPU, a device or a timer.
 //!
-//! The provoker knows when its deed falls: between two stamps around its call, or at the time to which it set a timer.
+//! The provoker knows the time of its deed: between two stamps around its call, or the time for which it set a timer.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ use super::{PAUSE, Right, Stretch, Watched, cpu, judge_gaps, other, pin, poll, p
 use crate::host::tests::now;
 use crate::{Context, Culprit, CulpritKind, Softirq};
 
-/// Before all ordinary tasks, so that these do not disturb it.
+/// A priority above all ordinary tasks, so that these do not disturb it.
 const POLLER: Policy = Policy::Fifo(1);
 
 fn kind(kind: CulpritKind) -> impl Fn(&Culprit) -> bool {
@@ -31,10 +31,10 @@ fn kind(kind: CulpritKind) -> impl Fn(&Culprit) -> bool {
 #[test]
 fn a_storm_of_timers_is_blamed_on_the_timer() {
     const TEST: &str = "a_storm_of_timers_is_blamed_on_the_timer";
-    /// Timers at once, each a file.
+    /// Timers pending at once, each a file.
     const TIMERS: usize = 200;
     const EVERY: Nanos = Nanos::from_millis(1);
-    /// The interrupt comes so close to the time: the clock event runs by another clock, so it can also come before.
+    /// Tolerance for the interrupt's time: the clock event runs by another clock, so it can also come early.
     const COMES: Nanos = Nanos::from_micros(50);
     let cpu = cpu();
     let Some(mut watched) = Watched::open(TEST, cpu, POLLER) else { return };
@@ -42,7 +42,7 @@ fn a_storm_of_timers_is_blamed_on_the_timer() {
     for _ in 0..times(3) {
         let first = now() + Nanos::from_millis(5);
         let at: Vec<Instant> = (0..TIMERS).map(|number| first + EVERY * number as i64).collect();
-        // A timer expires on the CPU on which it was set, while that has work.
+        // A timer expires on the CPU on which it was set, as long as that CPU has work.
         let timers: Result<Vec<OwnedFd>, _> = at.iter().map(|&at| timer(at)).collect();
         let timers = timers.expect("timers may be made");
         let end = at[TIMERS - 1] + COMES;
@@ -78,13 +78,13 @@ fn interrupts_of_a_disk_are_blamed_on_its_line() {
     let (gaps, provocations) = provoke(reader, || disk.read());
     let by_line =
         move |culprit: &Culprit| matches!(culprit, Culprit::Context(Context::Interrupt { irq: of, .. }) if *of == irq);
-    // Where a disk has one queue its interrupt leaves the end of the request to a softirq.
+    // On a disk with one queue the interrupt leaves the end of the request to a softirq.
     let block = |culprit: &Culprit| *culprit == Culprit::Context(Context::Softirq(Softirq(4)));
     let right = Right { all: |culprit: &Culprit| by_line(culprit) || block(culprit), named: by_line };
     judge_gaps(TEST, &watched.history(), &gaps, &provocations, &right);
 }
 
-/// A file that is read past the page cache, so that each read takes the disk.
+/// A file that is read past the page cache, so that each read reaches the disk.
 struct Disk {
     path: PathBuf,
     file: File,
@@ -117,7 +117,7 @@ impl Disk {
         let _ = self.read_block(now().as_monotonic().count().unsigned_abs() % BLOCKS);
     }
 
-    /// The disk's line, the CPU that it interrupts, and another one that can read.
+    /// The disk's interrupt line, the CPU that it interrupts, and another CPU that can read.
     fn line(&self) -> Option<(u32, Cpu, Cpu)> {
         const READS: u64 = 64;
         Host.affinity().0.into_iter().find_map(|reader| {
@@ -172,7 +172,7 @@ fn what_comes_from_the_network_is_blamed_on_its_softirq() {
     socket.set_nonblocking(true).expect("it may");
     let (gaps, provocations) = provoke(sender, || {
         let _ = socket.send(&[1; 64]);
-        // It comes when the other CPU has delivered it.
+        // The interrupt arrives when the other CPU has delivered it.
         let end = now() + Nanos::from_micros(500);
         while socket.recv(&mut [0; 64]).is_err() && now() < end {}
     });
@@ -206,7 +206,7 @@ impl Drop for Steered {
 #[test]
 fn a_kernel_worker_is_blamed_by_its_function() {
     const TEST: &str = "a_kernel_worker_is_blamed_by_its_function";
-    /// Writing to it has a worker of each CPU add up that CPU's statistics.
+    /// A write to this file makes a worker on each CPU add up that CPU's statistics.
     const STATISTICS: &str = "/proc/sys/vm/stat_refresh";
     let cpu = cpu();
     let Some(caller) = other(TEST, cpu) else { return };
@@ -215,7 +215,7 @@ fn a_kernel_worker_is_blamed_by_its_function() {
         Err(error) => return skip(TEST, format!("failed to open {STATISTICS}: {error}")),
     };
     let Some(mut watched) = Watched::open(TEST, cpu, Policy::Other) else { return };
-    // So that the worker does not wait for the end of this thread's turn.
+    // Otherwise the worker would wait for the end of this thread's time slice.
     rustix::process::setpriority_process(None, 19).expect("a thread may be nicer");
     let (gaps, provocations) = provoke(caller, || {
         let _ = file.write_all(b"1");

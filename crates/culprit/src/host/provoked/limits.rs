@@ -29,7 +29,7 @@ fn a_limit_of_the_group_is_blamed_as_throttling() {
     let history = watched.history();
     // No other cause takes half of the time that the limit takes in each period.
     let long = |gap: &Stretch| gap.to - gap.from >= (Group::PERIOD - Group::QUOTA) / 2;
-    // Where another task takes the CPU at once, that task is blamed: the records do not show that this thread could not
+    // If another task takes the CPU at once, that task is blamed: the records do not show that this thread could not
     // have run.
     let idle = |gap: &Stretch| {
         let occupants = history.occupants(gap.from, gap.to);
@@ -129,7 +129,7 @@ fn a_move_to_another_cpu_is_blamed_as_a_migration() {
         is_home = !is_home;
     });
     pin(home);
-    // On its way back the thread does not come from the CPU whose records are read.
+    // On its way back the thread comes from a CPU whose records are not read.
     let provocations: Vec<Stretch> = provocations.into_iter().step_by(2).collect();
     let of = |kind| move |culprit: &Culprit| culprit.kind() == kind;
     // The message of the CPU that moves it.

@@ -116,7 +116,7 @@ fn page_faults_are_blamed_on_the_memory() {
         return skip(TEST, "the system has given the memory without a fault");
     }
     let is_fault = |culprit: &Culprit| culprit.kind() == CulpritKind::PageFault;
-    // The memory that a guest is given first may be memory that the host has yet to give.
+    // Memory that a guest gets first may be memory that the host has not allocated yet.
     let all = |culprit: &Culprit| is_fault(culprit) || *culprit == Culprit::Hypervisor;
     judge(TEST, &history, &Terms::guest(), &faults, PAGES, &Right { all, named: is_fault });
 }

@@ -35,7 +35,7 @@ pub struct AnalogCard {
     inputs: Inputs,
     rate: SampleRate,
     layout: Layout,
-    /// As it was written.
+    /// The original text.
     text: String,
 }
 
@@ -68,7 +68,7 @@ impl AnalogCard {
     /// Opens the inputs, which end after `frames` frames.
     ///
     /// # Errors
-    /// As [`AnalogInput::open`]; the card has no rate within a hundredth of the one that was written.
+    /// As [`AnalogInput::open`]; the card has no rate within 1 % of the requested one.
     pub fn open(&self, frames: Option<Frames>) -> Result<AnalogInput, DeviceError> {
         let input = AnalogInput::open(&self.path, &Inputs { frames, ..self.inputs.clone() })?;
         match input.describe().rate {
@@ -134,7 +134,7 @@ impl FromStr for AnalogCard {
 }
 
 impl fmt::Display for AnalogCard {
-    /// As it was written.
+    /// The original text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }

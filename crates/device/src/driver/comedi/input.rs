@@ -1,7 +1,7 @@
 //! [`AnalogInput`]: the analogue inputs of a card, scanned at a rate of the card's own clock, as a [`Source`].
 //!
 //! It is clocked: the card continues whether or not its data are read. The kernel's buffer is the FIFO; data in it
-//! count as produced only when they are read. Samples are stored as the card gives them: unsigned, 0 for the lowest
+//! count as produced only when they are read. Samples are stored as the card delivers them: unsigned, 0 for the lowest
 //! voltage of the range.
 //!
 //! **Loss.** When the kernel's buffer overflows, the driver stops the card, so later data do not exist. Every policy
@@ -63,8 +63,8 @@ impl AnalogInput {
     /// Opens a card's inputs and agrees with the driver about the rate. The card begins with [`Source::start`].
     ///
     /// # Errors
-    /// No such card or subdevice, no permission, one that is no analogue input or cannot be streamed, a rate or range
-    /// that it cannot do.
+    /// No such card or subdevice, no permission, a subdevice that is no analogue input or cannot be streamed, an
+    /// unsupported rate or range.
     pub fn open(path: &Path, inputs: &Inputs) -> Result<Self, DeviceError> {
         let node = Node::open(path, "the card", REMEDY)?;
         let subdevice = inputs.subdevice;
@@ -189,7 +189,7 @@ impl Source for AnalogInput {
         match self.service(now, ring) {
             Next::At(at) if self.reader.counters().produced_bytes < stop_at => Next::At(at),
             Next::At(_) | Next::Readable(..) => {
-                // The acquisition may have ended meanwhile.
+                // The acquisition may have ended in the meantime.
                 let _ = kernel::cancel(&self.node, self.acquisition.subdevice);
                 self.reader.stop(now, ring)
             }

@@ -115,7 +115,7 @@ fn what_is_evicted_is_not_being_read_and_what_is_read_is_not_evicted() {
                 ring.cursors.hold();
                 let (tail, head) = (ring.cursors.tail(), ring.cursors.head());
                 assert!(next <= tail && tail <= head && head - tail <= CAPACITY);
-                // One only, so that the producer has something to evict.
+                // Take one byte only, so that the producer has something to evict.
                 next = head.min(tail + 1);
                 (tail..next).for_each(|position| ring.read(position));
                 ring.cursors.release(next);

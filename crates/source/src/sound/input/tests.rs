@@ -46,7 +46,7 @@ impl Bench {
         Self::of(setup(), Pattern::Noise { seed: 7 }, script, frames, on_overrun)
     }
 
-    /// Frames without numbers, for a recording in which their place is in doubt.
+    /// Frames without numbers, for a recording in which their place is uncertain.
     fn silent(script: PcmScript) -> Self {
         Self::of(setup(), Pattern::Zero, script, None, OnOverrun::Gap)
     }
@@ -160,7 +160,7 @@ fn frames_that_are_overwritten_while_they_are_copied_are_cut_off() {
 
 #[test]
 fn rounds_that_no_interrupt_saw_are_found_by_the_clock() {
-    // No interrupt and no query for 430 ms: the kernel sees at most one of the four rounds.
+    // No interrupt and no query for 430 ms: the kernel sees at most one of four rounds.
     let script = PcmScript { deaf: vec![(ms(1900), ms(2440))], ..PcmScript::default() };
     let mut bench = Bench::new(script, None, OnOverrun::Gap);
     bench.serve(every(ms(10), 190));

@@ -115,7 +115,7 @@ fn what_does_not_exist_says_what_to_do() {
 
 #[test]
 fn connections_from_either_side_are_read_to_their_end() {
-    // From this side, by its text.
+    // From this side, identified by its text.
     let sender = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = sender.local_addr().expect("an address");
     let writer = thread::spawn(move || {
@@ -128,7 +128,7 @@ fn connections_from_either_side_are_read_to_their_end() {
     assert_eq!((listener.frame, listener.gaps.len()), (60_000, 0));
     writer.join().expect("no panic");
 
-    // From the other.
+    // From the other side.
     let here = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = here.local_addr().expect("an address");
     let mut source = ReaderSource::listening(here, about()).expect("not blocking");
@@ -172,7 +172,7 @@ fn a_reader_that_is_stopped_ends_at_once_and_stays_so() {
     assert_eq!(reader.counters().produced_bytes, 90);
 }
 
-/// Serves and stops until it has ended, with a listener that takes everything.
+/// Serves and stops until the end, with a consumer that takes everything.
 fn stop_and_hear(reader: &mut ReaderSource, ring: &mut Producer, listener: &mut TestConsumer) -> End {
     loop {
         match reader.stop(Instant::BOOT, ring) {

@@ -72,7 +72,7 @@ impl<H: Hearing> UdpSource<H> {
         let Received { at, length, from, .. } = received;
         let sender = self.peer.knows(from);
         if self.of_others && sender == Sender::Ours && !self.switching {
-            // A group's datagrams come to both sockets.
+            // A group's datagrams arrive at both sockets.
             return Judgement::Next;
         }
         let payload_bytes = length.saturating_sub(self.header_bytes) as u64;
@@ -149,14 +149,14 @@ impl<H: Hearing> UdpSource<H> {
         let placed = Placed { number, cause, came: now - age, arrived };
         let turned = |oldest| self.sent_within(placed.came - oldest).is_some_and(|sent| sent.may_turn(sequence.bits()));
         if self.window.oldest().is_some_and(turned) {
-            // Its number may be that of one that is waited for, a turn later.
+            // Its number may be that of an expected one, a turn later.
             self.window.open();
             return Judgement::Again;
         }
         let ahead = |number| self.expected.map_or(0, |expected| sequence.forward(number, expected));
         let near = NEAR.max(dropped.saturating_mul(if self.hearing.joins() { MOST_JOINED } else { 1 }));
         let near = self.window.last().map_or(0, |last| ahead(last) + 1).saturating_add(near);
-        // The last numbers before the one that is due are late ones, however many are lost.
+        // The last numbers before the expected one are late datagrams, however many are lost.
         if sender == Sender::Neighbour || ahead(number) > near.min(sequence.highest() - NEAR) {
             return self.hold(received, placed);
         }
@@ -270,7 +270,7 @@ impl<H: Hearing> UdpSource<H> {
         (self.trial.ours && ahead as f64 <= usual * 2.0 + NEAR as f64).then_some(ahead)
     }
 
-    /// Whether those on trial are recorded at an end, though too few have come.
+    /// Whether the datagrams on trial are recorded at an end, though there are too few.
     pub(super) fn is_kept_at_end(&self) -> bool {
         let (Some(sequence), Some(expected)) = (self.sequence, self.expected) else { return false };
         let Trial { ours, count, ref first, .. } = self.trial;
@@ -279,7 +279,7 @@ impl<H: Hearing> UdpSource<H> {
         self.fitting(sequence).is_some() || if ours { count > 1 && !can_be_late } else { count >= FEW }
     }
 
-    /// Continues with those on trial. The samples before must be in the ring.
+    /// Continues with the datagrams on trial. The samples before must be in the ring.
     pub(super) fn adopt(&mut self, now: Instant, ring: &mut Producer) -> Option<End> {
         self.adopting = false;
         let sequence = self.sequence?;
@@ -304,7 +304,7 @@ impl<H: Hearing> UdpSource<H> {
             }
         };
         if matches!(ring.on_overrun(), OnOverrun::Stop | OnOverrun::Block) {
-            // The loss is the end, and those held are lost with it.
+            // The loss ends the source, and the held datagrams are lost with it.
             let count = u64::from(self.trial.count);
             missing.likely = Some(missing.likely.unwrap_or(0) + count);
             (missing.least, missing.most) = (missing.least + count, missing.most.saturating_add(count));
@@ -332,8 +332,8 @@ impl<H: Hearing> UdpSource<H> {
         None
     }
 
-    /// Notes when the datagram came whose samples go into the ring next. A datagram that the kernel joined to another
-    /// has no stamp.
+    /// Stores the arrival of the datagram whose samples go into the ring next. A datagram that the kernel joined to
+    /// another has no stamp.
     pub(super) fn stamp(&mut self, arrived: Option<Nanos>) {
         let frame = self.about.layout.frames_in(Bytes(self.committed + self.lost));
         let Some(time) = arrived else { return };

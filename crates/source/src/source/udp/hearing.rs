@@ -1,4 +1,4 @@
-//! [`Hearing`]: from where datagrams come: [`Sockets`], or a script in tests.
+//! [`Hearing`]: the origin of datagrams: [`Sockets`], or a script in tests.
 //!
 //! **Problem.** The receive buffer of a socket is open to every sender that knows its address. A stranger's flood fills
 //! it, and the kernel counts the strangers' datagrams that it drops together with those of the stream.
@@ -8,9 +8,9 @@
 //! It receives from all others: a sender that begins anew at another port, and strangers, to be counted. Its losses do
 //! not matter.
 //!
-//! **Conditions.** Connecting would also fix this computer's own address, so it is done only where datagrams come to
-//! the address that the kernel would choose, not for a broadcast, for instance. If several senders are accepted, the
-//! socket stays open for all. Then a count of the kernel's is an upper bound once strangers were heard.
+//! **Conditions.** Connecting would also fix this computer's own address, so it is done only if datagrams arrive at the
+//! address that the kernel would choose, not for a broadcast, for instance. If several senders are accepted, the socket
+//! stays open for all. Then the kernel's count is an upper bound once strangers were heard.
 
 use std::fmt::Debug;
 use std::io;
@@ -22,7 +22,7 @@ use hairspring_ring::units::Bytes;
 use super::super::datagrams::Batch;
 use super::super::descriptor;
 
-/// From where datagrams come.
+/// The origin of datagrams.
 pub(super) trait Hearing: Debug + Send {
     /// Receives datagrams of the stream, and of others as long as no sender is kept. Does not block.
     fn receive(&mut self, batch: &mut Batch) -> io::Result<u64>;
@@ -33,17 +33,17 @@ pub(super) trait Hearing: Debug + Send {
     /// How many messages of the stream the kernel has dropped since the beginning; `None` if it does not state that.
     fn drops(&self) -> Option<u32>;
 
-    /// From now on hears this sender alone, which sends to the address `to`. Where that cannot be done, all are heard
-    /// as before.
+    /// From now on receives from this sender alone, which sends to the address `to`. If that is impossible, receives
+    /// from all as before.
     fn keep(&mut self, sender: SocketAddr, to: Option<IpAddr>);
 
-    /// Whether one sender is heard alone.
+    /// Whether it receives from one sender alone.
     fn is_kept(&self) -> bool;
 
     /// Whether the kernel may join datagrams: then one in its count may be several.
     fn joins(&self) -> bool;
 
-    /// Becomes readable when datagrams come.
+    /// Becomes readable when datagrams arrive.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 }
 
@@ -74,7 +74,7 @@ impl Sockets {
         self.fifo
     }
 
-    /// Connects the socket, and binds the ear beside it.
+    /// Connects the socket, and binds the ear to the same address.
     fn connect(&mut self, sender: SocketAddr, to: Option<IpAddr>) -> io::Result<()> {
         let bound = self.main.local_addr()?;
         // Which address of this computer the kernel would choose.

@@ -11,9 +11,9 @@ use super::End;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     pub(super) number: u64,
-    /// Why those before it are missing, if some are.
+    /// Why the datagrams before it are missing, if any are.
     pub(super) cause: GapCause,
-    /// When it came to this computer.
+    /// Arrival at this computer.
     pub(super) came: Instant,
     /// The kernel's stamp of it, which counts for the recording.
     pub(super) arrived: Option<Nanos>,
@@ -23,9 +23,9 @@ pub(super) struct Placed {
 #[derive(Debug)]
 pub(super) struct Trial {
     pub(super) from: SocketAddr,
-    /// The address of this computer to which they came.
+    /// Their destination address on this computer.
     pub(super) to: Option<IpAddr>,
-    /// Whether that is our sender.
+    /// Whether they are from our sender.
     pub(super) ours: bool,
     /// Whether the first one is behind the expected number.
     pub(super) behind: bool,

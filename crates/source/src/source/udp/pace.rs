@@ -87,7 +87,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The pause after `messages` of `each` bytes came within `span_ns`.
+    /// The pause after `messages` of `each` bytes arrived within `span_ns`.
     #[track_caller]
     fn check(buffer: Bytes, messages: usize, each: u64, span_ns: i64, expected_us: Option<i64>) {
         let mut pace = Pace::new(buffer);

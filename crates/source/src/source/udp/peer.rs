@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 /// The accepted senders.
 #[derive(Debug)]
 pub(super) enum Peer {
-    /// Not decided: the sender of the first datagram that fits.
+    /// Undecided: the sender of the first datagram that fits.
     First,
     /// This one, which was the first.
     Kept(SocketAddr),

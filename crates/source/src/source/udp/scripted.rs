@@ -23,7 +23,7 @@ use hairspring_ring::{Consumer, ring};
 /// Frames of a datagram: of two bytes each, they hold its index.
 const FRAMES: u64 = 4;
 
-/// Datagrams that come by a script.
+/// Datagrams from a script.
 #[derive(Debug, Default)]
 struct Script {
     coming: VecDeque<(Vec<u8>, Nanos)>,
@@ -151,7 +151,7 @@ impl Run {
         self.serve(due.min(self.now));
     }
 
-    /// Everything on the way comes.
+    /// Delivers everything on the way.
     fn deliver(&mut self) {
         let last = self.coming.iter().map(|one| one.2).max().unwrap_or(self.now);
         for (number, index, at) in std::mem::take(&mut self.coming) {
@@ -246,7 +246,7 @@ impl Run {
         self.send();
         self.deliver();
         let (ahead, behind) = (self.sequence.forward(0, self.number), self.sequence.forward(self.number, 0));
-        // While a loss is on trial the receiver compares with older numbers.
+        // During the trial of a loss the receiver compares with older numbers.
         let is_on_trial = self.source.expected != Some(self.number);
         if is_on_trial || ahead <= 2 * NEAR || behind <= 4 * NEAR && self.sequence.bits() > 8 || behind < 2 * NEAR {
             return;
@@ -339,7 +339,7 @@ fn what_is_recorded_of_any_sender_contains_the_truth() {
         );
         let mut run = Run::new(&mut random);
         (0..60).for_each(|_| run.send());
-        // Without a rate its average is known after a while.
+        // Without a stated rate the average is known after a while.
         while run.source.about.rate.is_none() && (run.index as i64 - 2) * run.period.count() <= LEAST_AVERAGE.count() {
             (0..30).for_each(|_| run.send());
             run.deliver();

@@ -103,7 +103,7 @@ impl Line {
         assert_eq!(counters.produced_bytes, self.ring.position() + counters.lost_bytes);
     }
 
-    /// Serves without looking at the data, which are not those of their places.
+    /// Serves without checking the data, which do not match their places.
     fn serve_unchecked(&mut self) {
         let next = self.source.service(Instant::BOOT, &mut self.ring);
         assert!(matches!(next, Next::Readable(..)), "{next:?}");
@@ -251,7 +251,7 @@ fn a_sender_that_comes_back_at_another_port_is_heard_and_one_elsewhere_is_not() 
 
 #[test]
 fn a_number_far_ahead_is_a_long_gap_only_if_those_after_it_and_the_clock_say_so() {
-    // One alone is nonsense.
+    // A single one is nonsense.
     let mut line = usual(OnOverrun::Gap);
     line.send([0, 1_000_000, 1, 2]);
     line.serve();
@@ -306,7 +306,7 @@ enum Act {
     Lost(u64),
     /// Bytes from elsewhere.
     Foreign(Vec<u8>),
-    /// Bytes from where the true ones come, which are not whole.
+    /// Bytes from the true sender that are not whole frames.
     Broken(usize),
     /// A datagram of the true sender again, this many numbers back.
     Repeated(u64),
@@ -356,7 +356,7 @@ proptest! {
                     next += count;
                     lost += std::mem::take(&mut lost_before_next);
                 }
-                // More than is a loss at once would have to be confirmed.
+                // A larger jump than a plain loss would need confirmation.
                 Act::Lost(count) if lost_before_next + count <= NEAR => {
                     next += count;
                     lost_before_next += count;
@@ -373,7 +373,7 @@ proptest! {
                 Act::Repeated(back) => {
                     let last = next - lost_before_next;
                     let number = last.saturating_sub(back);
-                    // One that was lost would be a late one.
+                    // A lost number would look like a late one.
                     if sent.contains(&number) {
                         line.send([number]);
                         expected.repeated += 1;
@@ -493,7 +493,7 @@ fn a_group_is_joined() {
     assert!(group_of_v6.open(None).is_err());
 }
 
-/// The kernel's stamp is from when a datagram came, however late it is read.
+/// The kernel's stamp is the time of arrival, however late the datagram is read.
 #[test]
 fn each_datagram_has_the_stamp_of_the_kernel() {
     let now = || hairspring_machine::Machine::read(&hairspring_machine::Host, hairspring_machine::Clock::Realtime);
@@ -515,7 +515,7 @@ fn each_datagram_has_the_stamp_of_the_kernel() {
     assert!(first.0 == 0 && before <= first.1 && first.1 <= between, "{first:?} {before} {between}");
     // Two datagrams are missing before the newest, and frames count through the gap.
     assert!(newest.0 == 4 * FRAMES && between <= newest.1 && newest.1 <= after, "{newest:?} {between} {after}");
-    // A datagram that is no part of the stream leaves no stamp.
+    // A datagram outside the stream leaves no stamp.
     line.sender.send(&[1, 2]).expect("sent");
     line.serve();
     assert_eq!(taken(line.source.newest_stamp()), newest);
@@ -545,7 +545,7 @@ fn joined_datagrams_are_taken_apart_and_the_first_has_the_stamp() {
         assert_eq!((received.length, received.drops), (1005, 0));
     }
     assert_eq!(numbers, (0..41).collect::<Vec<u64>>());
-    // The kernel handed over two messages: one stamp for the burst, one for the datagram after it.
+    // The kernel delivered two messages: one stamp for the burst, one for the datagram after it.
     let joined = line.source.hearing.joins();
     assert!(joined, "this kernel is older than Linux 5.0");
     assert_eq!(stamps.iter().filter(|stamped| **stamped).count(), 2);

@@ -104,11 +104,11 @@ mod tests {
         check(3, 8, Some((8, 500.0, true)), (Some(3), 3, 3));
         check(0, 8, Some((2, 500.0, true)), (Some(0), 0, 0));
         check(63, 8, Some((300, 500.0, true)), (Some(63), 63, 63));
-        // Numbers that do not turn within any time that counts, and a rate that is not known.
+        // Numbers too wide to turn in any relevant time, and an unknown rate.
         check(900, 32, Some((900_000, 1000.0, true)), (Some(900), 900, 900));
         check(0, 64, Some((900_000, 1000.0, true)), (Some(0), 0, 0));
         check(5, 8, None, (Some(5), 5, 5));
-        // By the average it may have paused.
+        // By the average alone it may have paused.
         check(0, 8, Some((514, 500.0, false)), (None, 0, 512));
         check(44, 8, Some((602, 500.0, false)), (Some(300), 44, 556));
         check(

@@ -1,7 +1,7 @@
-//! Datagrams that came before their turn, because neighbours changed places on the way.
+//! Datagrams that arrived before their turn, because the network reordered neighbours.
 //!
-//! Links that are bonded and network cards with several queues deliver neighbours out of order. A datagram whose number
-//! is a little ahead is kept here until those before it have come. They are lost when [`MOST_HELD`] datagrams wait for
+//! Bonded links and network cards with several queues deliver neighbours out of order. A datagram whose number is a
+//! little ahead is kept here until those before it have arrived. They are lost when [`MOST_HELD`] datagrams wait for
 //! them, or when the first has waited for [`LONGEST`].
 
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ pub(super) struct Held {
     pub(super) samples: Vec<u8>,
 }
 
-/// Those that wait, by their numbers.
+/// The waiting datagrams, by number.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     held: VecDeque<Held>,
@@ -37,7 +37,7 @@ impl Window {
         self.held.is_empty()
     }
 
-    /// When the first one that waits came to this computer.
+    /// Arrival of the first waiting datagram at this computer.
     pub(super) fn oldest(&self) -> Option<Instant> {
         self.held.iter().map(|held| held.placed.came).min()
     }

@@ -15,7 +15,7 @@ fn law(card: &VirtualCard, ring: &Producer) {
     assert!(counters.fifo_bytes <= card.describe().fifo.0);
 }
 
-/// Serves a card as it wishes, until it has ended, and listens after each service.
+/// Serves a card at the times that it requests, until it has ended; the consumer takes data after each service.
 fn run(
     card: &mut VirtualCard,
     ring: &mut Producer,

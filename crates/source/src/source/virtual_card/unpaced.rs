@@ -15,7 +15,7 @@ use hairspring_ring::units::{Bytes, Frames};
 pub struct UnpacedCard {
     layout: Layout,
     pattern: Pattern,
-    /// In grains, like all numbers here.
+    /// In grains, like all amounts here.
     total: u64,
     produced: u64,
     ended: Option<End>,
@@ -66,7 +66,7 @@ impl Source for UnpacedCard {
         }
         match self.ended {
             Some(end) => Next::Ended(end),
-            // There may be more room, and no notification will come.
+            // There may be more room, and no notification would follow.
             None if most == 0 => Next::At(now),
             None => Next::Room,
         }

@@ -1,4 +1,4 @@
-//! From which latencies of a unit on control systems raise an alarm, checked.
+//! Latencies of a unit from which on control systems raise an alarm, checked.
 
 use hairspring_machine::Nanos;
 use toml::Spanned;

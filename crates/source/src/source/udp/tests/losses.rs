@@ -9,7 +9,7 @@ fn neighbours_that_changed_places_are_put_in_their_places_and_nothing_is_lost() 
     let mut line = usual(OnOverrun::Stop);
     line.send([0, 2, 1, 3, 6, 4, 5, 7]);
     assert!(matches!(line.serve(), Next::Readable(_)));
-    // One that waits is looked at in time.
+    // A waiting datagram is checked in time.
     line.send([9]);
     let next = line.serve();
     assert!(matches!(next, Next::Readable(when) if when <= Instant::BOOT + window::LONGEST), "{next:?}");
@@ -38,7 +38,7 @@ fn one_that_does_not_come_in_time_or_before_many_others_is_lost() {
     assert_eq!(line.source.ignored, Ignored { repeated: 1, ..Ignored::default() });
 }
 
-/// A jump in the numbers shortly before the end was "without loss": those on trial were thrown away.
+/// A jump in the numbers shortly before the end was "without loss": the datagrams on trial were discarded.
 #[test]
 fn those_on_trial_at_an_end_are_recorded_behind_their_gap() {
     // Enough time has passed for the loss that the numbers state.
@@ -113,7 +113,7 @@ fn a_strangers_flood_takes_no_room_from_the_stream_and_makes_no_loss() {
     assert!(line.source.ignored.foreign > 0, "they were heard beside it");
 }
 
-/// The flood came before the recorder looked for the first time: the kernel's count is then that of all.
+/// The flood arrived before the recorder's first look: the kernel's count then includes all senders.
 #[test]
 fn what_was_dropped_before_the_sender_was_known_is_no_certain_loss() {
     let mut line = line(None, OnOverrun::Gap, Bytes::mib(8), None, Bytes::kib(8));

@@ -18,7 +18,7 @@ fn while_datagrams_come_fast_several_are_taken_together_and_a_pause_without_any_
     let slow = Nanos::from_millis(1);
     assert!(matches!(take(&mut line, 1, slow).0, Next::Readable(_)), "nothing is known of the pace");
     assert!(matches!(take(&mut line, 1, slow).0, Next::Readable(_)));
-    // The time that the call itself took on this computer comes on top.
+    // Add the time that the call itself took on this computer.
     let (next, called) = take(&mut line, 40, Nanos::from_micros(40));
     let Next::At(when) = next else { panic!("{next:?}") };
     assert!(when > called, "{next:?} at {called:?}");
