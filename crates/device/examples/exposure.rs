@@ -1,4 +1,5 @@
-//! The seed of all this: open a shutter, wait half, read the light's power, wait out the exact rest, close.
+//! The scenario for which the delays were made: open a shutter, wait half, read the light's power, wait out the exact
+//! rest, close.
 //!
 //! `cargo run -p hairspring-device --example exposure`. The shutter is a line of a virtual board, the instrument a
 //! simulator that takes 20 ms for an answer; the third time it is silent, but the shutter is still closed on time.

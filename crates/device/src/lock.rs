@@ -12,8 +12,7 @@
 //! | protocol | who is next | an owner that is preempted | an owner that dies |
 //! |---|---|---|---|
 //! | `inherit` | the most urgent | runs at the waiter's priority | the kernel notifies the next owner |
-//! | `none` | the most urgent, or a thread that arrives just then | blocks all waiters | the kernel notifies the next
-//! owner |
+//! | `none` | the most urgent, or one just arriving | blocks all waiters | the kernel notifies the next owner |
 //! | `fifo` | the first that arrived | blocks all waiters | the next owner detects it within 20 ms |
 //!
 //! **The death of an owner** is reported to every later owner until one calls [`Guard::repaired`], also if an earlier
@@ -383,7 +382,7 @@ fn try_for(mutex: *mut libc::pthread_mutex_t, span: Duration) -> libc::c_int {
     let until = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default() + span;
     let (seconds, nanos) = (until.as_secs().cast_signed(), i64::from(until.subsec_nanos()));
     let until = libc::timespec { tv_sec: seconds, tv_nsec: nanos };
-    // SAFETY: the caller's word, and the time lives until the call returns.
+    // SAFETY: the caller guarantees an initialised mutex, and the time lives until the call returns.
     unsafe { libc::pthread_mutex_timedlock(mutex, &raw const until) }
 }
 

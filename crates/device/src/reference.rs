@@ -1,4 +1,4 @@
-//! [`ReferenceDescription`]: an external clock as people write it, to compare the kernel's clock with.
+//! [`ReferenceDescription`]: an external clock on a command line, with which the kernel's clock is compared.
 //!
 //! ```text
 //! ptp:/dev/ptp0                 the clock of a network card or a hypervisor

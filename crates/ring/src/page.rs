@@ -6,8 +6,7 @@
 //! that of `docs/live-tap.md`; all numbers are 64-bit words in the byte order of the machine.
 //!
 //! ```text
-//!    0 magic, version, id, capacity, layout, rate, length of the text written once, before other processes have the
-//!    page
+//!    0  magic, version, id, capacity, layout, rate, length of the text      written once, before it is shared
 //!  128  head                                                                 the producer
 //!  256  frontier                                                             the producer
 //!  384  end                                                                  the producer, once
@@ -218,8 +217,8 @@ impl RingPage {
         Ok(Self { words, file: Some(file) })
     }
 
-    /// Maps the page of another process read-only. The caller has seen that the file has [`PAGE_BYTES`] and can never
-    /// become shorter.
+    /// Maps the page of another process read-only. The caller has checked that the file has [`PAGE_BYTES`] and can
+    /// never become shorter.
     ///
     /// # Errors
     /// The kernel refuses the mapping.

@@ -56,7 +56,7 @@ impl fmt::Display for ExternalFacts {
     }
 }
 
-/// How a reading of an external clock was got.
+/// How a reading of an external clock was bracketed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExternalBracket {

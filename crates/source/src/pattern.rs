@@ -251,7 +251,7 @@ impl Pattern {
             Self::Zero => bytes.fill(0),
             Self::Prbs { seed } => prbs::fill(seed, position, bytes),
             Self::Noise { seed } => noise(seed, position, bytes),
-            // Lines that fill a word are that word, counting: much faster.
+            // Lines that fill a word equal a counting word: much faster.
             Self::Counter if frame_bytes == 1 => word8::count(1, frame, Shape { bits: 8, signed: false }, bytes),
             Self::Counter if frame_bytes == 2 => word16::count(1, frame, Shape { bits: 16, signed: false }, bytes),
             Self::Counter if frame_bytes == 4 => word32::count(1, frame, Shape { bits: 32, signed: false }, bytes),

@@ -38,7 +38,7 @@ pub struct Station {
 /// Visibility of a station to other processes, and their permissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PublishSettings {
-    /// How the names of its variables begin in control systems.
+    /// Prefix of its variables' names in control systems.
     pub prefix: Option<String>,
     /// The file that keeps set-points beyond the end of the station.
     pub keep: Option<PathBuf>,

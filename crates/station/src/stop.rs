@@ -12,7 +12,7 @@ use hairspring_device::DeviceError;
 pub struct Stop {
     flag: AtomicBool,
     bell: OwnedFd,
-    /// Counters that threads are blocked on: these get one more.
+    /// Counters on which threads block: a stop adds 1 to each.
     counters: Mutex<Vec<Weak<OwnedFd>>>,
 }
 

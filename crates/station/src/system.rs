@@ -72,7 +72,7 @@ pub(crate) fn wait(source: BorrowedFd<'_>, bell: BorrowedFd<'_>) -> io::Result<R
     }
 }
 
-/// A socket at an address that others may have, too, as the members of a group on one host do.
+/// A socket at an address that other sockets may share, like the members of a group on one host.
 pub(crate) fn shared_udp(at: SocketAddr) -> io::Result<UdpSocket> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;

@@ -263,7 +263,7 @@ impl TapReader {
         let mut piece = TapPiece { position: self.next, ..TapPiece::default() };
         for _ in 0..TRIES {
             let head = self.whole(self.page.head());
-            // A head before `next` is a recorder's of ill will.
+            // A head before `next` comes from a malicious recorder.
             let length = head.saturating_sub(self.next).min(most);
             if length == 0 {
                 break;

@@ -285,7 +285,7 @@ impl Device for Pci {
 
     fn make_safe(&mut self) -> Result<(), DeviceError> {
         self.write(self.output_lines(), self.safe)?;
-        // The store gets there before the card answers to this, or neither does.
+        // The store arrives before the card answers this, or both are lost.
         if self.window.answers() { Ok(()) } else { Err(self.window.gone("make safe")) }
     }
 }

@@ -113,7 +113,7 @@ const _: () = assert!(size_of::<Offset>() == 832 && size_of::<Extended>() == 121
 
 // From `linux/ptp_clock.h`; those with a 2 are in Linux since 5.4.
 const CAPABILITIES: Request<Capabilities> = Request::gives(b'=', 1);
-/// The header calls it a request that only takes a value; the kernel gives one.
+/// The header calls it a request that only takes a value; the kernel returns one.
 const OFFSET: Request<Offset> = Request::takes(b'=', 14);
 const PRECISE: Request<Precise> = Request::exchanges(b'=', 17);
 const EXTENDED: Request<Extended> = Request::exchanges(b'=', 18);
@@ -329,9 +329,9 @@ mod tests {
         let mut told = Extended::default();
         told.times.fill([time(S), time(7), time(3 * S)]);
         told.times[3] = [time(5 * S - 300), time(-2), time(5 * S + 100)];
-        // The time of day was set back: the bracket seems to have less than no width.
+        // The time of day was set back: the bracket seems to have a negative width.
         told.times[5] = [time(9 * S), time(8), time(8 * S)];
-        // Samples that were not asked for are not looked at.
+        // Samples that were not requested are ignored.
         told.times[SAMPLES] = [time(0); 3];
         check(told.reading(), Some((-2, 5 * S - 301, 5 * S + 101)));
         told.times.fill([time(2 * S), time(7), time(S)]);
@@ -352,7 +352,7 @@ mod tests {
     fn a_cross_stamp_is_exact_to_its_step() {
         let told = Precise { clock: time(37 * S), realtime: time(S), ..Precise::default() };
         check(told.reading(), Some((37 * S, S - 1, S + 1)));
-        // A clock that shows no time that can be counted.
+        // A clock whose time cannot be represented.
         let far = Time { seconds: i64::MAX, ..Time::default() };
         check(Precise { clock: far, ..told }.reading(), None);
     }

@@ -194,7 +194,7 @@ impl Page {
 impl Drop for Page {
     fn drop(&mut self) {
         if *self.guards.get_mut() > 0 {
-            // A guard was forgotten, or its lock was lost with the file: a thread's list of robust mutexes still leads
+            // A guard was forgotten, or its lock was lost with the file: a thread's list of robust mutexes still points
             // here.
             self.mapping.leave();
         }

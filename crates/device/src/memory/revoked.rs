@@ -107,7 +107,7 @@ fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), i32>> = OnceLock::new();
     let error = || io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL);
     let installed = INSTALLED.get_or_init(|| {
-        // SAFETY: all zeros are a `sigaction` with the usual action and no flags.
+        // SAFETY: all zeros are a `sigaction` with the default action and no flags.
         let (mut action, mut before): (libc::sigaction, libc::sigaction) = unsafe { std::mem::zeroed() };
         action.sa_sigaction = handle as *const () as usize;
         // Use the alternative stack of threads that have one, as the fibers of the executive do.
@@ -165,7 +165,7 @@ fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::
             handler(signal);
         }
         _ => {
-            // SAFETY: the usual action; the access is repeated when the handler returns, and ends the process.
+            // SAFETY: the default action; the access is repeated when the handler returns, and ends the process.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
     }
@@ -183,7 +183,7 @@ mod tests {
         let (file, bytes) = (tempfile::tempfile().expect("a file"), 8192);
         file.set_len(bytes as u64).expect("room");
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping, wherever the kernel likes; its result is checked.
+        // SAFETY: a new mapping at an address of the kernel's choice; its result is checked.
         let address = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file.as_raw_fd(), 0) };
         assert_ne!(address, libc::MAP_FAILED);
         file.set_len(0).expect("cut");

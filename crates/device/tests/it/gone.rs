@@ -128,7 +128,7 @@ fn a_lock_of_another_pid_namespace_is_refused() {
 
 /// The process of the test above.
 pub(crate) fn stranger(board: &VirtualBoard<'_, Host>) {
-    // Longer than a dead owner takes to be found out.
+    // Longer than the detection of a dead owner takes.
     let begun = Instant::now();
     let taken = board.lock().lock_unless(&mut || begun.elapsed() > Duration::from_secs(1));
     let error = taken.expect_err("not ours to judge").to_string();

@@ -1,4 +1,4 @@
-//! [`View`]: a memory that others write to, mapped read-only and copied word by word.
+//! [`View`]: a memory that another process writes to, mapped read-only and copied word by word.
 
 #![expect(unsafe_code, reason = "mapping memory, and looking at it while others write")]
 

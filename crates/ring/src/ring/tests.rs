@@ -92,8 +92,8 @@ fn too_many_gaps_stop_the_intake_and_are_told_all_the_same() {
     assert_eq!(seen, MARKS);
 }
 
-/// A consumer that waited for `notify` bytes was not woken by a list of gaps that filled up before, and the source that
-/// waited for room not when the list was emptied.
+/// A consumer that waited for `notify` bytes was not woken when the list of gaps filled up first, and a source that
+/// waited for room was not woken when that list was emptied.
 #[test]
 fn half_a_list_of_gaps_wakes_the_consumer_and_that_half_of_it_was_taken_wakes_the_producer() {
     let (mut producer, mut consumer) = small(OnOverrun::Block);
@@ -264,7 +264,7 @@ fn gaps_at_one_position_must_touch() {
 fn eviction_takes_what_is_asked_for_in_whole_grains_and_no_more_than_there_is() {
     let (mut producer, mut consumer) = small(OnOverrun::Overwrite);
     put(&mut producer, 3096, 1);
-    // 2000 are missing, more than a notify size.
+    // 2000 frames are missing, more than a notify size.
     assert_eq!(producer.evict(3000, 6), 1000 + 2004);
     drop(producer);
     consumer.take_held(usize::MAX, |position, _| usize::from(position != 2004) * 9);

@@ -4,8 +4,7 @@
 //! by the compiler, and a jump applies at most 31 of them.
 //!
 //! **Speed.** Over GF(2) squaring is linear: (x³¹ + x²⁸ + 1)⁶⁴ = x³¹·⁶⁴ + x²⁸·⁶⁴ + 1. So the same recurrence holds
-//! between bits that are 64 times as far apart, that is, between whole words: word *n* is word *n* − 28 xor word *n* −
-//! 31.
+//! between bits that are 64 times as far apart, between whole words: word *n* is word *n* − 28 xor word *n* − 31.
 
 /// Length of the state, and the longer distance of the recurrence.
 const LONG: usize = 31;

@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_pointer_beyond_the_boundary_counts_from_0_again() {
-        // Some driver shows one; the subtraction overflowed, and the count was of the order of 2⁶⁴.
+        // Some driver reports such a pointer; the subtraction overflowed, and the count was of the order of 2⁶⁴.
         let mut count = count();
         assert_eq!(count.advance(BOUNDARY + 480, at(10)), exactly(480));
         assert_eq!(count.distance(u64::MAX, 0), (BOUNDARY - u64::MAX % BOUNDARY) % BOUNDARY);

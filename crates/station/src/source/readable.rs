@@ -40,7 +40,7 @@ pub struct Readable<'t, M: Machine> {
     buffer: Box<[u8; READ_BYTES]>,
     /// Bytes read but not yet searched for lines.
     rest: std::ops::Range<usize>,
-    /// When that was read: of a line that waits its turn this is the time.
+    /// Time of that read, also for a line that waits its turn.
     read_at: Instant,
     line: Line,
 }

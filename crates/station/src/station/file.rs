@@ -42,7 +42,7 @@ const UNITS_MOST: usize = 64;
 /// Why a text is no station.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StationError {
-    /// Where: line and column, from 1. The end of the text if something is missing at all.
+    /// Line and column of the error, from 1. The end of the text if a part is missing entirely.
     pub line: usize,
     /// As above.
     pub column: usize,
@@ -287,7 +287,7 @@ fn station(file: Front) -> Result<Station, Wrong> {
     Ok(Station { devices: devices.collect::<Result<_, Wrong>>()?, units, publish })
 }
 
-/// The longest beginning of the names of variables: names have 60 letters at most at most sites.
+/// Longest prefix of variable names: most sites allow names of 60 letters.
 const PREFIX_MOST: usize = 30;
 
 fn published(Publish { prefix, keep, accounts }: Publish) -> Result<PublishSettings, Wrong> {

@@ -1,4 +1,4 @@
-//! Stations on this machine: threads, boards and signals that are really there.
+//! Stations on this machine, with real threads, boards and signals.
 
 use std::time::{Duration, Instant};
 
@@ -73,7 +73,7 @@ fn units_react_side_by_side_on_one_device_and_leave_it_safe() {
             firing.fire(Some(fired), &timebase).expect("fired");
             return true;
         }
-        // Each unit may still be at work on the last.
+        // Each unit may still be at work on its last event.
         let done = |unit: &str| stages.iter().any(|(name, one)| name == unit && one.cycle == Some(fired));
         !(done("shutter") && done("told"))
     });

@@ -231,7 +231,7 @@ fn a_kernel_worker_is_blamed_by_its_function() {
 #[test]
 fn a_call_of_another_cpu_is_blamed_on_the_call() {
     const TEST: &str = "a_call_of_another_cpu_is_blamed_on_the_call";
-    /// The C library maps and unmaps as much each time.
+    /// A size that the C library maps and unmaps each time.
     const BYTES: usize = 64 << 20;
     let cpu = cpu();
     let Some(caller) = other(TEST, cpu) else { return };
@@ -239,7 +239,7 @@ fn a_call_of_another_cpu_is_blamed_on_the_call() {
     let (gaps, provocations) = provoke(caller, || {
         let mut memory = vec![0_u8; BYTES];
         memory[0] = 1;
-        // This CPU, too, must forget where the page was.
+        // This CPU must flush its TLB entry of the page, too.
         drop(std::hint::black_box(memory));
     });
     let right = Right { all: kind(CulpritKind::FunctionCall), named: kind(CulpritKind::FunctionCall) };

@@ -24,10 +24,10 @@ use super::super::descriptor;
 
 /// The origin of datagrams.
 pub(super) trait Hearing: Debug + Send {
-    /// Receives datagrams of the stream, and of others as long as no sender is kept. Does not block.
+    /// Receives datagrams of the stream, and of other senders until one is kept. Does not block.
     fn receive(&mut self, batch: &mut Batch) -> io::Result<u64>;
 
-    /// Receives datagrams of others, after a sender was kept. Does not block.
+    /// Receives datagrams of other senders, after one was kept. Does not block.
     fn receive_others(&mut self, batch: &mut Batch) -> io::Result<u64>;
 
     /// How many messages of the stream the kernel has dropped since the beginning; `None` if it does not state that.
@@ -51,7 +51,7 @@ pub(super) trait Hearing: Debug + Send {
 #[derive(Debug)]
 pub struct Sockets {
     pub(super) main: UdpSocket,
-    /// Hears all others, once `main` is connected.
+    /// Receives from all other senders, once `main` is connected.
     ear: Option<UdpSocket>,
     kept: bool,
     joined: bool,
@@ -77,7 +77,7 @@ impl Sockets {
     /// Connects the socket, and binds the ear to the same address.
     fn connect(&mut self, sender: SocketAddr, to: Option<IpAddr>) -> io::Result<()> {
         let bound = self.main.local_addr()?;
-        // Which address of this computer the kernel would choose.
+        // The address of this computer that the kernel would choose.
         let probe = UdpSocket::bind((if bound.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) }, 0))?;
         probe.connect(sender)?;
         let chosen = probe.local_addr()?.ip().to_canonical();
@@ -108,7 +108,7 @@ impl Hearing for Sockets {
     }
 
     fn keep(&mut self, sender: SocketAddr, to: Option<IpAddr>) {
-        // Refused, all are heard, and their addresses are compared as they were before.
+        // If refused, the socket still receives from all, and addresses are compared as before.
         drop(self.connect(sender, to));
     }
 

@@ -1,4 +1,4 @@
-//! [`Peer`]: whose datagrams belong to the stream.
+//! [`Peer`]: the senders whose datagrams belong to the stream.
 
 use std::net::SocketAddr;
 

@@ -93,7 +93,7 @@ fn choose(random: &mut TestRng, below: u64) -> u64 {
     random.next_u64() % below.max(1)
 }
 
-/// A number up to `most`, each order of magnitude as often as another.
+/// A number up to `most`; all orders of magnitude are equally likely.
 fn any_size(random: &mut TestRng, most: f64) -> u64 {
     let part = choose(random, 1 << 20) as f64 / f64::from(1 << 20);
     most.powf(part).round() as u64

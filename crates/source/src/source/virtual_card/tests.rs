@@ -275,8 +275,8 @@ fn layouts() -> impl Strategy<Value = Layout> {
 }
 
 proptest! {
-    /// The law after each call; every byte and gap in its place; no frame before its time; and at the end everything
-    /// that was produced has been heard, evicted or declared lost.
+    /// Checks the ledger after each call, every byte and gap at its place, and no frame before its time; at the end all
+    /// that was produced has been consumed, evicted or declared lost.
     #[test]
     fn nothing_is_lost_without_a_word_whatever_the_schedule(
         layout in layouts(), policy in 0..3_usize, steps in steps(), fifo in 1..4000_u64, jitter in 0..50_000_i64,

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Bonded links and cards with several queues let neighbours change places. The later one was thrown away, and a loss
-/// was declared.
+/// Bonded links and cards with several queues let neighbours change places. The later one was discarded, and a loss was
+/// declared.
 #[test]
 fn neighbours_that_changed_places_are_put_in_their_places_and_nothing_is_lost() {
     let mut line = usual(OnOverrun::Stop);
