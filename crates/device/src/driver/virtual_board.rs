@@ -120,7 +120,7 @@ impl BoardOptions {
         })
     }
 
-    /// Fills in the options in force that differ from the defaults; for the safe state, returns it.
+    /// Replaces options by those in force, if given or not the default; returns the safe state likewise.
     ///
     /// # Errors
     /// As [`board`](Self::board).

@@ -274,7 +274,7 @@ impl ScriptedPcm {
         let frame_bytes = self.setup.wire_bytes() as usize;
         let (buffer, boundary) = (self.setup.buffer.0, self.setup.boundary.0);
         let ahead = self.distance(self.pointer, self.program);
-        // A program that is behind the card can write the whole buffer and more.
+        // A program that is behind the card may write a whole buffer.
         let room = if ahead > boundary / 2 { buffer } else { buffer.saturating_sub(ahead) };
         let frames = (from.len() / frame_bytes).min(room as usize);
         if frames == 0 {
