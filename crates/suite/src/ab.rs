@@ -1,13 +1,12 @@
 //! Two builds measured in turns, chapter by chapter.
 //!
-//! Problem: a machine drifts by more than most changes of a program, so two sheets that were taken one after the other differ in what the
-//! machine did between them.
-//! Solution: in each round each chapter is measured by both builds, seconds apart, in fresh processes; which is first changes in balanced
-//! random blocks (AB BA). What is compared are the differences inside these pairs. Code that neither build contains is measured before
-//! and after each process ([`sentinels`]). A pair in which it moved is void, and is measured again at the end. Which pairs are void is decided
-//! after the last round and before any figure is looked at.
-//! Conditions: the number of rounds is fixed beforehand, and nobody looks at figures while they are taken. One program is one layout of code:
-//! what its layout does belongs to the build.
+//! Problem: a machine drifts by more than most changes of a program, so two sheets that were taken one after the other
+//! differ in what the machine did between them. Solution: in each round both builds measure each chapter, seconds
+//! apart, in fresh processes; the order changes in balanced random blocks (AB BA). The comparison uses the differences
+//! inside these pairs. Code that neither build contains is measured before and after each process ([`sentinels`]). A
+//! pair in which it moved is void, and is measured again at the end. The void pairs are chosen after the last round,
+//! before any figure is read. Conditions: the number of rounds is fixed beforehand, and no decision uses figures while
+//! they are taken. One program is one code layout: effects of its layout are attributed to the build.
 
 mod builds;
 mod error;
@@ -38,11 +37,11 @@ const SCREEN_ROUNDS: u32 = 5;
 /// The most by which the environment of a process is lengthened.
 const PADDING_MOST: usize = 4096;
 
-/// What to compare.
+/// Builds, rows, rounds and options of a comparison.
 #[derive(Clone, Debug)]
 pub struct AbRequest {
-    /// The program that the other is compared with; it must be able to be a round. Several are builds of one source: they take turns, and
-    /// each of them counts as one value.
+    /// The program that the other is compared with; it must be able to be a round. Several are builds of one source:
+    /// they take turns, and each of them counts as one value.
     pub baseline: Vec<PathBuf>,
     /// The other program, or as many of them.
     pub other: Vec<PathBuf>,
@@ -50,9 +49,9 @@ pub struct AbRequest {
     pub only: Vec<String>,
     /// Whether rows that only one of the builds has are left out; otherwise they are an error.
     pub common: bool,
-    /// How many rounds to take: a multiple of the builds of a side.
+    /// Number of rounds: a multiple of the builds of a side.
     pub rounds: u32,
-    /// How much time a chapter may take in all rounds of one build.
+    /// Time budget of a chapter in all rounds of one build.
     pub effort: Effort,
     /// The CPU to measure on; by default the last one that the process may use.
     pub cpu: Option<Cpu>,
@@ -60,28 +59,28 @@ pub struct AbRequest {
     pub priority: u8,
     /// Decides every order and the padding of environments.
     pub seed: u64,
-    /// Whether to screen first and to measure afresh what stood out.
+    /// Whether to screen first and then measure the conspicuous rows again.
     pub confirm: bool,
     /// Whether to measure a copy of the baseline as a third arm.
     pub null: bool,
-    /// For tests of the comparison itself: by how many nanoseconds more than the baseline the other build lengthens each event of
-    /// these rows.
+    /// For tests of the comparison itself: by how many nanoseconds more than the baseline the other build lengthens
+    /// each event of these rows.
     pub spin: Vec<(String, f64)>,
 }
 
-/// What came of it.
+/// Result of a comparison.
 #[derive(Clone, Debug)]
 pub struct AbOutcome {
     /// All pairs.
     pub measured: Interleaved,
     /// An ordinary sheet of each build: the baseline, then the other.
     pub sheets: [Sheet; 2],
-    /// What went wrong on the way: processes that died.
+    /// Processes that died during the comparison.
     pub notes: Vec<String>,
 }
 
-/// Measures two builds in turns on this computer. Blocks for twice the time of a sheet and somewhat more; `interrupted` ends it early, and
-/// complete pairs are kept. `progress` is called while processes measure.
+/// Measures two builds in turns on this computer. Blocks for twice the time of a sheet and somewhat more; `interrupted`
+/// ends it early, and complete pairs are kept. `progress` is called while processes measure.
 ///
 /// # Errors
 /// Programs that cannot be rounds or have different rows; bad requests. Nothing was measured then.
@@ -176,16 +175,16 @@ fn several(request: &AbRequest) -> Result<(), AbError> {
     Ok(())
 }
 
-/// Who measures: builds in processes, or a script.
+/// Source of measurements: builds in processes, or a script in tests.
 trait Arms {
-    /// What watches the machine.
+    /// Reads the sentinels.
     fn look(&mut self) -> Sighting;
 
     /// Has an arm measure rows of one chapter; `None` if it did not come to its end.
     fn take(&mut self, arm: usize, turn: &Asked<'_>, progress: &mut dyn FnMut(SheetProgress<'_>)) -> Option<RoundPart>;
 }
 
-/// What an arm is to measure.
+/// Chapters and rows that an arm is to measure in one turn.
 struct Asked<'a> {
     rows: &'a [String],
     round: u32,
@@ -203,9 +202,9 @@ struct Turn {
     order: Vec<usize>,
     /// Before the first, between, and after the last.
     sightings: Vec<Sighting>,
-    /// Whether the machine moved, which is known after the last round.
+    /// Whether the machine moved during the turn; set after the last round.
     void: bool,
-    /// What each arm found, by arm.
+    /// Measured parts, by arm.
     parts: Vec<Option<RoundPart>>,
 }
 
@@ -215,12 +214,13 @@ struct Course<'c> {
     progress: &'c mut dyn FnMut(SheetProgress<'_>),
     /// On `CLOCK_MONOTONIC`.
     began: Nanos,
-    /// How many builds a side has.
+    /// Number of builds of a side.
     builds: usize,
 }
 
 impl Course<'_> {
-    /// An uncounted turn of each chapter, then all rounds, then the void ones once more. Comes with what made them void.
+    /// An uncounted turn of each chapter, then all rounds, then the void ones once more. Comes with what made them
+    /// void.
     fn turns(
         &mut self,
         arms: &mut dyn Arms,
@@ -292,7 +292,7 @@ impl Course<'_> {
             parts[*arm] = arms.take(*arm, asked, &mut |of| {
                 let measuring = format!("{what}, {}: {}", ["A", "B", "A again"][*arm], of.measuring);
                 let passed = Host.monotonic().as_monotonic() - began;
-                // What is left, by what has been done so far.
+                // Remaining time, estimated from the progress so far.
                 let total = Nanos::new((passed.count() as f64 / done.max(0.001)) as i64);
                 progress(SheetProgress { measuring: &measuring, done: passed, total: total.max(passed) });
             });
@@ -306,7 +306,8 @@ impl Course<'_> {
     }
 }
 
-/// The order of the next turn of a chapter: a random one, then its reverse, so that no arm is first more often than another.
+/// The order of the next turn of a chapter: a random one, then its reverse, so that no arm is first more often than
+/// another.
 fn next(block: &mut Option<Vec<usize>>, count: usize, random: &mut Random) -> Vec<usize> {
     if let Some(reverse) = block.take() {
         return reverse;
@@ -331,7 +332,7 @@ fn kept(chapters: &[ChapterDeclaration], keep: impl Fn(&str) -> bool) -> Vec<Cha
     chapters
 }
 
-/// What both builds have of what is asked for, as the baseline declares it.
+/// The requested rows that both builds have, as the baseline declares them.
 fn common(declared: &[Vec<ChapterDeclaration>; 2], request: &AbRequest) -> Result<Vec<ChapterDeclaration>, AbError> {
     let of = |side: usize| declared[side].iter().flat_map(ids).map(str::to_owned).collect::<Vec<String>>();
     let (baseline, other) = (of(0), of(1));
@@ -357,7 +358,7 @@ fn common(declared: &[Vec<ChapterDeclaration>; 2], request: &AbRequest) -> Resul
     Ok(kept(&declared[0], |id| both.contains(&id.to_owned())))
 }
 
-/// The version, commit, compiler and flags of a build that says nothing of itself.
+/// A build without version, commit, compiler and flags.
 fn nameless() -> Build {
     let unknown = || "unknown".to_owned();
     Build { version: unknown(), commit: None, compiler: unknown(), flags: unknown() }
@@ -370,18 +371,18 @@ mod tests {
     use super::*;
     use crate::probe::{Found, Reading, RowDeclaration, TableDeclaration};
 
-    /// A machine on which each process is its own speed, chapters drift, and moments are disturbed as a script says.
+    /// A simulated machine: each process has its own speed, chapters drift, and a script disturbs moments.
     struct Scripted {
         random: Random,
         /// By how much the other build is slower.
         change: f64,
-        /// How much processes vary.
+        /// Variation between processes.
         process: f64,
-        /// Which looks at the sentinels show a disturbance.
+        /// Indices of sentinel readings that show a disturbance.
         disturbed: Vec<usize>,
         looks: usize,
         turns: usize,
-        /// The row that the other build stops measuring after so many turns.
+        /// A row that the other build stops measuring after the given number of turns.
         vanishes_after: usize,
         /// The flag of the user, raised at this turn.
         interrupts: Option<(usize, &'static AtomicBool)>,
@@ -449,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Two chapters of so many rows each.
+    /// Two chapters of `rows` rows each.
     fn declared(rows: usize) -> Vec<ChapterDeclaration> {
         let chapter = |id: &str| {
             let row = |number: usize| {
@@ -478,7 +479,7 @@ mod tests {
         course.turns(scripted, &declared(20), arms, rounds, &mut Random::seeded(seed)).0
     }
 
-    /// The share of rows whose pairs tell a change at 5 %.
+    /// The share of rows whose pairs show a change at 5 %.
     fn told(turns: &[Turn], arm: usize) -> f64 {
         let rows = rows(&declared(20), turns, arm);
         rows.iter().filter(|row| stands_out(row)).count() as f64 / rows.len() as f64

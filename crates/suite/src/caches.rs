@@ -19,15 +19,15 @@ struct Line(AtomicU8);
 
 const _: () = assert!(size_of::<Line>() == LINE_BYTES);
 
-/// A buffer that is written through, so that the private caches hold nothing else. Copies share the buffer, since making one present
-/// takes longer than many a measurement.
+/// A buffer that is written through, so that the private caches hold nothing else. Copies share the buffer, since
+/// making one present takes longer than many a measurement.
 #[derive(Clone, Debug)]
 pub struct CacheSweep {
     lines: Arc<[Line]>,
 }
 
 impl CacheSweep {
-    /// A sweep through so many bytes, in whole lines.
+    /// A sweep through at least `bytes` bytes, in whole lines.
     pub(crate) fn new(bytes: usize) -> Self {
         Self { lines: (0..bytes.div_ceil(LINE_BYTES)).map(|_| Line(AtomicU8::new(1))).collect() }
     }
@@ -44,13 +44,13 @@ impl CacheSweep {
     #[inline(never)]
     pub(crate) fn sweep(&self) {
         for Line(line) in self.lines.iter() {
-            // Relaxed: nobody reads a meaning into it.
+            // Relaxed: no thread uses the value.
             line.store(line.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         }
     }
 }
 
-/// What a sweep writes: twice the second-level cache of one CPU.
+/// Size of a sweep: twice the second-level cache of one CPU.
 pub(crate) fn sweep_bytes(facts: &Facts) -> usize {
     let second = second_level(facts).and_then(|bytes| usize::try_from(bytes).ok());
     second.map_or(SWEEP_BYTES, |bytes| bytes.saturating_mul(2).clamp(SWEEP_BYTES / 4, SWEEP_BYTES_MOST))

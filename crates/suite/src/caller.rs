@@ -14,7 +14,8 @@ use crate::interleaving::median;
 const BLOCK: usize = 100;
 /// The delay.
 const DELAY: Nanos = Nanos::from_micros(1);
-/// The words that are read and written, as offsets in bytes. They lie on two pages, because a first access maps its page.
+/// The words that are read and written, as offsets in bytes. They lie on two pages, because a first access maps its
+/// page.
 const READ_AT: usize = 64;
 const WRITTEN_AT: usize = 4096 + 64;
 /// Pairs of stamps with nothing between them.
@@ -56,8 +57,8 @@ impl From<CalibrationError> for CallerError {
     }
 }
 
-/// Makes the calls of the chapter *Callers* in this process: a first one of each and `calls` later ones. They should be the first
-/// such calls of the process. Returns their times as the JSON that the chapter reads.
+/// Makes the calls of the chapter *Callers* in this process: a first one of each and `calls` later ones. They should be
+/// the first such calls of the process. Returns their times as the JSON that the chapter reads.
 ///
 /// # Errors
 /// No time base; `mapped` cannot be mapped.
@@ -87,8 +88,8 @@ pub fn call(mapped: &Path, calls: usize) -> Result<String, CallerError> {
     Ok(said)
 }
 
-/// Makes the first call of this process to a clock, named by its segment in ids, and returns its time in the form that the
-/// chapter *Clocks* reads.
+/// Makes the first call of this process to a clock, named by its segment in ids, and returns its time in the form that
+/// the chapter *Clocks* reads.
 ///
 /// # Errors
 /// No such clock; no time base.
@@ -103,7 +104,7 @@ struct Taken {
     later: Vec<f64>,
 }
 
-/// Times one call, then so many in blocks; returns the time of each call.
+/// Times one call, then `calls` calls in blocks of `block`; returns the time of each call.
 fn taken<R, E>(calls: usize, block: usize, call: impl Fn() -> Result<R, E>) -> Result<Taken, E> {
     let timed = |calls: usize| {
         let before = Host.monotonic();

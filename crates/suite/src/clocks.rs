@@ -20,8 +20,8 @@ pub(crate) enum Read {
     Call(ClockCall),
 }
 
-/// The probes of the chapter. The tables stand in reading order; a calibration comes first and is judged last, when its baseline
-/// has grown.
+/// The probes of the chapter. The tables stand in reading order; a calibration comes first and is judged last, when its
+/// baseline has grown.
 pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "clocks",

@@ -1,8 +1,8 @@
 //! Tables *Who took the time*: the culprits of gaps and of late wake-ups, by name, from the kernel's own records.
 //!
-//! The loop polls in blocks. In turns the kernel writes records and does not: blocks with records say who took the time, and the
-//! difference to those without says what the watching costs. Closing the tracepoints takes the kernel up to a second, so that
-//! one round of the sheet does it for all.
+//! The loop polls in blocks. The kernel writes records in every other block: blocks with records show the culprits, and
+//! the difference to those without is the overhead of tracing. Closing the tracepoints takes the kernel up to a second,
+//! so that one round of the sheet measures all rows.
 
 mod incident;
 
@@ -33,7 +33,7 @@ const BLOCK: Nanos = Nanos::from_millis(50);
 const PERIOD: Nanos = Nanos::from_millis(1);
 /// Culprits that are named below the tables.
 const NAMED: usize = 5;
-/// Gaps that are kept with all that happened in them, and so many late wake-ups.
+/// Number of gaps and of late wake-ups that are kept with all their events.
 const INCIDENTS: usize = 5;
 
 /// The rows of one table.
@@ -256,12 +256,12 @@ impl Watching {
         let history = &mut self.history;
         let until = self.tracer.drain(|_, record| history.push(record));
         history.known_until(until);
-        // A tracer that cannot be stopped goes on: its records are those of a block that nobody blames.
+        // A tracer that cannot be stopped goes on: its records belong to a block that is not evaluated.
         let _ = self.tracer.pause();
         self.tracer.drain(|_, _| ());
     }
 
-    /// Blames somebody for all that was lost, and fills the rows.
+    /// Assigns all lost time to culprits, and fills the rows.
     fn enter<M: Machine + Clone + Sync>(&self, context: &mut Context<'_, M>, rows: &Culprits, what: &str) {
         let terms = if self.guest { Terms::guest() } else { Terms::bare_metal() };
         let terms = terms.learned(&self.lost, &self.history);
@@ -303,7 +303,7 @@ impl Watching {
     }
 }
 
-/// What each kind of culprit took of one gap.
+/// Time that each kind of culprit took of one gap.
 fn by_kind(blame: &Blame) -> BTreeMap<CulpritKind, Nanos> {
     let mut kinds = BTreeMap::<CulpritKind, Nanos>::new();
     for share in blame.shares() {
@@ -331,7 +331,7 @@ fn told(culprit: &Culprit, redact: bool) -> String {
     }
 }
 
-/// What the records themselves cost, from pairs of blocks with and without.
+/// Overhead of the records themselves, from pairs of blocks with and without.
 fn watching_cost(pairs: &[[f64; 2]]) -> Taken {
     let differences: Vec<f64> = pairs.iter().map(|[with, without]| with - without).collect();
     let limits = t_interval(&differences, None).ok_or_else(|| Absent::final_("fewer than two pairs of blocks"))?;

@@ -32,8 +32,8 @@ const LONGER: Nanos = Nanos::from_millis(100);
 const STRETCH: Nanos = Nanos::from_millis(20);
 const REST: Nanos = Nanos::from_millis(2);
 
-/// The probes of the chapter: for each policy the guaranteed minimum of each request, then the long delays; between them the step of the
-/// polling loop.
+/// The probes of the chapter: for each policy the guaranteed minimum of each request, then the long delays; between
+/// them the step of the polling loop.
 pub(crate) fn probes<M: Machine + Clone + Sync + 'static>() -> Probes<M> {
     let mut probes = Probes::new(
         "delays",

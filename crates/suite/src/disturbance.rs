@@ -215,8 +215,9 @@ fn idle_evidence<M: Machine + Clone + Sync + 'static>(context: &mut Context<'_, 
     context.remark(text);
 }
 
-/// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters the lateness of each
-/// wake-up, and returns the end of the first period and the number of periods that had passed completely before a wake-up.
+/// Sleeps to the end of each period for this long, until it is stopped or the samples are full. Enters the lateness of
+/// each wake-up, and returns the end of the first period and the number of periods that had passed completely before a
+/// wake-up.
 pub(crate) fn periods<M: Machine>(
     machine: &M,
     period: Nanos,
@@ -236,8 +237,8 @@ pub(crate) fn periods<M: Machine>(
             // Interrupted by a signal; the flag is checked above.
             continue;
         }
-        // Every period has its sample. A period that passed during the sleep was missed, but its lateness counts: skipping it
-        // would leave out the worst moments.
+        // Every period has its sample. A period that passed during the sleep was missed, but its lateness counts:
+        // skipping it would leave out the worst moments.
         let mut passed = 0;
         while next <= now && !samples.is_full() {
             samples.push_nanos(now - next);

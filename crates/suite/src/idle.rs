@@ -1,4 +1,5 @@
-//! The idle states of the CPU: a stated condition of all wake-up measurements, because a CPU in a deep state takes long to wake.
+//! The idle states of the CPU: a stated condition of all wake-up measurements, because a CPU in a deep state takes long
+//! to wake.
 
 use hairspring_machine::Machine;
 

@@ -1,7 +1,7 @@
 //! Interleaved rounds: every candidate has its turn in each round, in an order of the round's own.
 //!
-//! So a slow moment of the machine does not affect one candidate alone, and no candidate always follows the same other. A round
-//! counts by its median, and all rounds by the median of those.
+//! So a slow moment of the machine does not affect one candidate alone, and no candidate always follows the same other.
+//! A round counts by its median, and all rounds by the median of those.
 
 use std::ops::ControlFlow;
 
@@ -27,14 +27,14 @@ pub fn interleave<B>(rounds: usize, candidates: usize, mut take: impl FnMut(Turn
     ControlFlow::Continue(())
 }
 
-/// The order of two arms in a block: A B, B A, B A, A B and so on (Thue and Morse), so that neither a drift of the machine nor a
-/// change of that drift affects only one of them.
+/// The order of two arms in a block: A B, B A, B A, A B and so on (Thue and Morse), so that neither a drift of the
+/// machine nor a change of that drift affects only one of them.
 pub fn mirrored(block: usize) -> Vec<usize> {
     if block.count_ones().is_multiple_of(2) { vec![0, 1] } else { vec![1, 0] }
 }
 
-/// Runs an experiment: in each block every arm has its turn, in the order of the block. Returns the results of the arms in each
-/// complete block, by arm. Ends early once `stopped`.
+/// Runs an experiment: in each block every arm has its turn, in the order of the block. Returns the results of the arms
+/// in each complete block, by arm. Ends early once `stopped`.
 ///
 /// # Errors
 /// Those of `take`, which makes the turn of the arm with this number. The first ends the experiment.
@@ -57,8 +57,8 @@ pub fn in_blocks<T, E>(
     Ok(complete)
 }
 
-/// The median of samples in any order, by the nearest rank: of an even number the lower of the two in the middle, as in a
-/// [`Figure`](hairspring_sheet::Figure). Not a number if there are no samples.
+/// The median of samples in any order, by the nearest rank: of an even number the lower of the two in the middle, as in
+/// a [`Figure`](hairspring_sheet::Figure). Not a number if there are no samples.
 pub fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! What the calling thread loses while it polls, and while it sleeps to the end of each period: what [`blame`](hairspring_culprit::blame) takes.
+//! Time that the calling thread loses while it polls, and while it sleeps to the end of each period: the input of
+//! [`blame`](hairspring_culprit::blame).
 
 use hairspring_culprit::host::own_thread;
 use hairspring_culprit::{LostTime, Wanted};
@@ -24,7 +25,7 @@ pub fn polled(span: Nanos, most: usize) -> Vec<LostTime> {
     gaps
 }
 
-/// Sleeps to the end of each period for a time, or until `stopped` says so, and returns the lateness of each wake-up.
+/// Sleeps to the end of each period for `span`, or until `stopped` returns true; returns the lateness of each wake-up.
 pub fn slept(period: Nanos, span: Nanos, stopped: impl Fn() -> bool) -> Vec<LostTime> {
     let begin = Host.monotonic();
     let (thread, mut next, mut late) = (own_thread(), begin + period, Vec::new());

@@ -1,7 +1,7 @@
 //! From rounds to a sheet: what several rounds found for the rows of a chapter becomes the chapter of the document.
 //!
-//! What a figure says in the middle comes from the rounds: its median is the median of their medians, and its interval is theirs. Percentiles,
-//! extremes and the histogram are those of all samples together. Counts are added up, and so are the times that were watched.
+//! The median and its interval are computed across rounds: the median of their medians, and its interval. Percentiles,
+//! extremes and the histogram are those of all samples together. Counts and watched times are added up.
 
 use std::collections::BTreeMap;
 
@@ -25,14 +25,14 @@ pub(crate) struct Taking {
     pub(crate) began: Nanos,
     /// Whether the user interrupted it.
     pub(crate) interrupted: bool,
-    /// What [`alone_ns`] says of all its parts.
+    /// [`alone_ns`] of all its parts.
     pub(crate) alone_ns: Option<f64>,
 }
 
-/// Fewer rounds do not say how much a figure varies.
+/// Fewer rounds do not show how much a figure varies.
 const ALONE_LEAST: usize = 3;
 
-/// How long the loop takes on a core that nobody else uses: the least of a whole sheet.
+/// Time of the loop on a core without a neighbour: the least of a whole sheet.
 pub(crate) fn alone_ns<'p>(parts: impl IntoIterator<Item = &'p RoundPart>) -> Option<f64> {
     let found = parts.into_iter().flat_map(|part| &part.rows);
     let looks = found.filter_map(|(_, found)| match found {
@@ -42,7 +42,8 @@ pub(crate) fn alone_ns<'p>(parts: impl IntoIterator<Item = &'p RoundPart>) -> Op
     looks.min_by(f64::total_cmp)
 }
 
-/// The readings of a row whose medians count: those of a core that nobody else used, if there are enough, and all otherwise.
+/// The readings of a row whose medians count: those of a core without a neighbour, if there are enough, and all
+/// otherwise.
 fn counted<'r>(readings: &[(&'r RoundPart, &'r Reading)], alone_ns: Option<f64>) -> Vec<(&'r RoundPart, &'r Reading)> {
     let alone = |reading: &Reading| reading.company.zip(alone_ns).is_some_and(|(ns, alone)| ns <= alone * CROWDED);
     let alone: Vec<_> = readings.iter().copied().filter(|(_, reading)| alone(reading)).collect();
@@ -90,7 +91,7 @@ pub(crate) fn chapter(declared: &ChapterDeclaration, parts: &[&RoundPart], takin
     }
 }
 
-/// Of what the rounds found for a row, the readings.
+/// The readings among the findings of a row; absences are dropped.
 fn readings<'r>(found: &[(&'r RoundPart, &'r Found)]) -> Vec<(&'r RoundPart, &'r Reading)> {
     let reading = |(part, found): &(&'r RoundPart, &'r Found)| match found {
         Found::Reading(reading) => Some((*part, reading)),
@@ -99,7 +100,7 @@ fn readings<'r>(found: &[(&'r RoundPart, &'r Found)]) -> Vec<(&'r RoundPart, &'r
     found.iter().filter_map(reading).collect()
 }
 
-/// Says in how many rows not all rounds count.
+/// Notes in how many rows not all rounds count.
 fn crowded_note(rows: &[Vec<(&RoundPart, &Reading)>], alone_ns: Option<f64>) -> Option<Note> {
     let (mut rows_void, mut void, mut all) = (0, 0, 0);
     for readings in rows {
@@ -115,7 +116,7 @@ fn crowded_note(rows: &[Vec<(&RoundPart, &Reading)>], alone_ns: Option<f64>) -> 
     (rows_void > 0).then_some(Note { kind: NoteKind::Remark, text, remedy: None })
 }
 
-/// What the rounds found for a row.
+/// Merges the findings of all rounds for a row.
 fn value(row: &RowDeclaration, found: &[(&RoundPart, &Found)], taking: Taking) -> Value {
     let readings = readings(found);
     let absences: Vec<&Absent> = found.iter().filter_map(|(_, found)| found.absent()).collect();
@@ -202,7 +203,8 @@ fn merged(
     Value::Figure(Figure { verdicts, ..figure })
 }
 
-/// The standard error that the samples inside a round give its median: the mean over the rounds. `None` where one has too few.
+/// The standard error that the samples inside a round give its median: the mean over the rounds. `None` where one has
+/// too few.
 fn within(readings: &[(&RoundPart, &Reading)]) -> Option<f64> {
     let centres: Option<Vec<f64>> = readings.iter().map(|(_, reading)| reading.centre()).collect();
     let scale = Scale::of(&centres?);
@@ -214,8 +216,8 @@ fn within(readings: &[(&RoundPart, &Reading)]) -> Option<f64> {
     errors.map(|errors| errors.iter().sum::<f64>() / errors.len() as f64)
 }
 
-/// The standard error of the median of samples that are worth `n` independent ones: half the distance between the order statistics one
-/// standard deviation of the rank below and above it. `None` below 6.
+/// The standard error of the median of samples that are worth `n` independent ones: half the distance between the order
+/// statistics one standard deviation of the rank below and above it. `None` below 6.
 fn standard_error(samples: &[f64], n: f64, scale: Scale) -> Option<f64> {
     if n < 6.0 {
         return None;
@@ -389,7 +391,7 @@ mod tests {
 
     pub(super) const TAKING: Taking = Taking { began: Nanos::ZERO, interrupted: false, alone_ns: None };
 
-    /// What becomes of a row of which the rounds found this.
+    /// The merged value of a row with these findings.
     fn of(method: Method, found: &[Found]) -> Value {
         let id = "chapter.row";
         let row = RowDeclaration::new(id.to_owned(), id.to_owned(), Unit::Ns, method, "");
@@ -509,7 +511,7 @@ mod tests {
             "no line fits (in 2 of 3 rounds)"
         );
         assert_eq!(absent(&[none("one reason"), none("another")]), "one reason");
-        // A round that leaves a long row to others says nothing against it.
+        // A round that leaves a long row to others is not an absence.
         let elsewhere = figure(Method::Stamp, &[Found::Elsewhere, five, Found::Elsewhere]);
         assert_eq!((elsewhere.rounds.len(), elsewhere.caveats.len()), (1, 0));
         assert!(absent(&[Found::Elsewhere]).contains("did not come to their end"));

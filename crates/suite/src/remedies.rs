@@ -1,7 +1,7 @@
 //! Chapter *Remedies*: the gain from a change of settings, measured with and without it in turns.
 //!
-//! Only settings that end with this process are tried: no file of the system is written. The blocks come in the order A B B A, so
-//! that a slow drift of the machine affects both; each pair of neighbours gives one ratio of their medians.
+//! Only settings that end with this process are tried: no file of the system is written. The blocks come in the order A
+//! B B A, so that a slow drift of the machine affects both; each pair of neighbours gives one ratio of their medians.
 
 use hairspring_machine::{Machine, Nanos};
 use hairspring_settings::IdleLatency;
@@ -73,7 +73,8 @@ const LIMITS: &str = "2 pairs of blocks with and without in each round, in half 
 /// Runs a workload.
 type Observe<'o> = &'o mut dyn FnMut(&WorkloadRun) -> Result<Observed, Absent>;
 
-/// The ratios of the pairs, in blocks that fill this share of the chapter; `run` does each block, with the remedy or without.
+/// The ratios of the pairs, in blocks that fill this share of the chapter; `run` does each block, with the remedy or
+/// without.
 fn ratios<M: Machine + Clone + Sync>(
     context: &Context<'_, M>,
     share: f64,
@@ -137,8 +138,8 @@ mod tests {
 
     use super::*;
 
-    /// The row of the idle states if each block gives the result of `block`, and the number of blocks. The first run is the
-    /// warm-up.
+    /// The row of the idle states if each block gives the result of `block`, and the number of blocks. The first run is
+    /// the warm-up.
     fn taken(mut block: impl FnMut(usize, &WorkloadRun) -> Result<f64, Absent>) -> (Taken, usize) {
         let sim = Sim::new(Script::default());
         let interrupted = AtomicBool::new(false);

@@ -10,12 +10,12 @@ use hairspring_time::CalibrationError;
 use crate::host::system::Disks;
 use crate::probe::{ChapterDeclaration, Effort, Probes, chapters};
 
-/// What sheet to take.
+/// Chapters, time budget and options of a sheet.
 #[derive(Clone, Debug)]
 pub struct SheetRequest {
     /// The ids of the rows, from [`select`](crate::select).
     pub rows: Vec<String>,
-    /// How much time it may take.
+    /// Time budget of the sheet.
     pub effort: Effort,
     /// The CPU to measure on; by default the last one that the process may use.
     pub cpu: Option<Cpu>,
@@ -23,17 +23,18 @@ pub struct SheetRequest {
     pub priority: u8,
     /// Whether to leave out facts that identify the machine and its place.
     pub redact: bool,
-    /// Which build is measuring.
+    /// The measuring build.
     pub build: Build,
-    /// Where disks may be measured; nothing is written to any without.
+    /// Folders and limits for measuring disks; with `None` nothing is written to any disk.
     pub disks: Option<Disks>,
-    /// How many rounds to take, usually [`Effort::rounds`]; they share the time.
+    /// Number of rounds, usually [`Effort::rounds`]; they share the time.
     pub rounds: u32,
     /// Decides the order of the chapters in each round, and the pauses between rounds.
     pub seed: u64,
-    /// The program that becomes a round when it is told [`COMMAND`](crate::COMMAND) and what [`serve_round`](crate::serve_round) takes; a
-    /// process of the matrix when it is given the words of a `reaction::Chain`; and makes the calls of Rust when it is told `caller` and
-    /// what `caller::call` takes. Without one, rounds are taken in this process, and what needs the others is absent.
+    /// The program to start for rounds and callers. With the arguments [`COMMAND`](crate::COMMAND) and those of
+    /// [`serve_round`](crate::serve_round) it runs a round; with those of a `reaction::Chain`, a process of the matrix;
+    /// with `caller` and those of `caller::call`, the calls of Rust. With `None`, rounds run in this process, and the
+    /// other rows are absent.
     pub program: Option<PathBuf>,
 }
 

@@ -1,11 +1,11 @@
 //! One round of a sheet: every row that was asked for, measured once, for a share of the sheet's time.
 //!
-//! A round is the unit of repetition: what varies between two runs of a program (pages, layout, placement, the machine's mood) varies
-//! between rounds and hardly inside one. So a sheet has several, each in a process of its own ([`process`]), and [`merge`](crate::merge)
-//! makes its figures from what they found.
+//! A round is the unit of repetition: what varies between two runs of a program (pages, layout, placement, the
+//! machine's mood) varies between rounds and hardly inside one. So a sheet has several, each in a process of its own
+//! ([`process`]), and [`merge`](crate::merge) makes its figures from what they found.
 //!
-//! [`RoundRequest`] and [`RoundPart`] travel as JSON between the program that makes the sheet and the one that measures. The two may be
-//! different builds, so both say the [`PROTOCOL`].
+//! [`RoundRequest`] and [`RoundPart`] travel as JSON between the program that makes the sheet and the one that
+//! measures. The two may be different builds, so both carry the [`PROTOCOL`].
 
 pub(crate) mod process;
 
@@ -19,19 +19,19 @@ use crate::interleaving::Random;
 use crate::probe::{CROWDED, Context, Effort, Found, Rows, SheetProgress, StampCosts, company};
 use crate::request::{SheetError, SheetRequest, choose_cpu, selected};
 
-/// The version of what the two programs say to each other.
+/// Version of the messages between the two programs.
 pub(crate) const PROTOCOL: u32 = 1;
 
-/// What one round is to measure.
+/// Chapters, rows and settings of one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RoundRequest {
     /// The ids of the rows.
     pub(crate) rows: Vec<String>,
     /// The effort of the whole sheet.
     pub(crate) effort: Effort,
-    /// Which round it is, from 0.
+    /// Index of the round, from 0.
     pub(crate) round: u32,
-    /// How many rounds the sheet has.
+    /// Number of rounds of the sheet.
     pub(crate) rounds: u32,
     /// The CPU to measure on; by default the last one that the process may use.
     pub(crate) cpu: Option<u32>,
@@ -39,16 +39,16 @@ pub(crate) struct RoundRequest {
     pub(crate) priority: u8,
     /// Decides the order of the chapters.
     pub(crate) seed: u64,
-    /// Where disks may be measured.
+    /// Folders and limits for measuring disks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) disks: Option<SentDisks>,
-    /// What the sheet's own time base stands on, so that no round has to calibrate.
+    /// Anchors of the sheet's own time base, so that no round has to calibrate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) anchors: Option<String>,
     /// Whether to leave out names that identify the machine and its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) redact: bool,
-    /// How long the loop that shows a neighbour on the core takes on one that has none, as far as the sheet knows.
+    /// Time of the company loop on a core without a neighbour, as far as the sheet knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alone_ns: Option<f64>,
     /// For tests of comparisons: by how many nanoseconds each event of these rows are lengthened.
@@ -76,7 +76,7 @@ impl RoundRequest {
     }
 }
 
-/// What one round found for the rows of one chapter.
+/// Findings of one round for the rows of one chapter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RoundPart {
     /// The id of the chapter.
@@ -94,20 +94,20 @@ pub(crate) struct RoundPart {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) incidents: Vec<Incident>,
     pub(crate) notes: Vec<Note>,
-    /// What must be read before any figure.
+    /// Notes that a reader needs before any figure.
     pub(crate) head: Vec<Note>,
 }
 
-/// Who measures in a round, beside what is asked for.
+/// The measuring machine and program of a round, beside the request.
 pub(crate) struct Measuring<'m, M: Machine> {
     pub(crate) timebase: Timebase<M>,
-    /// What becomes a process of the matrix, and the one that calls from Rust.
+    /// Program to run as a process of the matrix and as the caller from Rust.
     pub(crate) program: Option<&'m std::path::Path>,
     pub(crate) interrupted: &'m std::sync::atomic::AtomicBool,
 }
 
-/// Takes a round, chapter by chapter in an order of its own, and hands on what each chapter found. Returns the time base as it has
-/// become.
+/// Takes a round, chapter by chapter in an order of its own, and hands on what each chapter found. Returns the time
+/// base as it has become.
 ///
 /// # Errors
 /// A request for rows or a CPU that do not exist; nothing was measured then.
@@ -120,7 +120,7 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
 ) -> Result<Timebase<M>, SheetError> {
     let cpu = choose_cpu(machine, request.cpu.map(Cpu), request.priority)?;
     let selected = selected(&request.rows)?;
-    // Of one round alone no order is better than that of reading.
+    // A single round runs in reading order.
     let order = match request.rounds {
         1 => (0..selected.len()).collect(),
         _ => Random::seeded(request.seed).order(selected.len()),
@@ -189,8 +189,8 @@ pub(crate) fn take_round<M: Machine + Clone + Sync + 'static>(
     Ok(context.timebase)
 }
 
-/// Which of the chapters that are left is next: the first, unless it is known whether a neighbour uses the core. Then it is the first that
-/// needs the core, or that does not.
+/// Index of the next chapter: the first one left if it is unknown whether a neighbour uses the core. Otherwise the
+/// first that needs the core while it is free, or that does not while it is shared.
 fn next(left: &[usize], needs_core: &[bool], crowded: Option<bool>) -> usize {
     let suits = |chapter: &usize| crowded.is_some_and(|crowded| needs_core[*chapter] != crowded);
     left.iter().position(suits).unwrap_or(0)

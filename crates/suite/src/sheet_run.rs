@@ -17,7 +17,7 @@ use crate::request::{SheetError, SheetRequest, choose_cpu, selected};
 use crate::round::process::{self, Ask, Failed};
 use crate::round::{Measuring, RoundPart, RoundRequest, take_round};
 
-/// How well the rate must be known before the first measurement, and how long that may take.
+/// Required bound of the rate before the first measurement, and the time limit for it.
 const BOUND_PPM: f64 = 0.5;
 const AGE: Nanos = Nanos::from_millis(200);
 /// The longest pause between two rounds, as a part of a chapter's time: 0.1 s in a quick sheet, 7 s in a thorough one.
@@ -25,13 +25,13 @@ const PAUSE_PART: i64 = 25;
 /// The most by which the environment of a round is lengthened: a page, so that the stack begins anywhere in one.
 const PADDING_MOST: usize = 4096;
 
-/// Takes a sheet on `machine`, in as many rounds as the request says. Blocks for the time that the effort allows; `interrupted` ends it
-/// early: then the rounds that are complete make the sheet, or what there is of the first, and the rows that are missing say so.
-/// `progress` is called between measurements.
+/// Takes a sheet on `machine`, in the requested number of rounds. Blocks for the time that the effort allows.
+/// `interrupted` ends it early: the sheet is made from the complete rounds, or from the first if none is complete, and
+/// missing rows give the reason. `progress` is called between measurements.
 ///
-/// On the host each round is a process of `program`, if there is one that can be a round; else all rounds are taken in this process. Spawns
-/// threads to listen to these processes, and in this process only for the skew between CPUs and, on the host, for the chapters on the
-/// executive, on reactions and on transfers. Threads and processes end within it.
+/// On the host each round is a process of `program`, if there is one that can be a round; else all rounds are taken in
+/// this process. Spawns threads to listen to these processes, and in this process only for the skew between CPUs and,
+/// on the host, for the chapters on the executive, on reactions and on transfers. Threads and processes end within it.
 ///
 /// # Errors
 /// Bad requests, before anything is measured; a machine on which no time base can be had.
@@ -83,20 +83,20 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     })
 }
 
-/// What runs the rounds of a sheet and collects what they find.
+/// Runs the rounds of a sheet and collects their findings.
 struct Driver<'d, M: Machine> {
     machine: &'d M,
     request: &'d SheetRequest,
     cpu: Cpu,
     interrupted: &'d AtomicBool,
     timebase: Timebase<M>,
-    /// How many processes have measured.
+    /// Number of processes that have measured.
     processes: u32,
     parts: Vec<RoundPart>,
 }
 
 impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
-    /// Takes all rounds. Returns what there is to be said of them.
+    /// Takes all rounds. Returns the notes about them.
     fn rounds(&mut self, progress: &mut dyn FnMut(SheetProgress<'_>)) -> Result<Vec<Note>, SheetError> {
         let mut notes = Vec::new();
         let mut random = Random::seeded(self.request.seed);
@@ -152,7 +152,8 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
         Ok(notes)
     }
 
-    /// One round in a process of its own. The listening process keeps off the CPU that measures, where there is another.
+    /// One round in a process of its own. The listening process keeps off the CPU that measures, where there is
+    /// another.
     fn in_process(
         &mut self,
         program: &Path,
@@ -187,7 +188,7 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Whether a round came to its end in every chapter.
+    /// Whether a round completed every chapter.
     fn is_complete(&self, round: u32) -> bool {
         let mut parts = self.parts.iter().filter(|part| part.round == round).peekable();
         parts.peek().is_some() && parts.all(|part| !part.interrupted)
@@ -208,7 +209,7 @@ fn warning(text: impl Into<String>, remedy: Option<String>) -> Note {
     Note { kind: NoteKind::Warning, text: text.into(), remedy }
 }
 
-/// What a reader must know before any figure. `cpu_limit` is what the facts say of the control group's.
+/// Notes that a reader needs before any figure. `cpu_limit` is the limit of the control group, from the facts.
 fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, cpu_limit: Option<&str>) -> Vec<Note> {
     let mut notes = Vec::new();
     let machine = timebase.machine();
@@ -244,7 +245,7 @@ fn head_notes<M: Machine + Clone + Sync>(timebase: &Timebase<M>, priority: u8, c
             remedy: Some("sysctl -w kernel.sched_rt_runtime_us=-1 lifts it, at the risk of a locked machine".to_owned()),
         });
     }
-    // The fact says `none`, with what is not visible, where there is no limit.
+    // Without a limit the fact is `none`, followed by the limits that are not visible.
     if let Some(limit) = cpu_limit.filter(|limit| !limit.starts_with("none")) {
         notes.push(warning(
             format!("The control group is limited to {limit}: the kernel stalls threads that poll longer, which shows as gaps."),

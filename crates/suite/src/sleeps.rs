@@ -1,4 +1,5 @@
-//! Chapter *Sleeps*: lateness of the operating system's sleeps, from a microsecond to a second, compared with this library's.
+//! Chapter *Sleeps*: lateness of the operating system's sleeps, from a microsecond to a second, compared with this
+//! library's.
 
 use hairspring_machine::{Machine, Nanos, SleepCall};
 use hairspring_sheet::{Absent, Axis, Method, Point, Series, SeriesLine, Unit};

@@ -1,7 +1,9 @@
-//! Deliberate loads beside a job that is watched for hours: each [`SoakLoad`] is a separate process that counts its work.
+//! Deliberate loads beside a job that is watched for hours: each [`SoakLoad`] is a separate process that counts its
+//! work.
 //!
-//! The process is this program, started with arguments for a load. It writes its count into an unnamed file that its parent
-//! reads. It has its own process group, so that a closing terminal does not end it. The kernel ends it with its parent.
+//! The process is this program, started with arguments for a load. It writes its count into an unnamed file that its
+//! parent reads. It has its own process group, so that a closing terminal does not end it. The kernel ends it with its
+//! parent.
 
 use std::fmt;
 use std::fs::File;
@@ -111,7 +113,8 @@ impl std::str::FromStr for SoakLoad {
 }
 
 impl RunningLoads {
-    /// Starts loads as processes of `program`, which calls [`serve_load`] when started with `words`, the load and the folder.
+    /// Starts loads as processes of `program`, which calls [`serve_load`] when started with `words`, the load and the
+    /// folder.
     ///
     /// # Errors
     /// A process could not be started.

@@ -1,7 +1,7 @@
-//! What a job does, done for a while: a loop, reactions to events, or delays, with every event's lateness.
+//! The work of a job, repeated for a time: a loop, reactions to events, or delays, with every event's lateness.
 //!
-//! The probes of a sheet take fixed loops for a share of a sheet's time. A [`Workload`] is the loop that somebody asks for, for as long
-//! as that person asks. Both run the same code.
+//! The probes of a sheet take fixed loops for a share of a sheet's time. A [`Workload`] is a loop that a user requests,
+//! for a requested time. Both run the same code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,17 +13,19 @@ use crate::disturbance::{PERIODS_MOST, periods};
 use crate::probe::{Samples, policy_refused};
 use crate::reaction::sources;
 
-/// What a job does again and again.
+/// Activity that a job repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// A thread is woken with this period by `clock_nanosleep(TIMER_ABSTIME)`. An event's value is how late it woke.
     Loop(Nanos),
-    /// A thread reacts to an event and writes to a virtual board. An event's value is the time from the event to the end of the write.
+    /// A thread reacts to an event and writes to a virtual board. An event's value is the time from the event to the
+    /// end of the write.
     Reaction(ReactionSource),
-    /// A thread delays itself for this long, polled up to 100 ms, asleep at first beyond. An event's value is how late the delay
-    /// returned, by stamps of the caller.
+    /// A thread delays itself for this long, polled up to 100 ms, asleep at first beyond. An event's value is how late
+    /// the delay returned, by stamps of the caller.
     Delay(Nanos),
-    /// A thread polls the counter. An event is a gap of 1 µs or more in which it did not run, and its value the length of the gap.
+    /// A thread polls the counter. An event is a gap of 1 µs or more in which it did not run, and its value the length
+    /// of the gap.
     Gaps,
 }
 
@@ -88,14 +90,15 @@ pub struct WorkloadPlace {
     pub cpu: Cpu,
 }
 
-/// Where and for how long a workload runs.
+/// CPU, priority and duration of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkloadRun {
-    /// What runs.
+    /// The workload.
     pub workload: Workload,
     /// Under which settings; none for those of the calling thread.
     pub place: Option<WorkloadPlace>,
-    /// The CPU that events of a reaction are fired from; by default one that the calling thread may use and the job does not.
+    /// The CPU that events of a reaction are fired from; by default one that the calling thread may use and the job
+    /// does not.
     pub fire_from: Option<Cpu>,
     /// Whether all CPUs are kept out of their idle states meanwhile.
     pub idle_off: bool,
@@ -103,18 +106,19 @@ pub struct WorkloadRun {
     pub span: Nanos,
 }
 
-/// What came of it.
+/// Measured result of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
     /// The value of each event in nanoseconds, in the order in which they came.
     pub values: Vec<f64>,
     /// For how long events could be seen.
     pub watched: Nanos,
-    /// The greatest values, each with the time on `CLOCK_MONOTONIC` at which it ended; the greatest first, at most [`WORST_MOST`].
+    /// The greatest values, each with the time on `CLOCK_MONOTONIC` at which it ended; the greatest first, at most
+    /// [`WORST_MOST`].
     pub worst: Vec<(Nanos, Instant)>,
 }
 
-/// So many of the greatest values are kept with their times.
+/// Number of greatest values that are kept with their times.
 pub const WORST_MOST: usize = 8;
 
 impl Observed {
@@ -128,13 +132,14 @@ impl Observed {
     }
 }
 
-/// So long may a thread poll under `SCHED_FIFO` before it rests, so that the kernel does not stop it.
+/// Longest polling under `SCHED_FIFO` before a rest, so that the kernel does not throttle the thread.
 const STRETCH: Nanos = Nanos::from_millis(20);
 const REST: Nanos = Nanos::from_millis(2);
 
 impl WorkloadRun {
-    /// Runs the workload. Blocks for its span, and for one event more at most. `interrupted` ends it early. The settings of the calling
-    /// thread are as before when it returns. A reaction starts one thread, which ends within it. Allocates between events.
+    /// Runs the workload. Blocks for its span, and for one event more at most. `interrupted` ends it early. The
+    /// settings of the calling thread are as before when it returns. A reaction starts one thread, which ends within
+    /// it. Allocates between events.
     ///
     /// # Errors
     /// The policy, the source or the idle states cannot be had here; with what would help.

@@ -20,7 +20,7 @@ use crate::sheet_run::Aside;
 /// The names of the arms: the baseline, the other side, the baseline once more.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// A copy of a program, and the variable that tells it where the programs installed with the original are.
+/// A copy of a program, and the variable that points it to the programs installed with the original.
 struct Copied {
     program: PathBuf,
     beside: Option<(&'static str, PathBuf)>,
@@ -31,7 +31,7 @@ pub(super) struct Builds<'r> {
     request: &'r AbRequest,
     cpu: Cpu,
     sentinels: Sentinels,
-    /// What the time base of this process stands on, so that no round has to calibrate.
+    /// Anchors of this process's time base, passed on so that no round has to calibrate.
     anchors: String,
     interrupted: &'r AtomicBool,
     /// For each arm its builds, which take turns.
@@ -133,7 +133,7 @@ impl Arms for Builds<'_> {
     }
 }
 
-/// What the round of an arm is asked for.
+/// The request for one round of an arm.
 fn requested(request: &AbRequest, anchors: &str, arm: usize, asked: &Asked<'_>) -> RoundRequest {
     RoundRequest {
         rows: asked.rows.to_vec(),

@@ -1,11 +1,12 @@
-//! Sentinels: code that no build contains, measured by the driver beside each chapter. If their times change, the machine has
-//! changed.
+//! Sentinels: code that no build contains, measured by the driver beside each chapter. If their times change, the
+//! machine has changed.
 //!
-//! Problem: a sentinel also moves without a disturbance. On a virtual machine at rest the walk through memory varied by 5–8 % (one standard deviation of
-//! 24 looks), and the calls had two modes 9 % apart, one of which a run could be in for seconds. One limit of 5 % for all made 8 of 13
-//! pairs void; limits from looks in the second before the first pair made up to 60 % of the pairs void, whenever that second showed one mode.
-//! Solution: each sentinel has a limit of its own, 5 % or half as much again as nine of ten turns of this run stay within, where that is more
-//! ([`Limits`]). It comes from the sentinels alone, so no figure has a part in it, and it stands in the document.
+//! Problem: a sentinel also moves without a disturbance. On a virtual machine at rest the walk through memory varied by
+//! 5–8 % (one standard deviation of 24 looks), and the calls had two modes 9 % apart, one of which a run could be in
+//! for seconds. One limit of 5 % for all made 8 of 13 pairs void; limits from looks in the second before the first pair
+//! made up to 60 % of the pairs void, whenever that second showed one mode. Solution: each sentinel has a limit of its
+//! own, 5 % or half as much again as nine of ten turns of this run stay within, where that is more ([`Limits`]). It
+//! comes from the sentinels alone, so no figure has a part in it, and it stands in the document.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -29,11 +30,11 @@ const REPEATS: usize = 15;
 const SLEEP: Nanos = Nanos::from_millis(1);
 /// Words of a cache line.
 const LINE: usize = 16;
-/// The least limit: two readings of a sentinel that differ by more make a pair void, unless the sentinel itself varies as much;
-/// so does a larger share of stolen time.
+/// The least limit: two readings of a sentinel that differ by more make a pair void, unless the sentinel itself varies
+/// as much; so does a larger share of stolen time.
 const MOVED: f64 = 0.05;
-/// A sentinel that varies without a disturbance has a limit of so many times what [`USUAL`] of the turns stay within. If it varies normally, that is the
-/// range of three looks in one of some hundred turns.
+/// The limit of a sentinel that varies without a disturbance, as a multiple of the range within which [`USUAL`] of the
+/// turns stay. If it varies normally, that is the range of three looks in one of some hundred turns.
 const FARTHER: f64 = 1.5;
 /// The part of the turns that are taken to be undisturbed.
 const USUAL: f64 = 0.9;
@@ -46,7 +47,7 @@ pub(crate) const SENTINELS: [(&str, &str); 4] = [
     ("sentinels.sleep", "sleep of 1 ms"),
 ];
 
-/// The sentinels at one moment: nanoseconds each, and the time stolen from the CPU so far.
+/// Readings of the sentinels at one moment, in nanoseconds, and the time stolen from the CPU so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sighting {
     pub(crate) at: Nanos,
@@ -54,8 +55,9 @@ pub(crate) struct Sighting {
     pub(crate) stolen: Nanos,
 }
 
-/// By how much each sentinel may change within a turn, as a fraction. They are set after the last round, from all turns, before any figure is
-/// looked at: where a sentinel varies anyway, its limit says so, and a change within it says nothing.
+/// Greatest undisturbed change of each sentinel within a turn, as a fraction. The limits are computed after the last
+/// round, from all turns, before any figure is read: a sentinel that always varies gets a wide limit, and a change
+/// within it is no evidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limits([f64; SENTINELS.len()]);
 
@@ -166,7 +168,7 @@ mod tests {
         }
     }
 
-    /// So many turns of three looks each, the middle one of which is so much slower than the others.
+    /// Turns of three looks each; in turn `i` the middle look is slower than the others by `slower[i]`.
     fn turns(slower: &[f64]) -> Vec<[Sighting; 3]> {
         slower.iter().map(|slower| [1.0, 1.0 + slower, 1.0].map(|by| sighting(0, 100.0 * by, 0))).collect()
     }

@@ -1,8 +1,9 @@
-//! Chapter *Callers*: the cost of a call of the library from each language. As in a Fermilab note of 2007, the first call of a
-//! process is separate from the later ones.
+//! Chapter *Callers*: the cost of a call of the library from each language. As in a Fermilab note of 2007, the first
+//! call of a process is separate from the later ones.
 //!
-//! Each language has a small program that makes the calls and prints their times, one JSON object for each way to call. So all
-//! calls run as in a user's program, in its own process. The rows of a language that is not installed are absent.
+//! Each language has a small program that makes the calls and prints their times, one JSON object for each way to call.
+//! So all calls run as in a user's program, in its own process. The rows of a language that is not installed are
+//! absent.
 
 mod program;
 mod rows;

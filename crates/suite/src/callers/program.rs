@@ -26,14 +26,15 @@ const MAPPED_BYTES: usize = 8192;
 pub(crate) struct Program {
     /// The calling language, in ids.
     pub(crate) language: &'static str,
-    /// How it is started, or why it is not on this system.
+    /// The command to start, or why the program is not on this system.
     pub(crate) start: Result<Start, &'static str>,
 }
 
-/// How a program is started.
+/// Command line and files that start a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Start {
-    /// The name of a program that is installed with the command, or of a script's interpreter; the command itself if there is none.
+    /// The name of a program that is installed with the command, or of a script's interpreter; the command itself if
+    /// there is none.
     pub(crate) program: Option<&'static str>,
     pub(crate) script: Option<&'static str>,
     /// Its last argument.
@@ -43,8 +44,8 @@ pub(crate) struct Start {
 }
 
 impl Program {
-    /// Runs the program once and returns the times of its calls. `ourselves` is the command that makes the calls from Rust when
-    /// started as `caller`. Blocks until the program ends or is killed for taking too long.
+    /// Runs the program once and returns the times of its calls. `ourselves` is the command that makes the calls from
+    /// Rust when started as `caller`. Blocks until the program ends or is killed for taking too long.
     pub(super) fn run(&self, ourselves: Option<&Path>, calls: usize) -> Result<Vec<(&'static str, CallTimes)>, Absent> {
         let start = self.start.map_err(Absent::final_)?;
         let failed = |error: std::io::Error| Absent::final_(format!("failed to prepare a mapped file: {error}"));
@@ -81,7 +82,8 @@ impl Start {
         })
     }
 
-    /// Runs the program and returns its output, if it succeeded. It prints into files, because a full pipe would block it.
+    /// Runs the program and returns its output, if it succeeded. It prints into files, because a full pipe would block
+    /// it.
     fn said(&self, mut command: Command, folder: &Path) -> Result<String, Absent> {
         let name = command.get_program().to_string_lossy().into_owned();
         let failed = |error| Absent::final_(format!("failed to make a file for the output of {name}: {error}"));
@@ -131,7 +133,7 @@ fn installed(name: &str, ourselves: Option<&Path>) -> Option<PathBuf> {
     named.into_iter().chain(beside.into_iter().flatten()).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// The variable and value that tell a copy of this command where the programs installed with it are.
+/// The variable and value that point a copy of this command to the programs installed with the original.
 pub(crate) fn told_to_copies(command: &Path) -> Option<(&'static str, PathBuf)> {
     let names = PROGRAMS.into_iter().filter_map(|program| program.start.ok());
     let mut names = names.filter(|start| start.script.is_none()).filter_map(|start| start.program);

@@ -1,5 +1,5 @@
-//! Cost of one call: later calls by the difference of two loops, calls after flushing by stamps after a sweep of the caches, and
-//! the first call of a process by stamps in fresh processes.
+//! Cost of one call: later calls by the difference of two loops, calls after flushing by stamps after a sweep of the
+//! caches, and the first call of a process by stamps in fresh processes.
 
 use std::cell::OnceCell;
 use std::hint::black_box;
@@ -14,8 +14,8 @@ use crate::host::system::READS;
 use crate::interleaving::median;
 use crate::probe::{Context, Probes, Reading, Row, Setting, Slopes, TableSlot, Taken, spin};
 
-/// Calls by which the two loops differ: enough to make a step of the counter small, few enough that most loops are undisturbed.
-/// The shorter loop makes this many calls, the longer one twice as many.
+/// Calls by which the two loops differ: enough to make a step of the counter small, few enough that most loops are
+/// undisturbed. The shorter loop makes this many calls, the longer one twice as many.
 const CALLS: u32 = 250;
 /// Pairs of loops at most.
 const SLOPES_MOST: usize = 400;
@@ -23,7 +23,7 @@ const SLOPES_MOST: usize = 400;
 const FLUSHED_CALLS: usize = 12;
 /// Sweeps after which the pair of stamps alone is timed, in each round.
 const FLUSHED_PAIRS: usize = 9;
-/// What is swept through the caches before a call: more than a private cache of any present CPU.
+/// Bytes swept through the caches before a call: more than a private cache of any present CPU.
 const SWEEP_BYTES: usize = 16 << 20;
 
 /// The tables of later calls, of calls after flushing, and of first calls.
@@ -79,8 +79,8 @@ pub(super) fn add<M: Machine + Clone + Sync + 'static>(
     }
 }
 
-/// Runs `$body` with `$call` bound to a closure that makes one call, so that each kind of call is compiled into its own loop
-/// without a branch on the kind.
+/// Runs `$body` with `$call` bound to a closure that makes one call, so that each kind of call is compiled into its own
+/// loop without a branch on the kind.
 macro_rules! with_call {
     ($context:expr, $read:expr, $call:ident => $body:expr) => {{
         let (machine, timebase) = (&$context.machine, &$context.timebase);
@@ -150,10 +150,10 @@ fn ticks_as_nanos<M: Machine + Clone + Sync>(context: &Context<'_, M>, ticks: i6
     ticks as f64 * 1e9 / context.timebase.calibration().rate_hz
 }
 
-/// What all calls after flushing have in common.
+/// Parameters that all calls after flushing share.
 struct Flushing {
     sweep: CacheSweep,
-    /// What a pair of stamps shows that is as cold.
+    /// Time between two adjacent stamps with equally cold caches.
     pair_ns: f64,
 }
 

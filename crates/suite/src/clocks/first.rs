@@ -1,7 +1,7 @@
 //! The first call of a process: a fresh process makes one call between two stamps and reports its time.
 //!
-//! Cold are the code's page, which may not be mapped (page faults are counted), the caches and the branch predictors, which have
-//! seen other code. The program's file is in the page cache, because earlier processes have run it.
+//! Cold are the code's page, which may not be mapped (page faults are counted), the caches and the branch predictors,
+//! which have seen other code. The program's file is in the page cache, because earlier processes have run it.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -26,15 +26,16 @@ const PART: f64 = 0.02;
 const PAIRS: usize = 101;
 
 impl Read {
-    /// Whether the clock has a first call. A bare counter is one instruction, which the stamps themselves have already executed.
+    /// Whether the clock has a first call. A bare counter is one instruction, which the stamps themselves have already
+    /// executed.
     pub(super) fn has_first(self) -> bool {
         !matches!(self, Self::Counter | Self::CounterOrdered)
     }
 }
 
-/// Makes the first call of this process to the clock with this segment in ids. Returns a line of four numbers: the ticks of the
-/// call, the ticks of the stamps alone, and the minor and major page faults in the call, which are −1 if the system does not
-/// count them.
+/// Makes the first call of this process to the clock with this segment in ids. Returns a line of four numbers: the
+/// ticks of the call, the ticks of the stamps alone, and the minor and major page faults in the call, which are −1 if
+/// the system does not count them.
 ///
 /// # Errors
 /// No such clock; no time base.

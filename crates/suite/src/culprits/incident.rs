@@ -6,7 +6,7 @@ use hairspring_sheet::{INCIDENT_THREAD, Incident, IncidentKind, IncidentSpan};
 
 use crate::time_of_day;
 
-/// What is shown before and after: a quarter of the length, within these limits.
+/// Span shown before and after: a quarter of the length, within these limits.
 const BESIDE_LEAST: Nanos = Nanos::from_micros(3);
 const BESIDE_MOST: Nanos = Nanos::from_millis(2);
 /// As many spans as are kept of one incident; more cannot be distinguished in a drawing.
@@ -68,7 +68,7 @@ pub(super) fn incident(blame: &Blame, history: &CpuHistory, cpu: Cpu, told: impl
     }
 }
 
-/// Who it would be if the thread had wanted the CPU; none where nothing is known.
+/// The occupant as a culprit; `None` if unknown.
 fn culprit(occupant: Occupant) -> Option<Culprit> {
     Some(match occupant {
         Occupant::Unknown(_) => return None,

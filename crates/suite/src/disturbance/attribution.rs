@@ -1,8 +1,8 @@
 //! Attributes the gaps of a run to interrupts or to the hypervisor, by what the kernel counted for the CPU meanwhile.
 //!
-//! A guest cannot distinguish a gap by an interrupt from one by the hypervisor. But if its CPU handled *no* interrupt at all
-//! during the run, and the kernel saw stolen time, then every gap without a preemption was stolen. Other counts do not decide:
-//! steal is counted in steps of 10 ms, so a run without a step excludes little.
+//! A guest cannot distinguish a gap by an interrupt from one by the hypervisor. But if its CPU handled *no* interrupt
+//! at all during the run, and the kernel saw stolen time, then every gap without a preemption was stolen. Other counts
+//! do not decide: steal is counted in steps of 10 ms, so a run without a step excludes little.
 
 use hairspring_machine::CpuCounters;
 use hairspring_machine::facts::Unread;
@@ -38,7 +38,8 @@ impl Attribution {
         }
     }
 
-    /// The cause under which the watch recorded the gaps that are reported as `cause`; none if the counters exclude such gaps.
+    /// The cause under which the watch recorded the gaps that are reported as `cause`; none if the counters exclude
+    /// such gaps.
     pub(super) fn source_of(&self, cause: Cause) -> Option<Cause> {
         match (self, cause) {
             (Self::AllStolen, Cause::Stolen) => Some(Cause::InterruptedOrStolen),

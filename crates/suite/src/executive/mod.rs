@@ -1,7 +1,7 @@
 //! Chapter *Executive*: the times of a multitasking executive's services, in the form of KADAK's AMX timing guide.
 //!
-//! Each scenario is written once against the [`port`] and measured on every executive: this project's on fibers and on threads, and bare
-//! threads as the reference.
+//! Each scenario is written once against the [`port`] and measured on every executive: this project's on fibers and on
+//! threads, and bare threads as the reference.
 
 mod bench;
 pub mod port;
@@ -254,8 +254,8 @@ fn add_services<M: Machine + Clone + Sync + 'static, K: BackendKind>(
     add_components::<M, Ours<K>>(probes, stand, name, "service", (table, Unit::Ns), scenario::services::<K>());
 }
 
-/// The probes of one executive under this load. The load takes long to start, so all executives are measured under it one after
-/// the other.
+/// The probes of one executive under this load. The load takes long to start, so all executives are measured under it
+/// one after the other.
 fn under<M: Machine + Clone + Sync + 'static, P: Port>(
     probes: &mut Probes<M>,
     stand: &Rc<RefCell<Stand>>,

@@ -94,7 +94,7 @@ const CALLERS_C: Start = Start {
 /// The means of the chapters that only this system has.
 #[derive(Default)]
 pub(crate) struct Means {
-    /// Where disks may be measured.
+    /// Folders and limits for measuring disks.
     pub(crate) disks: Option<Disks>,
 }
 

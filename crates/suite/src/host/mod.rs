@@ -1,9 +1,9 @@
-//! The parts that depend on the processor: copies that bypass the caches, and reads as wide as its registers. And those that
-//! depend on the system: its chapters, and the names of its clocks and sleeps.
+//! The parts that depend on the processor: copies that bypass the caches, and reads as wide as its registers. And those
+//! that depend on the system: its chapters, and the names of its clocks and sleeps.
 //!
-//! Equal names in both files for processors: `Stores` selects the instructions of this processor and copies with them; `Loads`
-//! does the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `PROGRAMS`, `chapters`,
-//! `disturbance`, `Means`, `SentDisks`, `measure`, `notes`.
+//! Equal names in both files for processors: `Stores` selects the instructions of this processor and copies with them;
+//! `Loads` does the same for reading. Equal names in both for systems: `READS`, `STEPS`, `METHODS`, `PROGRAMS`,
+//! `chapters`, `disturbance`, `Means`, `SentDisks`, `measure`, `notes`.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;

@@ -1,4 +1,5 @@
-//! Non-temporal copies and wide reads on aarch64: pairs of 16-byte registers with the hint that they will not be used soon.
+//! Non-temporal copies and wide reads on aarch64: pairs of 16-byte registers with the hint that they will not be used
+//! soon.
 //!
 //! The effect of the hint depends on the processor; many ignore it. The copy is ordered like any other.
 
@@ -28,7 +29,8 @@ pub(crate) fn copy(source: &[u8], target: &mut [u8]) {
     assert_eq!(source.len(), target.len(), "a target as long as the source");
     let (from, to) = (source.chunks_exact(ROUND), target.chunks_exact_mut(ROUND));
     for (from, to) in from.zip(to) {
-        // SAFETY: reads and writes the ROUND bytes of the two chunks, at any alignment; the registers are named as used.
+        // SAFETY: reads and writes the ROUND bytes of the two chunks, at any alignment; the registers are named as
+        // used.
         unsafe {
             asm!(
                 "ldnp {a:q}, {b:q}, [{from}]",

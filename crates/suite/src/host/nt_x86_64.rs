@@ -1,7 +1,7 @@
 //! Non-temporal copies and wide reads on x86-64: AVX-512, AVX2 or SSE2, whichever the processor has, found at run time.
 //!
-//! A non-temporal store writes a whole cache line to memory without reading it first and without keeping it in a cache. The
-//! stores are weakly ordered among each other; a fence at the end makes the copy behave as any other.
+//! A non-temporal store writes a whole cache line to memory without reading it first and without keeping it in a cache.
+//! The stores are weakly ordered among each other; a fence at the end makes the copy behave as any other.
 
 #![expect(
     unsafe_code,
@@ -64,8 +64,8 @@ pub(crate) fn copy(source: &[u8], target: &mut [u8]) {
     target[..head].copy_from_slice(&source[..head]);
     let (from, to) = (&source[head..head + body], &mut target[head..head + body]);
     match width() {
-        // SAFETY: the processor has AVX-512F, as `width` has just asked it; both slices have the same length, a multiple of
-        // ROUND, and the target begins at a multiple of 64: `head` brought it there, or nothing is left.
+        // SAFETY: the processor has AVX-512F, as `width` has just asked it; both slices have the same length, a
+        // multiple of ROUND, and the target begins at a multiple of 64: `head` brought it there, or nothing is left.
         Width::Avx512 => unsafe { copy_avx512(from, to) },
         // SAFETY: as above, with AVX2.
         Width::Avx2 => unsafe { copy_avx2(from, to) },
@@ -102,8 +102,8 @@ macro_rules! loops {
             for (from, to) in source.chunks_exact(ROUND).zip(target.chunks_exact_mut(ROUND)) {
                 let (from, to) = (from.as_ptr().cast::<$register>(), to.as_mut_ptr().cast::<$register>());
                 for step in 0..ROUND / STEP {
-                    // SAFETY: `step` is within the chunks of ROUND bytes; the load takes any alignment, and the target is
-                    // aligned, for it begins so and chunks are multiples of 64 long.
+                    // SAFETY: `step` is within the chunks of ROUND bytes; the load takes any alignment, and the target
+                    // is aligned, for it begins so and chunks are multiples of 64 long.
                     unsafe { $stream(to.add(step), $load(from.add(step))) };
                 }
             }

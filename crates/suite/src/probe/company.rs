@@ -1,10 +1,10 @@
 //! Whether the CPU of the sheet has its core to itself: how long a loop of independent additions takes.
 //!
-//! Problem: a core that runs two hardware threads gives each of them a part of its units. On a virtual machine the other thread
-//! belongs to somebody else, nothing in the guest tells of it, and what it does changes within seconds. Rows that keep a core busy then
-//! have two values, 1.2 to 1.6 times apart.
-//! Solution: work that fills the core's units takes longer while a neighbour uses them. It is timed before and after each probe, so what
-//! decides whether a round counts is known without its figures. For probes that use two CPUs it is timed on both.
+//! Problem: a core that runs two hardware threads gives each of them a part of its units. On a virtual machine the
+//! other thread belongs to another guest, is invisible to this one, and changes its load within seconds. Rows that keep
+//! a core busy then have two values, 1.2 to 1.6 times apart. Solution: work that fills the core's units takes longer
+//! while a neighbour uses them. It is timed before and after each probe, so what decides whether a round counts is
+//! known without its figures. For probes that use two CPUs it is timed on both.
 
 use std::hint::black_box;
 
@@ -18,10 +18,10 @@ const STEPS: u64 = 1_000;
 /// Loops, of which the fastest counts, since an interrupt lengthens one of them.
 const LOOPS: usize = 5;
 
-/// How much longer than alone the loop takes at least while a neighbour uses the core.
+/// Least factor by which a neighbour on the core lengthens the loop.
 pub(crate) const CROWDED: f64 = 1.1;
 
-/// How long the loop takes now on this CPU, in nanoseconds.
+/// Times the loop on this CPU, in nanoseconds.
 pub(crate) fn company(timebase: &Timebase<Host>, cpu: Cpu) -> f64 {
     let before = Host.affinity();
     let moves = before.0 != [cpu];

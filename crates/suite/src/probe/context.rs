@@ -1,4 +1,4 @@
-//! What a probe works with: the machine, the time base, its share of the time, and where its figures go.
+//! Context of a probe: the machine, the time base, its share of the time, and the rows for its figures.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use super::spin;
 use super::stamps::StampCosts;
 use crate::host::system::Means;
 
-/// How much time a sheet may take.
+/// Time budget of a sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effort {
@@ -38,7 +38,7 @@ impl Effort {
         }
     }
 
-    /// How many rounds a sheet has: fresh processes, each of which measures every row for its share of the time.
+    /// Number of rounds of a sheet: fresh processes, each of which measures every row for its share of the time.
     pub fn rounds(self) -> u32 {
         match self {
             Self::Quick => 5,
@@ -84,10 +84,10 @@ impl Class {
     }
 }
 
-/// What is measured now and how far the sheet has come.
+/// The current measurement and the progress of the sheet.
 #[derive(Clone, Copy, Debug)]
 pub struct SheetProgress<'p> {
-    /// What is being measured.
+    /// Name of the current measurement.
     pub measuring: &'p str,
     /// Time planned for what is done.
     pub done: Nanos,
@@ -95,23 +95,23 @@ pub struct SheetProgress<'p> {
     pub total: Nanos,
 }
 
-/// What a probe works with.
+/// The machine, the time base, the rows and the options of a running probe.
 pub(crate) struct Context<'c, M: Machine> {
     pub(crate) machine: M,
     pub(crate) timebase: Timebase<M>,
-    /// What stamps cost and resolve in the probe that runs.
+    /// Cost and resolution of stamps in the probe that runs.
     pub(crate) stamps: StampCosts,
     pub(crate) effort: Effort,
-    /// Which round this is, from 0, and how many there are.
+    /// Index of this round, from 0, and the number of rounds.
     pub(crate) round: u32,
     pub(crate) rounds: u32,
     pub(crate) cpu: Cpu,
     /// Another CPU that the process may use, if there is one.
     pub(crate) other: Option<Cpu>,
     pub(crate) priority: u8,
-    /// What the chapters that only this system has work with.
+    /// Resources of the chapters that only this system has.
     pub(crate) means: Means,
-    /// What becomes a process of the matrix, and the one that calls from Rust.
+    /// Program to run as a process of the matrix and as the caller from Rust.
     pub(crate) program: Option<PathBuf>,
     pub(crate) interrupted: &'c AtomicBool,
     pub(crate) progress: &'c mut dyn FnMut(SheetProgress<'_>),
@@ -121,7 +121,7 @@ pub(crate) struct Context<'c, M: Machine> {
     /// The worst gaps and late wake-ups.
     pub(crate) incidents: Vec<Incident>,
     pub(crate) notes: Vec<Note>,
-    /// What must be read before any figure.
+    /// Notes that a reader needs before any figure.
     pub(crate) head: Vec<Note>,
     /// Whether names that identify the machine and its place are left out.
     pub(crate) redact: bool,
@@ -134,7 +134,7 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) began: Instant,
 }
 
-/// The rows of a chapter, by slot, with what was found so far.
+/// The rows of a chapter, by slot, with the findings so far.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     all: Vec<Entry>,
@@ -250,7 +250,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Says what is measured from now on.
+    /// Reports the start of a measurement.
     pub(crate) fn say(&mut self, measuring: &str) {
         let budget = self.share(1.0);
         let here = (self.machine.monotonic() - self.began).min(budget);
@@ -272,7 +272,8 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         self.head.push(Note { kind: NoteKind::Warning, text, remedy });
     }
 
-    /// Lets [`spin`](super::spin) lengthen events of these rows: nothing, except where a comparison is tested with a change of known size.
+    /// Lets [`spin`](super::spin) lengthen events of these rows: nothing, except where a comparison is tested with a
+    /// change of known size.
     pub(crate) fn lengthen(&self, slots: &[Slot]) {
         if !self.spin.is_empty() {
             spin::set(slots.iter().map(|slot| self.spin.get(self.id(*slot)).copied()));
@@ -289,14 +290,14 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         all.div_ceil(self.rounds.max(1) as usize)
     }
 
-    /// How often something is done in this round that is done exactly `all` times in the sheet, spread over its rounds. A row of
-    /// which this is 0 is measured [elsewhere](Self::elsewhere).
+    /// How often something is done in this round that is done exactly `all` times in the sheet, spread over its rounds.
+    /// A row of which this is 0 is measured [elsewhere](Self::elsewhere).
     pub(crate) fn turns(&self, all: usize) -> usize {
         let (round, rounds) = (self.round as usize, self.rounds.max(1) as usize);
         (round + 1) * all / rounds - round * all / rounds
     }
 
-    /// Says that other rounds measure these rows.
+    /// Marks these rows as measured in other rounds.
     pub(crate) fn elsewhere(&mut self, slots: impl IntoIterator<Item = Slot>) {
         for slot in slots {
             self.store(slot, Found::Elsewhere);
@@ -312,7 +313,8 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         }
     }
 
-    /// Enters a reading: the figure has the unit and the method of its row, or it is absent where that method cannot tell.
+    /// Enters a reading: the figure has the unit and the method of its row, or is absent where that method cannot
+    /// resolve it.
     pub(crate) fn put(&mut self, slot: Slot, reading: Reading) {
         let Some(method) = self.rows.all.get(slot.0).map(|row| row.method) else { return };
         match reading.stamped(method, &self.stamps) {
@@ -321,7 +323,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         }
     }
 
-    /// Says how long the loop of [`company`](super::company) took around the probe that ran.
+    /// Notes how long the loop of [`company`](super::company) took around the probe that ran.
     pub(super) fn keep_company(&mut self, ns: f64) {
         for slot in std::mem::take(&mut self.rows.running) {
             if let Some(Some(Found::Reading(reading))) = self.rows.all.get_mut(slot.0).map(|row| &mut row.value) {
@@ -351,7 +353,8 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         }
     }
 
-    /// A probe fills its own rows only: a value for another row is a defect, and the head of the sheet says so.
+    /// Stores a value. A probe fills its own rows only: a value for another row is a defect, reported in the head of
+    /// the sheet.
     fn store(&mut self, slot: Slot, value: Found) {
         if !self.rows.running.is_empty() && !self.rows.running.contains(&slot) {
             let owner = self.rows.running.first().map_or_else(String::new, |own| self.id(*own).to_owned());

@@ -20,7 +20,7 @@ pub(crate) struct Probes<M: Machine> {
     needs_host: Option<&'static str>,
     /// Whether most of its rows keep the core busy, so that a neighbour on it shows in them.
     pub(crate) needs_core: bool,
-    /// What is added now runs on two CPUs.
+    /// Whether rows added from here on run on two CPUs.
     on_two_cpus: bool,
     before: Option<Run<M>>,
     after: Option<Run<M>>,
@@ -99,7 +99,8 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         self.needs_core = true;
     }
 
-    /// Adds probes that keep a second CPU busy, too: a round counts for their rows only if both have their cores to themselves.
+    /// Adds probes that keep a second CPU busy, too: a round counts for their rows only if both have their cores to
+    /// themselves.
     pub(crate) fn on_two_cpus<R>(&mut self, add: impl FnOnce(&mut Self) -> R) -> R {
         self.on_two_cpus = true;
         let added = add(self);
@@ -107,7 +108,8 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         added
     }
 
-    /// Adds a table below the others. `limits` says what bounds the number of samples and the range of the figures.
+    /// Adds a table below the others. `limits` names the bounds of the number of samples and of the range of the
+    /// figures.
     pub(crate) fn table(&mut self, id: impl Into<String>, title: impl Into<String>, limits: &'static str) -> TableSlot {
         let (id, title, limits) = (id.into(), title.into(), limits.to_owned());
         self.declared.tables.push(TableDeclaration { id, title, limits, rows: Vec::new(), diagram: None });

@@ -1,8 +1,9 @@
 //! A probe is one object: its rows and its run.
 //!
-//! A chapter is a list of probes ([`Probes`]). Declaring a row (id, label, unit, method, what it measures) gives a [`Slot`]; a probe is
-//! its slots together with the run that fills them. A run enters values by slots, so an id is written once, and unit and method are
-//! those of the row. What a run leaves empty, and what it enters for a row of another probe, shows in the sheet as a defect.
+//! A chapter is a list of probes ([`Probes`]). Declaring a row (id, label, unit, method, description) gives a [`Slot`];
+//! a probe is its slots together with the run that fills them. A run enters values by slots, so an id is written once,
+//! and unit and method are those of the row. A row that a run leaves empty, and a value for a row of another probe, are
+//! shown in the sheet as defects.
 //!
 //! ```text
 //! let read = probes.table("reaction.call", "Device calls", "at most 20,000 samples");

@@ -1,9 +1,9 @@
 //! Peaks: whether a distribution has several peaks, where they are and how far apart.
 //!
-//! FESA's latency note saw steps of 20 µs and named them; such steps show in no quartile. The samples are binned by the rule of
-//! Freedman and Diaconis (a bin of 2·IQR/∛n), the counts are smoothed over three bins, and a peak counts if it stands out: the
-//! counts fall to below half of the lower of two neighbouring peaks between them, and at least a twentieth of all samples belong
-//! to it. (D. Freedman, P. Diaconis, On the histogram as a density estimator, 1981.)
+//! FESA's latency note saw steps of 20 µs and named them; such steps show in no quartile. The samples are binned by the
+//! rule of Freedman and Diaconis (a bin of 2·IQR/∛n), the counts are smoothed over three bins, and a peak counts if it
+//! stands out: the counts fall to below half of the lower of two neighbouring peaks between them, and at least a
+//! twentieth of all samples belong to it. (D. Freedman, P. Diaconis, On the histogram as a density estimator, 1981.)
 
 use hairspring_machine::Nanos;
 
@@ -85,7 +85,7 @@ pub(crate) fn named(values: &[f64]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Samples around these places, each so many, spread evenly over a width.
+    /// Samples around these places, each with its count, spread evenly over a width.
     fn around(places: &[(f64, usize)], width: f64) -> Vec<f64> {
         let mut values = Vec::new();
         for (place, count) in places {

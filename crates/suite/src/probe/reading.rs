@@ -1,7 +1,7 @@
-//! What a run found for one row: numbers, and what is known beside them. The row adds its unit and its method.
+//! The finding of a run for one row: numbers with their context. The row adds its unit and its method.
 //!
-//! A reading is what travels from the process that measured it to the one that makes the sheet, so it keeps its samples in the order in
-//! which they were taken.
+//! A reading travels from the process that measured it to the one that makes the sheet, so it keeps its samples in the
+//! order in which they were taken.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use super::slopes::Slopes;
 use super::stamps::StampCosts;
 use crate::interleaving::median;
 
-/// What a run found for a row, or the reason why there is nothing.
+/// A run's reading for a row, or the reason why there is none.
 pub(crate) type Taken = Result<Reading, Absent>;
 
-/// What a round found for one row.
+/// A round's finding for one row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Found {
@@ -43,22 +43,23 @@ pub(crate) struct Reading {
     pub(crate) numbers: Numbers,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) overhead: Option<f64>,
-    /// What one step of the counter is worth in these numbers.
+    /// Size of one step of the counter in these numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quantum: Option<f64>,
-    /// What is known of the stamps around the samples, in their unit.
+    /// Costs of the stamps around the samples, in the unit of the samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stamps: Option<Stamps>,
-    /// How many events lie between two stamps, where the samples are means of batches.
+    /// Number of events between two stamps, where the samples are means of batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) events: Option<f64>,
-    /// What lay between the stamps of a sample.
+    /// Events between the stamps of a sample.
     #[serde(skip)]
     between: Between,
     /// For how long such events were watched for. Then there may be no sample at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) watched_ns: Option<i64>,
-    /// How long a loop took before and after the probe, the slower of the two, in nanoseconds: a neighbour on the core lengthens it.
+    /// Time of the loop before or after the probe, the slower of the two, in nanoseconds: a neighbour on the core
+    /// lengthens it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) company: Option<f64>,
     /// Whether the distribution of all samples may have several peaks that a reader wants to know.
@@ -70,21 +71,21 @@ pub(crate) struct Reading {
     pub(crate) verdicts: BTreeMap<String, u64>,
 }
 
-/// What lay between the stamps of a sample.
+/// Events between the stamps of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Between {
     /// One event.
     #[default]
     Event,
-    /// One event after a request of so many nanoseconds: the sample is what it took beyond.
+    /// One event after a request of this many nanoseconds: the sample is the time beyond it.
     Request(f64),
-    /// So many events: the sample is their mean.
+    /// This number of events: the sample is their mean.
     Batch(f64),
-    /// So many events more in one loop than in the other: the sample is a slope.
+    /// Difference in events between two loops: the sample is a slope.
     Loops(f64),
 }
 
-/// What the samples of several rounds have in common decides how they are merged.
+/// Samples, counts or an estimate; the kind decides how rounds are merged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Numbers {
@@ -92,7 +93,7 @@ pub(crate) enum Numbers {
     Samples(#[serde(with = "finite")] Vec<f64>),
     /// One value without spread.
     Single(#[serde(with = "finite")] [f64; 1]),
-    /// Computed from so many samples, with the limits of a 95 % interval.
+    /// Computed from this number of samples, with the limits of a 95 % interval.
     Estimate(u64, #[serde(with = "finite")] [f64; 3]),
 }
 
@@ -102,7 +103,7 @@ impl Reading {
         Self::of(Numbers::Samples(samples))
     }
 
-    /// Samples that are means of so many events each.
+    /// Samples that are means of `events` events each.
     pub(crate) fn means(samples: Vec<f64>, events: f64) -> Self {
         Self { between: Between::Batch(events), ..Self::samples(samples) }
     }
@@ -112,7 +113,8 @@ impl Reading {
         Self { between: Between::Loops(slopes.events()), ..Self::samples(slopes.into_values()) }
     }
 
-    /// The differences of two loops, from samples that were made by [`slope`](super::slope) of loops that differ by so many events.
+    /// The differences of two loops, from samples made by [`slope`](super::slope) of loops that differ by `events`
+    /// events.
     pub(crate) fn slopes(samples: Vec<f64>, events: f64) -> Self {
         Self { between: Between::Loops(events), ..Self::samples(samples) }
     }
@@ -165,7 +167,7 @@ impl Reading {
         Self { peaks: true, ..self }
     }
 
-    /// The same with what its figure must know of the stamps. The samples of a row must have been taken as its method says.
+    /// Adds the facts of the stamps that the figure needs. The samples of a row must have been taken with its method.
     pub(crate) fn stamped(self, method: Method, costs: &StampCosts) -> Taken {
         let Numbers::Samples(_) = &self.numbers else { return Ok(self) };
         let beside = if let Between::Request(request) = self.between { request } else { 0.0 };
@@ -206,7 +208,7 @@ impl Reading {
         grouped_median(&sorted, step).filter(|median| *median < STEPS_EXACT * step)
     }
 
-    /// What one step of the counter is worth in these numbers, where that is known.
+    /// Size of one step of the counter in these numbers, if known.
     pub(crate) fn step(&self) -> Option<f64> {
         let stamped = self.stamps.and_then(|stamps| Some(stamps.step? / self.events.unwrap_or(1.0)));
         self.quantum.or(stamped)

@@ -1,7 +1,7 @@
 //! The registry: every row that a sheet can have, declared once.
 //!
-//! `hairspring probes`, the documentation's chapter on probes and the selection by `--only` all come from here. An id is
-//! `chapter.subject.variants….quantity`; ids are stable and unique, which a test checks.
+//! `hairspring probes`, the documentation's chapter on probes and the selection by `--only` all come from here. An id
+//! is `chapter.subject.variants….quantity`; ids are stable and unique, which a test checks.
 
 use hairspring_machine::{Host, Machine};
 

@@ -23,7 +23,7 @@ pub(crate) struct Samples {
 impl Samples {
     /// Room for [`SAMPLES_MOST`] samples, touched once so that no page fault occurs during a measurement.
     pub(crate) fn new() -> Self {
-        // Zeros would come from the system as pages that nobody has touched.
+        // Not zeros: the system returns those as untouched pages.
         let mut values = vec![1.0; SAMPLES_MOST];
         values.clear();
         Self { values, early: 0, verdicts: [0; Verdict::NAMES.len()] }

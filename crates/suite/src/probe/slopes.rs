@@ -2,9 +2,9 @@
 
 /// The times of two loops, in the order fewer, more, more, fewer, made into one sample: what each further event adds.
 ///
-/// The order cancels a uniform drift. The loops are the same code with k events and with 2k, or with an event and without it. The
-/// difference of their events is known, and their common part (stamps, the loop's own work) cancels. Only this makes a row of the
-/// method [`Diff`](hairspring_sheet::Method::Diff).
+/// The order cancels a uniform drift. The loops are the same code with k events and with 2k, or with an event and
+/// without it. The difference of their events is known, and their common part (stamps, the loop's own work) cancels.
+/// Only this makes a row of the method [`Diff`](hairspring_sheet::Method::Diff).
 #[derive(Clone, Debug)]
 pub(crate) struct Slopes {
     /// The number of events by which the loops differ.
@@ -13,7 +13,7 @@ pub(crate) struct Slopes {
 }
 
 impl Slopes {
-    /// Room for samples of two loops that differ by so many events.
+    /// Room for samples of two loops that differ by `events` events.
     pub(crate) fn new(events: f64, room: usize) -> Self {
         Self { events, values: Vec::with_capacity(room) }
     }
@@ -43,7 +43,8 @@ impl Slopes {
     }
 }
 
-/// The cost of an event, from four times of loops that differ by so many events, in the order fewer, more, more, fewer.
+/// The cost of an event, from four times of loops that differ by `events` events, in the order fewer, more, more,
+/// fewer.
 #[inline]
 pub(crate) fn slope([fewer, more, more_again, fewer_again]: [f64; 4], events: f64) -> f64 {
     (more + more_again - fewer - fewer_again) / (2.0 * events)

@@ -1,11 +1,12 @@
 //! A known additional time inside measured code, which tests comparisons against a change of known size.
 //!
-//! Work of a fixed length takes the time, not a wait for the clock: a wait would end at a step of the counter, and would hide
-//! disturbances during the wait. Every build has this work, so a build that spins has the layout of one that does not.
+//! Work of a fixed length takes the time, not a wait for the clock: a wait would end at a step of the counter, and
+//! would hide disturbances during the wait. Every build has this work, so a build that spins has the layout of one that
+//! does not.
 //!
-//! The call of the work takes some nanoseconds even without a step. So both builds of such a comparison make it, for the same rows,
-//! and they differ by steps only. Ordered reads of the counter enclose the steps, and the first step needs the first reading, so that
-//! the processor overlaps the steps with nothing, not even with the read.
+//! The call of the work takes some nanoseconds even without a step. So both builds of such a comparison make it, for
+//! the same rows, and they differ by steps only. Ordered reads of the counter enclose the steps, and the first step
+//! needs the first reading, so that the processor overlaps the steps with nothing, not even with the read.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,8 @@ const NONE: u64 = f64::NAN.to_bits();
 /// For each row of the probe that runs: steps of work for an event, as the bits of an `f64`, or [`NONE`].
 static STEPS: [AtomicU64; PLACES] = [const { AtomicU64::new(NONE) }; PLACES];
 
-/// Lengthens so many events of this row of the running probe. Only one load and a comparison if the row is not lengthened.
+/// Lengthens `events` events of this row of the running probe. Only one load and a comparison if the row is not
+/// lengthened.
 #[inline(always)]
 pub(crate) fn spin(row: usize, events: u64) {
     // Relaxed: written before the reading threads start.
@@ -35,7 +37,8 @@ pub(crate) fn spin(row: usize, events: u64) {
     }
 }
 
-/// Sets by how many nanoseconds an event of each row is lengthened, if it is. With 0 ns it makes the call without a step.
+/// Sets by how many nanoseconds an event of each row is lengthened, if it is. With 0 ns it makes the call without a
+/// step.
 pub(super) fn set(rows: impl IntoIterator<Item = Option<f64>>) {
     let mut rows = rows.into_iter();
     for place in &STEPS {

@@ -1,9 +1,10 @@
-//! [`Chain`]: the action of FESA's latency note as three threads that release each other in turn, the last of which drives a
-//! board.
+//! [`Chain`]: the action of FESA's latency note as three threads that release each other in turn, the last of which
+//! drives a board.
 //!
-//! The note's processes react to one event, and share one CPU and one board. A single thread could not reproduce its table: under
-//! `SCHED_FIFO` the first of two equal processes would run to its end undelayed. Here three threads of one priority release each
-//! other, each after some work. At every release the other process gets its turn, which reproduces the note's order.
+//! The note's processes react to one event, and share one CPU and one board. A single thread could not reproduce its
+//! table: under `SCHED_FIFO` the first of two equal processes would run to its end undelayed. Here three threads of one
+//! priority release each other, each after some work. At every release the other process gets its turn, which
+//! reproduces the note's order.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,7 +21,8 @@ use super::work::work;
 pub(super) const BOARD: &str = "board";
 /// Threads of a chain.
 const LINKS: usize = 3;
-/// Their stacks, which are locked in memory: the system's usual ones would take longer to make present than the process runs.
+/// Their stacks, which are locked in memory: the system's usual ones would take longer to make present than the process
+/// runs.
 const STACK_BYTES: usize = 256 << 10;
 
 /// One process of the experiment, with its parameters.
@@ -38,9 +40,9 @@ pub struct Chain {
     pub cpu: u32,
     /// The calibration of the time base of the process that starts it.
     pub anchors: Anchors,
-    /// How long each of the first two threads computes before it hands over.
+    /// Computing time of each of the first two threads before they hand over.
     pub before: Nanos,
-    /// How long the last one holds the board; zero for a process that only computes.
+    /// Time for which the last thread holds the board; zero for a process that only computes.
     pub hold: Nanos,
 }
 
@@ -89,8 +91,8 @@ impl Chain {
         })
     }
 
-    /// Reacts until it is told to stop. Starts three threads, which end before it returns. Fires `ready-N` when they wait, and
-    /// `done-N` with the stamp of the end of each access, or of its work.
+    /// Reacts until `stop` is raised. Starts three threads, which end before it returns. Fires `ready-N` when they
+    /// wait, and `done-N` with the stamp of the end of each access, or of its work.
     ///
     /// # Errors
     /// No permission for the priority; the board or a signal is gone.

@@ -1,8 +1,8 @@
 //! Several processes, one CPU, one board, one event: the experiment of FESA's latency note.
 //!
-//! The thread that fires the event runs on the same CPU at the highest priority, as an interrupt does. It wakes all processes and
-//! then sleeps long enough for all of them. So no process runs before all are ready, and only the priorities decide which is
-//! first. Process 1 is started first, so it waits first.
+//! The thread that fires the event runs on the same CPU at the highest priority, as an interrupt does. It wakes all
+//! processes and then sleeps long enough for all of them. So no process runs before all are ready, and only the
+//! priorities decide which is first. Process 1 is started first, so it waits first.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use super::chain::{Chain, signal};
 use super::{board, folder, refused};
 use crate::probe::{Context, Effort, PEAK_SAMPLES_LEAST, Probes, Reading, Row, Samples, Setting, Slot, policy_refused};
 
-/// How long each of the first two threads of a chain computes, and how long the last one holds the board: 590 µs in all, of which
-/// 250 µs on the board, as in the note.
+/// Computing time of each of the first two threads of a chain, and the time for which the last one holds the board: 590
+/// µs in all, of which 250 µs on the board, as in the note.
 const BEFORE: Nanos = Nanos::from_micros(170);
 const HOLD: Nanos = Nanos::from_micros(250);
 /// The priority of the thread that fires: the highest.
@@ -30,9 +30,11 @@ const FIRING: u8 = 99;
 const ROUNDS: u64 = 48;
 const ROUNDS_QUICK: u64 = 15;
 const ROUNDS_THOROUGH: u64 = 1000;
-/// The number of rounds of the sheet that measure a cell: the least that shows how much a figure varies. These vary by less than 1 %.
+/// The number of rounds of the sheet that measure a cell: the least that shows how much a figure varies. These vary by
+/// less than 1 %.
 const SHEET_ROUNDS: usize = 3;
-/// Time between two events, beyond the time of all processes: other threads get their turn, and the kernel does not throttle.
+/// Time between two events, beyond the time of all processes: other threads get their turn, and the kernel does not
+/// throttle.
 const REST: Nanos = Nanos::from_micros(500);
 /// Time limit of a process to start, and to react.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -267,8 +269,8 @@ impl<'t> Experiment<'t> {
         })
     }
 
-    /// Fires the events of each round at their offsets from its beginning. The times of all processes count from the event with
-    /// this index.
+    /// Fires the events of each round at their offsets from its beginning. The times of all processes count from the
+    /// event with this index.
     fn rounds(
         &self,
         cell: &Cell<'_>,
@@ -321,13 +323,13 @@ impl<'t> Experiment<'t> {
     }
 }
 
-/// The time of so many processes for an event: all of them one after the other, and a quarter.
+/// Time that `processes` processes need for an event: all of them one after the other, and a quarter.
 fn needed(processes: usize) -> Nanos {
     let all = (BEFORE + BEFORE + HOLD) * (i64::try_from(processes).unwrap_or(1) * 5);
     Nanos::new(all.count() / 4)
 }
 
-/// The number of events of a cell in each of so many rounds of the sheet.
+/// The number of events of a cell in each of `sheet_rounds` rounds of the sheet.
 fn events(effort: Effort, sheet_rounds: u64) -> u64 {
     let events = match effort {
         Effort::Quick => ROUNDS_QUICK,
@@ -395,8 +397,8 @@ impl<'t> Processes<'t> {
 
 impl Drop for Processes<'_> {
     fn drop(&mut self) {
-        // The processes own only files in the folder, which is removed. A request to stop would take up to 100 ms for each, which
-        // is longer than they measure.
+        // The processes own only files in the folder, which is removed. A request to stop would take up to 100 ms for
+        // each, which is longer than they measure.
         let mut children: Vec<_> = self.all.iter_mut().filter_map(|process| process.child.as_mut()).collect();
         children.iter_mut().for_each(|child| drop(child.kill()));
         children.iter_mut().for_each(|child| drop(child.wait()));

@@ -1,4 +1,5 @@
-//! Chapter *Reaction*: from an external event to the access of a device, stage by stage; and the effects of priorities and locks.
+//! Chapter *Reaction*: from an external event to the access of a device, stage by stage; and the effects of priorities
+//! and locks.
 
 pub mod chain;
 mod device_calls;

@@ -37,7 +37,7 @@ pub(crate) struct Kind {
     /// The moment that counts as the event.
     event: &'static str,
     class: Class,
-    /// Whether events come by themselves, once a second.
+    /// Whether the source fires automatically, once a second.
     pulses: bool,
     make: for<'t> fn(&Making<'t>) -> Made<'t>,
 }
@@ -205,7 +205,8 @@ fn enter<M: Machine + Clone + Sync>(
     }
 }
 
-/// Collects events of a source for this long, and returns for each the time to the end of the access, and when that was.
+/// Collects events of a source for this long, and returns for each the time to the end of the access, and when that
+/// was.
 pub(crate) fn totals(
     source: usize,
     settings: RealTime,

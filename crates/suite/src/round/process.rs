@@ -6,8 +6,8 @@
 //!         ── stdin closed: end early, send the results ─────────────►
 //! ```
 //!
-//! A measuring process must be fresh: its pages, its layout (address space randomisation, an environment of random length) and
-//! its first CPU all vary between two runs. It ends with its input, so it never outlives the sheet.
+//! A measuring process must be fresh: its pages, its layout (address space randomisation, an environment of random
+//! length) and its first CPU all vary between two runs. It ends with its input, so it never outlives the sheet.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
@@ -57,9 +57,9 @@ enum Say {
     Ended,
 }
 
-/// Serves a round: measures the request in the line `asked`, and writes the results to `output`. Ends early once `interrupted` is
-/// set, which the caller does at the end of the input. `program` is started for chapters that need other processes. Returns
-/// `false` if the line is not a valid request.
+/// Serves a round: measures the request in the line `asked`, and writes the results to `output`. Ends early once
+/// `interrupted` is set, which the caller does at the end of the input. `program` is started for chapters that need
+/// other processes. Returns `false` if the line is not a valid request.
 ///
 /// # Errors
 /// The output is gone.
@@ -137,7 +137,7 @@ impl Failed {
     }
 }
 
-/// How a process is started.
+/// Program, arguments and environment of a process.
 #[derive(Clone, Copy)]
 pub(crate) struct Started<'p> {
     pub(crate) program: &'p Path,

@@ -1,4 +1,4 @@
-//! Which sound card is measured, and its streams.
+//! The measured sound card, and its streams.
 
 use std::fs;
 use std::io;
@@ -33,7 +33,8 @@ pub(super) fn has_loopback() -> Result<(), Absent> {
     }
 }
 
-/// The first device with inputs: lines such as `00-00: ALC887 Analog : ALC887 Analog : playback 1 : capture 1`. The loop-back card comes last.
+/// The first device with inputs: lines such as `00-00: ALC887 Analog : ALC887 Analog : playback 1 : capture 1`. The
+/// loop-back card comes last.
 fn first_recording(devices: &str, cards: &str) -> Option<String> {
     let has_inputs = devices.lines().filter(|line| line.contains("capture"));
     let places = has_inputs.filter_map(|line| {
@@ -105,7 +106,8 @@ impl Stream {
         self.notifier.wait(self.pcm.descriptor(), Nanos::from_secs(1));
     }
 
-    /// Takes and drops what is there. Returns the status, the frames that passed since the last look, and whether any were overwritten.
+    /// Takes and drops what is there. Returns the status, the frames that passed since the last look, and whether any
+    /// were overwritten.
     pub(super) fn pass(&mut self) -> Result<(PcmStatus, u64, bool), Absent> {
         let status = self.pcm.status().map_err(failed)?;
         let passed = self.count.advance(status.pointer, status.changed).least;

@@ -13,7 +13,7 @@ use crate::probe::{Samples, Taken};
 const PATIENCE: Nanos = Nanos::from_secs(2);
 /// Periods that are given to the card before they are due.
 const AHEAD: u64 = 2;
-/// What is looked for in the silence.
+/// Amplitude of the pulse that is searched for in the silence.
 const PULSE: i16 = 20_000;
 
 /// From the call that writes a frame until it is read, with two periods of silence before it.

@@ -1,7 +1,7 @@
-//! Chapter *Sound*: the clock of a sound card, how soon a program runs after its interrupt, the smallest buffer that loses nothing, and the
-//! way from playing to recording through the kernel's loop-back card.
+//! Chapter *Sound*: the clock of a sound card, how soon a program runs after its interrupt, the smallest buffer that
+//! loses nothing, and the way from playing to recording through the kernel's loop-back card.
 //!
-//! A card is only recorded, never played to, except the loop-back card, which nobody hears.
+//! A card is only recorded, never played to, except the loop-back card, which has no loudspeaker.
 
 mod card;
 mod latency;

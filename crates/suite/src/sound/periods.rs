@@ -1,4 +1,4 @@
-//! What happens at the end of a period: how late the program runs, how regular the interrupts are, and from which size on nothing is lost.
+//! End of a period: lateness of the program, regularity of the interrupts, and the smallest size that loses nothing.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_ring::Frames;

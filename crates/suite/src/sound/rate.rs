@@ -13,7 +13,7 @@ const HUNT_FOR: Nanos = Nanos::from_millis(5);
 /// Frames of a period: few interrupts, because the rate alone matters.
 const PERIOD: u32 = 1024;
 
-/// How far the rate is from the nominal one, in ppm, with its bounds.
+/// Deviation of the rate from the nominal one, in ppm, with its bounds.
 pub(super) fn rate_error(span: Nanos) -> Taken {
     let mut stream = Stream::open(&recording()?, PERIOD, 16 * PERIOD)?;
     stream.pcm.start().map_err(failed)?;

@@ -1,6 +1,7 @@
 //! [`Arena`]: memory on pages of one kind, moved through block by block.
 //!
-//! The kind of pages is read back from the kernel. Without the pages that were asked for there is no arena, and the error says why.
+//! The kind of pages is read back from the kernel. If the requested pages are unavailable, opening an arena fails with
+//! the reason.
 
 #![expect(unsafe_code, reason = "makes a slice of mapped memory")]
 
@@ -16,9 +17,9 @@ pub(crate) const PAGES: [Pages; 3] = [Pages::Small, Pages::Transparent, Pages::H
 #[derive(Debug)]
 pub struct Arena {
     memory: Memory,
-    /// Where the next walk goes on, in each half.
+    /// Offset in each half at which the next walk continues.
     cursor: usize,
-    /// Whether one of the two halves was gone through there already.
+    /// Whether the walks have wrapped around in one of the two halves.
     crossed: bool,
 }
 
@@ -93,16 +94,16 @@ type Source = fn(Bytes, Bytes, Pages) -> Result<Memory, hairspring_ring::memory:
 /// All of a memory, once, also where it is mapped twice.
 pub(super) fn bytes(memory: &mut Memory) -> &mut [u8] {
     let length = usize::try_from(memory.size().0).unwrap_or(0);
-    // SAFETY: the address is valid for the size of the memory, which lives at least as long as the slice and is borrowed
-    // mutably for as long: its holder has it alone, so no ring, store or second slice reaches the bytes meanwhile. A second
-    // mapping of the same bytes is not touched through this slice or any other.
+    // SAFETY: the address is valid for the size of the memory, which lives at least as long as the slice and is
+    // borrowed mutably for as long: its holder has it alone, so no ring, store or second slice reaches the bytes
+    // meanwhile. A second mapping of the same bytes is not touched through this slice or any other.
     unsafe { std::slice::from_raw_parts_mut(memory.address().as_ptr(), length) }
 }
 
 /// Memory that is on these pages by the kernel's own account.
 pub(super) fn on_pages(source: Source, size: Bytes, pages: Pages, set_aside: u64) -> Result<Memory, Absent> {
     if pages == Pages::Huge2M {
-        // Two pages tell whether any are set aside, before much memory on others is made present for nothing.
+        // Two pages show whether any are set aside, before much memory on other pages is made present in vain.
         let few = Bytes::mib(2);
         checked(source(few, few, pages), pages, set_aside)?;
     }

@@ -1,4 +1,5 @@
-//! [`Cell`]: the buffers and targets of one row of streams, and its recordings. Recording and playing work on the same cells.
+//! [`Cell`]: the buffers and targets of one row of streams, and its recordings. Recording and playing work on the same
+//! cells.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +20,7 @@ pub(super) const STAIR: [f64; 8] = [0.95, 0.85, 0.75, 0.6, 0.45, 0.3, 0.15, 0.05
 /// Numbers of targets that have rows.
 const TARGETS: [usize; 2] = [1, 2];
 
-/// What a row streams through.
+/// Buffers, blocks and targets of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) plays: bool,
@@ -29,8 +30,8 @@ pub(super) struct Cell {
     pub(super) targets: usize,
 }
 
-/// The rows of AN006's reference systems, and smaller buffers, which need less volume. In the order in which the volume is
-/// given to them.
+/// The rows of AN006's reference systems, and smaller buffers, which need less volume. In the order in which the volume
+/// is given to them.
 const RECORDED: [(Bytes, Bytes, Bytes); 7] = [
     (Bytes::mib(1), Bytes::mib(16), Bytes::mib(16)),
     (Bytes::kib(64), Bytes::mib(16), Bytes::mib(16)),
@@ -74,7 +75,7 @@ impl Cell {
         Row::new(format!("{sizes}.{targets}.rate"), label, Unit::BytesPerS, Method::Rate, measures)
     }
 
-    /// What one run moves at least: twice what could hide in the buffers.
+    /// Least bytes moved by one run: twice what could hide in the buffers.
     pub(super) fn least_run(self) -> Bytes {
         Bytes(((self.software.0 + self.hardware.0) * 2).max(Bytes::mib(128).0))
     }
@@ -93,7 +94,7 @@ pub(super) fn layout() -> Result<Layout, Absent> {
 /// The data: cheap to make and impossible to compress.
 pub(super) const PATTERN: Pattern = Pattern::Noise { seed: 2 };
 
-/// Where the recordings of a cell are.
+/// Paths of the recordings of a cell.
 pub(super) fn bases(disks: &Disks, targets: usize) -> Vec<PathBuf> {
     disks.folders[..targets].iter().map(|folder| folder.join(".hairspring-sheet")).collect()
 }

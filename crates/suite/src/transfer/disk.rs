@@ -1,9 +1,9 @@
-//! Plain files: written and read block after block, eight at a time, by block size, past the page cache and through it, on
-//! one target and on several.
+//! Plain files: written and read block after block, eight at a time, by block size, past the page cache and through it,
+//! on one target and on several.
 //!
-//! Every write is to a file whose space was reserved and never used before, and its time includes the sync at the end. Every
-//! read is of a file that was really written, with bytes that do not compress; through the page cache it begins with the
-//! file dropped from there. Where the program fio is installed it writes and reads beside, in the same rounds.
+//! Every write is to a file whose space was reserved and never used before, and its time includes the sync at the end.
+//! Every read is of a file that was really written, with bytes that do not compress; through the page cache it begins
+//! with the file dropped from there. Where the program fio is installed it writes and reads beside, in the same rounds.
 
 #![expect(unsafe_code, reason = "attaches the memory that is moved to its store")]
 
@@ -45,9 +45,9 @@ const FIO_BLOCK: usize = 4;
 const TARGETS: [usize; 3] = [1, 2, 4];
 /// Operations under way at once.
 const DEPTH: usize = 8;
-/// A run moves at least so many of the largest blocks, else it is over before the disk has begun.
+/// Least length of a run in bytes, a multiple of the largest block; a shorter one is over before the disk has begun.
 const LEAST_RUN: Bytes = Bytes::mib(32);
-/// A read through the page cache that is so much faster than the best one past it did not come from the disk.
+/// A read through the page cache that exceeds the best direct one by this factor did not come from the disk.
 const CACHED: f64 = 3.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ fn enter<M: Machine + Clone + Sync>(
 fn one_run(timebase: &Timebase<Host>, cell: Cell, run: Bytes, disks: &Disks) -> Result<Nanos, Absent> {
     let folders = &disks.folders[..cell.targets];
     let files: Vec<PathBuf> = folders.iter().map(|folder| folder.join(".hairspring-sheet.data")).collect();
-    // What an interrupted sheet left behind.
+    // Remove the files that an interrupted sheet left.
     files.iter().for_each(|file| drop(std::fs::remove_file(file)));
     let took = match cell.way {
         Way::Fio => fio(cell, run, &files[0], timebase),
@@ -376,7 +376,7 @@ impl Mover {
         Ok(())
     }
 
-    /// Waits for so many operations, which all must succeed.
+    /// Waits for `count` operations, which all must succeed.
     fn all(&mut self, count: usize) -> Result<(), Absent> {
         let (mut done, mut completions) = (0, Vec::new());
         while done < count {
@@ -400,7 +400,7 @@ impl Mover {
         self.all(files.len())
     }
 
-    /// Whether the files are moved as the row says.
+    /// Whether the files are moved in the declared way.
     fn is_as_wanted(&self, files: &[FileId], way: Way) -> Result<(), Absent> {
         let all = |wanted: Direct| files.iter().all(|file| self.store.facts(*file).direct == wanted);
         if way == Way::Buffered || all(Direct::Proven) {
@@ -488,7 +488,7 @@ fn fio(cell: Cell, run: Bytes, file: &Path, timebase: &Timebase<Host>) -> Result
     run_fio(cell.direction)
 }
 
-/// How long fio says that its job took, from its JSON; a run with errors has no time.
+/// Duration of the job in fio's JSON output; a run with errors has none.
 fn fio_time(json: &str, direction: Direction) -> Option<Nanos> {
     let report: serde_json::Value = serde_json::from_str(json.get(json.find('{')?..)?).ok()?;
     let job = report.get("jobs")?.get(0)?;

@@ -1,4 +1,4 @@
-//! What chapter *Transfer* may do on disks: only in folders that were named, and only so much.
+//! Limits of chapter *Transfer* on disks: named folders only, and a budget of bytes.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use hairspring_ring::Bytes;
 /// Folders for the measurements on disks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disks {
-    /// Where files are made; each is removed again. Several folders are several targets.
+    /// Folders for files; each file is removed again. Several folders are several targets.
     pub folders: Vec<PathBuf>,
     /// The most that is written to them altogether. As much again is read.
     pub volume: Bytes,
@@ -18,7 +18,7 @@ impl Disks {
     /// The share of the volume for plain files; the rest is for streams.
     const PLAIN: f64 = 0.4;
 
-    /// What may be written to plain files.
+    /// Bytes that may be written to plain files.
     pub(super) fn plain(&self) -> Bytes {
         Bytes((self.volume.0 as f64 * Self::PLAIN) as u64)
     }
@@ -30,7 +30,7 @@ impl Disks {
         described.join(" and ")
     }
 
-    /// What may be written by streams.
+    /// Bytes that may be written by streams.
     pub(super) fn streams(&self) -> Bytes {
         Bytes(self.volume.0 - self.plain().0)
     }

@@ -53,7 +53,8 @@ pub(super) fn rows<M: Machine + Clone + Sync + 'static>(
     }
 }
 
-/// Fits the line through a sweep and enters its rows. Returns the lines to draw: the medians, and the fitted curve if there is one.
+/// Fits the line through a sweep and enters its rows. Returns the lines to draw: the medians, and the fitted curve if
+/// there is one.
 pub(super) fn enter<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     rows: FitRows,
@@ -85,7 +86,7 @@ pub(super) fn enter<M: Machine + Clone + Sync>(
     lines
 }
 
-/// What a fit says of its rows: r∞, t₀, n½.
+/// The rows of a fit: r∞, t₀, n½.
 fn values(fit: &Fit, blocks: &[Block]) -> [Taken; 3] {
     let n = blocks.iter().map(|block| block.times_ns.len() as u64).sum();
     let reading = |estimate: Estimate| Reading::estimate(n, estimate.value, estimate.limits);
@@ -115,8 +116,8 @@ pub(super) fn plot<M: Machine + Clone + Sync>(
 mod tests {
     use super::*;
 
-    /// A sweep over block sizes of a machine that starts a block in so many nanoseconds and moves 4 bytes in each further one.
-    /// The repeats scatter by 2 %.
+    /// A sweep over block sizes of a machine that starts a block in `start_ns` nanoseconds and moves 4 bytes in each
+    /// further one. The repeats scatter by 2 %.
     fn sweep(start_ns: f64) -> Vec<Block> {
         let block = |power: i32| {
             let bytes = f64::from(power).exp2();

@@ -1,11 +1,11 @@
 //! Hockney's line: the time of one transfer is T(n) = n/r∞ + t₀, so a whole sweep over block sizes is two numbers.
 //!
-//! r∞ is the rate that large blocks approach, t₀ what every block costs however small it is, and n½ = r∞·t₀ the block at which
-//! half of the rate is reached (R. W. Hockney, *The Science of Computer Benchmarking*, 1996).
+//! r∞ is the rate that large blocks approach, t₀ what every block costs however small it is, and n½ = r∞·t₀ the block
+//! at which half of the rate is reached (R. W. Hockney, *The Science of Computer Benchmarking*, 1996).
 //!
-//! The line is fitted to the medians of the repeats at each block by least squares of the relative error, since the times of a sweep
-//! span decades. The limits come from a bootstrap: the same fit through medians of repeats
-//! that are drawn again, with replacement, at each block. What the sweep does not support is refused, not printed.
+//! The line is fitted to the medians of the repeats at each block by least squares of the relative error, since the
+//! times of a sweep span decades. The limits come from a bootstrap: the same fit through medians of repeats that are
+//! drawn again, with replacement, at each block. A number that the sweep does not support is refused, not printed.
 
 use hairspring_sheet::Absent;
 
@@ -13,11 +13,11 @@ use crate::interleaving::{Random, median};
 
 /// Fits of redrawn repeats.
 const REDRAWS: usize = 1000;
-/// A line has two numbers; with fewer blocks than these nothing tells whether it is one.
+/// A line has two parameters; with fewer blocks than this the fit cannot show that it is one.
 const BLOCKS_LEAST: usize = 4;
 /// The largest distance of a median from the line, as a share of itself. Beyond it the sweep is no line.
 const ERROR_MOST: f64 = 0.25;
-/// Limits wider than the number itself say nothing.
+/// Limits wider than the number itself carry no information.
 const WIDTH_MOST: f64 = 1.0;
 
 /// A block size with the times that its transfers took.
@@ -35,7 +35,7 @@ pub(crate) struct Estimate {
     pub(crate) limits: [f64; 2],
 }
 
-/// The two numbers and the third that follows from them. A part that the sweep does not support says why.
+/// The two numbers and the third that follows from them. A part that the sweep does not support holds the reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Fit {
     /// Bytes per second.
@@ -70,7 +70,7 @@ impl Line {
         self.per_byte_ns * bytes + self.start_ns
     }
 
-    /// How far the farthest point is from the line, as a share of itself.
+    /// Relative distance of the farthest point from the line.
     fn error(self, points: &[(f64, f64)]) -> f64 {
         points.iter().map(|(n, t)| (self.time_ns(*n) / t - 1.0).abs()).fold(0.0, f64::max)
     }
@@ -129,7 +129,7 @@ impl Fit {
 }
 
 impl Estimate {
-    /// Whether it is above zero and its limits are closer to each other than it is to zero.
+    /// Whether the number is above zero and its limits are closer to each other than it is to zero.
     fn is_known(self) -> bool {
         let [low, high] = self.limits;
         self.value > 0.0 && low > 0.0 && high - low <= WIDTH_MOST * self.value

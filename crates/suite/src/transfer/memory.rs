@@ -35,22 +35,23 @@ const BLOCKS: [(&str, Bytes); 8] = [
 /// Two of the largest blocks.
 const BLOCKS_ARENA: Bytes = Bytes::mib(128);
 
-/// How many times the last-level cache is gone through.
+/// Multiple of the last-level cache that a block beyond the caches has.
 const CACHES: u64 = 4;
-/// Where no cache is known, this much is.
+/// Size used if no cache is known.
 const BEYOND_UNKNOWN: Bytes = Bytes::mib(512);
 /// The most memory that is taken, and the largest share of the free memory (one third).
 const BEYOND_MOST: Bytes = Bytes::gib(2);
 const BEYOND_MOST_OF_FREE: u64 = 3;
 /// A quick sheet has no time to make more than this present.
 const BEYOND_QUICK: Bytes = Bytes::mib(256);
-/// What one step of a walk moves.
+/// Bytes moved by one step of a walk.
 const WINDOW: Bytes = Bytes::mib(4);
 
 /// Shares of the chapter's time that are spent on samples; what memory takes to become present comes on top.
 const SHARE: f64 = 0.22;
 const BEYOND_SHARE: f64 = 0.05;
-/// Repeats of a cell in a round, in turns with the others: their median leaves out a disturbance that a single one would be.
+/// Repeats of a cell in a round, in turns with the others: their median leaves out a disturbance that a single one
+/// would be.
 const REPEATS: usize = 5;
 /// Rounds of a quick sheet that sweep by block size; else all do.
 const BLOCK_ROUNDS_QUICK: usize = 3;
@@ -59,12 +60,14 @@ const BEYOND_ROUNDS: usize = 5;
 /// Once this share of the chapter's time has passed, no more memory is made present.
 const TIME_MOST: f64 = 1.0;
 
-/// No core moves more bytes in a cycle, and no core has a faster clock. A higher rate means that the compiler removed the work.
+/// No core moves more bytes in a cycle, and no core has a faster clock. A higher rate means that the compiler removed
+/// the work.
 const READ_BYTES_PER_CYCLE: f64 = 192.0;
 const WRITE_BYTES_PER_CYCLE: f64 = 64.0;
 const CLOCK_HZ_MOST: f64 = 7e9;
 
-/// One operation on pages of one kind: the rows of its blocks, of what lies beyond the caches, and of the line through the blocks.
+/// One operation on pages of one kind: the rows of its blocks, of what lies beyond the caches, and of the line through
+/// the blocks.
 #[derive(Clone, Copy)]
 struct Sweep {
     operation: Operation,
@@ -144,15 +147,15 @@ fn remark<M: Machine + Clone + Sync>(context: &mut Context<'_, M>) {
     ));
 }
 
-/// What is moved in one cell, and the rates of its repeats in bytes per second.
+/// Operation and block of one cell, and the rates of its repeats in bytes per second.
 struct Cell {
     sweep: Sweep,
-    /// Which block, and which arena.
+    /// Index of the block, and of the arena.
     block: usize,
     arena: usize,
     times: u64,
     rates: Vec<f64>,
-    /// What its repeats have taken.
+    /// Time used by its repeats.
     spent: Nanos,
 }
 
@@ -165,7 +168,7 @@ pub(super) fn beyond<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> (By
     (wanted.min(BEYOND_MOST).min(free).round_down(Bytes(WINDOW.0 * 2)), cache)
 }
 
-/// What the arenas of this sweep need at once.
+/// Bytes that the arenas of this sweep need at once.
 pub(super) fn most<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> Bytes {
     beyond(context).0.max(BLOCKS_ARENA)
 }
@@ -218,7 +221,7 @@ fn measure_blocks<M: Machine + Clone + Sync>(
         repeats::in_turns(context, "memory by block size and pages", rounds, cells.len(), |context, turn| {
             let cell = &mut cells[turn.candidate];
             let (operation, bytes, arena) = (cell.sweep.operation, BLOCKS[cell.block].1, &mut arenas[cell.arena].1);
-            // Of the largest blocks one repeat takes longer than its share.
+            // One repeat of the largest blocks takes longer than its share.
             if cell.rates.len() >= least && cell.spent >= span * rounds as i64 {
                 return ControlFlow::Continue(());
             }
@@ -273,7 +276,7 @@ fn measure_beyond<M: Machine + Clone + Sync>(
     sweeps: &[Sweep],
 ) {
     let wanted: Vec<Sweep> = sweeps.iter().copied().filter(|sweep| context.wants(sweep.beyond)).collect();
-    // Making so much memory present takes most of the time, so not every round does it.
+    // Making this memory present takes most of the time, so not every round does it.
     if context.turns(BEYOND_ROUNDS) == 0 {
         return context.elsewhere(wanted.iter().map(|sweep| sweep.beyond));
     }
@@ -341,7 +344,7 @@ fn measure_beyond<M: Machine + Clone + Sync>(
     }
 }
 
-/// The rates of a cell, if a core can move so much.
+/// The rates of a cell, if a core can move that fast.
 fn possible(operation: Operation, rates: &[f64]) -> Taken {
     let most = most_possible(operation);
     match rates.iter().find(|rate| **rate > most) {

@@ -1,4 +1,4 @@
-//! What is done to memory: copied, read, written, copied around the caches.
+//! Operations on memory: copy, read, write, copy around the caches.
 
 use std::hint::black_box;
 
@@ -17,7 +17,7 @@ pub enum Operation {
     CopyNt,
 }
 
-/// What is written by [`Operation::Write`].
+/// Byte written by [`Operation::Write`].
 const FILL: u8 = 0x5a;
 
 impl Operation {
@@ -44,7 +44,7 @@ impl Operation {
         }
     }
 
-    /// What is counted, and what really moves.
+    /// The bytes counted, and those that really move.
     pub(super) fn counts(self) -> &'static str {
         match self {
             Self::Copy => {

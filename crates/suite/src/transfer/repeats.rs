@@ -22,7 +22,8 @@ pub(super) fn all(effort: Effort) -> usize {
     }
 }
 
-/// Gives each cell its turn in each round, until the run is interrupted; says so before each round. `false` after an interruption.
+/// Gives each cell its turn in each round, until the run is interrupted; reports progress before each round. `false`
+/// after an interruption.
 pub(super) fn in_turns<M: Machine + Clone + Sync>(
     context: &mut Context<'_, M>,
     what: &str,
@@ -50,7 +51,7 @@ pub(super) fn timed<M: Machine>(timebase: &Timebase<M>, call: impl FnOnce()) -> 
 pub(super) fn tuned<M: Machine>(timebase: &Timebase<M>, span: Nanos, mut call: impl FnMut(u64)) -> u64 {
     let mut times = 1_u64;
     loop {
-        // The quicker of two: a disturbance would make the repeats too short to be told from a pair of stamps.
+        // The quicker of two: a disturbance would make the repeats too short for the resolution of a pair of stamps.
         let took = timed(timebase, || call(times)).min(timed(timebase, || call(times)));
         if took * 8 >= span {
             let factor = span.count() as f64 / took.count().max(1) as f64;

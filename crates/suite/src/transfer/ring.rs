@@ -1,11 +1,12 @@
 //! The sweep over notify sizes: how fast a ring hands data from one thread to another, on pages of each kind.
 //!
-//! What is done with the data: the producer copies a source block of one notify size into the ring (the standard library's
-//! copy) and publishes it, which wakes the consumer; the consumer, a thread on another CPU, sleeps on the notifier, takes
-//! one notify size at a time and gives it back at once, without looking at it. The time ends when the last byte was given
-//! back. So what the ring costs is everything but the copy; how much that is stands beside it as a share of the same copies into
-//! the same memory with no ring, no notifier and no other thread. Where a CPU that sleeps is slow to wake, as a virtual one is, most
-//! of it is the waking; so it is also measured with a consumer that polls where that pays ([`Consumer::wait`]).
+//! Path of the data: the producer copies a source block of one notify size into the ring (the standard library's copy)
+//! and publishes it, which wakes the consumer; the consumer, a thread on another CPU, sleeps on the notifier, takes one
+//! notify size at a time and gives it back at once, without looking at it. The time ends when the last byte was given
+//! back. So what the ring costs is everything but the copy; how much that is stands beside it as a share of the same
+//! copies into the same memory with no ring, no notifier and no other thread. Where a CPU that sleeps is slow to wake,
+//! as a virtual one is, most of it is the waking; so it is also measured with a consumer that polls where that pays
+//! ([`Consumer::wait`]).
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Barrier};
@@ -147,7 +148,7 @@ fn sweep<M: Machine + Clone + Sync + 'static>(
     Sweep { pages, notifies, fit }
 }
 
-/// What a ring and its source need at once.
+/// Bytes that a ring and its source need at once.
 pub(super) fn most() -> Bytes {
     Bytes(RING.0 + SOURCE.0)
 }
@@ -163,7 +164,8 @@ struct Buffers {
 struct Cell {
     notify: usize,
     buffers: usize,
-    /// How many a repeat copies and hands to a consumer that may poll; and to one that sleeps, which takes longer for each.
+    /// Blocks that a repeat copies and hands to a consumer that may poll; and to one that sleeps, which takes longer
+    /// for each.
     blocks: u64,
     asleep: u64,
     rates: Vec<f64>,
@@ -236,7 +238,7 @@ fn measure<M: Machine + Clone + Sync>(
     });
 }
 
-/// Where adaptive polling paid.
+/// The cells in which adaptive polling paid.
 fn polled(buffers: &[Buffers], cells: &[Cell]) -> String {
     let of = |cell: &Cell| {
         let WaitCounts { polled, polled_in_vain, slept } = cell.waits;
@@ -277,7 +279,7 @@ impl Buffers {
             let fit = (tried * span.count().unsigned_abs()).checked_div(took.count().unsigned_abs());
             cell.asleep = fit.unwrap_or(cell.blocks).clamp(BLOCKS_LEAST, cell.blocks);
         }
-        // Where both ends share a CPU, polling finds nothing.
+        // If both ends share a CPU, polling finds nothing.
         let may_poll = if is_its_own { cell.blocks } else { cell.asleep };
         let [mut copied, mut handed, mut polled] = [None; 3];
         for turn in 0..3 {
@@ -305,7 +307,7 @@ impl Buffers {
 
 /// The copies that a producer makes, without anything else: block behind block, over and over the same memory.
 fn copy(memory: &mut Arc<Memory>, source: &[u8], blocks: u64) {
-    // There are no ends of a ring now, so it is nobody else's.
+    // The ends of the ring are dropped, so this is the only reference.
     let Some(memory) = Arc::get_mut(memory) else { return };
     let ring = arena::bytes(memory);
     let places = ring.len() / source.len();

@@ -1,8 +1,10 @@
-//! Streams: a card recorded to disks, and a recording played to an output, by notify size and the sizes of both buffers.
+//! Streams: a card recorded to disks, and a recording played to an output, by notify size and the sizes of both
+//! buffers.
 //!
-//! The card is an open loop: it keeps its own clock and loses what does not fit. Each repeat tries falling rates, beginning near
-//! the rate of the same path without a clock, until one whole run loses nothing. That rate is the sample. A run moves at least twice what both buffers hold, so that the buffers cannot hide the disk. These are short runs: how a
-//! machine does for hours is for `hairspring maxrate` and a long recording to say.
+//! The card is an open loop: it keeps its own clock and loses what does not fit. Each repeat tries falling rates,
+//! beginning near the rate of the same path without a clock, until one whole run loses nothing. That rate is the
+//! sample. A run moves at least twice what both buffers hold, so that the buffers cannot hide the disk. These are short
+//! runs: `hairspring maxrate` and a long recording show the sustained rate.
 
 use std::ops::ControlFlow;
 

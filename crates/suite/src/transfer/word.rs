@@ -1,10 +1,11 @@
-//! What one access to a mapped 32-bit word costs, by the way the call is made and by whether it is checked.
+//! Cost of one access to a mapped 32-bit word, by the way the call is made and by whether it is checked.
 //!
-//! The device is a page of memory that is mapped and accessed as a device's registers are: each access is volatile, one word,
-//! in the order of the program. So the figures are what the software costs on top of the bus, which is not in them.
+//! The device is a page of memory that is mapped and accessed as a device's registers are: each access is volatile, one
+//! word, in the order of the program. So the figures are what the software costs on top of the bus, which is not in
+//! them.
 //!
-//! A checked access does what a careful driver does. It refuses words beyond the window. After the access it reads the device's status, and
-//! returns an error if a bit is set there. The caller looks at each result.
+//! A checked access does what a careful driver does. It refuses words beyond the window. After the access it reads the
+//! device's status, and returns an error if a bit is set there. The caller looks at each result.
 
 mod device;
 
@@ -23,18 +24,18 @@ use device::{Bus, Fault, Window};
 
 /// Accesses by which two batches differ, and those of the shorter one; their words differ.
 const BATCH: usize = 1_000;
-/// Accesses in one turn of the loop, written out one after the other: so the processor cannot hide them all beside the loop's
-/// own counting.
+/// Accesses in one turn of the loop, written out one after the other: so the processor cannot hide them all beside the
+/// loop's own counting.
 const TOGETHER: usize = 8;
 /// Pairs of batches of each way.
 const ROUNDS: usize = 200;
-/// What is written.
+/// Value written.
 const VALUE: u32 = 0x5a5a_5a5a;
 /// Words that a batch visits in turn; the status word is not among them.
 const WORDS: usize = 512;
 
-/// One way to access a word: what it does, how the call is made, whether each access is checked; and a batch of such accesses, which
-/// gives the number of those that failed.
+/// One way to access a word: what it does, how the call is made, whether each access is checked; and a batch of such
+/// accesses, which gives the number of those that failed.
 type Way = (&'static str, (&'static str, &'static str), bool, Batch);
 type Batch = for<'w> fn(&'w Window<'w>, usize) -> usize;
 
@@ -42,8 +43,8 @@ const DIRECT: (&str, &str) = ("direct", "compiled into the caller");
 const POINTER: (&str, &str) = ("pointer", "through a function pointer");
 const DYN: (&str, &str) = ("dyn", "through a trait object");
 
-/// Every way. A value that was read needs no use: a volatile read is made all the same. What a pointer points to is hidden from the
-/// compiler.
+/// Every way. The result of a read needs no use: a volatile read is made all the same. `black_box` hides the target of
+/// a pointer from the compiler.
 const WAYS: [Way; 12] = [
     ("read", DIRECT, false, |window, accesses| batch(accesses, |word| window.read(word))),
     ("read", DIRECT, true, |window, accesses| batch(accesses, |word| window.try_read(word))),
@@ -151,7 +152,7 @@ fn measure<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, timebase: &T
     );
 }
 
-/// What an access tells about itself.
+/// Check of the result of an access.
 trait Outcome {
     fn failed(&self) -> bool;
 }

@@ -1,4 +1,4 @@
-//! What happens to the clocks or to the thread during a run is told, wherever it happens.
+//! The sheet reports every disturbance of the clocks or of the thread during a run.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,11 +9,11 @@ use hairspring_suite::Effort;
 
 use crate::{figure, request, take_watched, warnings};
 
-/// One short probe of each chapter, by what it says when it is measured.
+/// One short probe of each chapter, by its name in the progress reports.
 const PROBES: [&str; 4] = ["cost of counter, bare", "guaranteed minimum of 5us", "sleeps of 1ms", "wake-up every"];
 
-/// A sheet with one short probe of each chapter, during which something happens once, `after` the probe with this name has
-/// begun.
+/// A sheet with one short probe of each chapter, during which something happens once, `after` the probe with this name
+/// has begun.
 fn disturbed(probe: &str, after: Nanos, disturbance: Disturbance) -> Sheet {
     let sim = Sim::new(Script::default());
     let rows = [
@@ -43,8 +43,8 @@ fn check(disturbance: Disturbance, expected: &str) {
     }
 }
 
-/// Regression: the first chapter refined the time base for its own calibration and dropped what that had found, so that a
-/// suspend during that chapter was told nowhere.
+/// Regression: the first chapter refined the time base for its own calibration and dropped the findings of that, so
+/// that a suspend during that chapter was not reported.
 #[test]
 fn a_suspend_is_told_at_the_head_whichever_chapter_it_falls_into() {
     check(Disturbance::Suspend(Nanos::from_secs(90)), "suspended for about 90 s");

@@ -48,7 +48,7 @@ fn every_cell_has_a_figure_or_a_reason_that_is_no_defect() {
             }
         }
     }
-    // What needs neither permission nor a second CPU is there on every machine.
+    // Rows that need neither permission nor a second CPU exist on every machine.
     for id in ["waitwake.sum.hot.idle", "waitwake.roundtrip.hot.idle", "task_switch.hot.idle"] {
         assert!(median(&format!("executive.fiber.{id}")).is_some(), "{id}");
     }

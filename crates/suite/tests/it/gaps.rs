@@ -1,4 +1,4 @@
-//! The gaps in a polling loop: counted exactly, and blamed on nobody who may be innocent.
+//! The gaps in a polling loop: counted exactly, and blamed on no culprit that may be innocent.
 
 use hairspring_machine::sim::{Costs, Disturbance, Script};
 use hairspring_machine::{Nanos, Sim};

@@ -1,4 +1,4 @@
-//! An interrupted run: what was measured stays, the rest says why it is missing.
+//! An interrupted run: measured rows stay, the others give the reason why they are missing.
 
 use std::sync::atomic::Ordering;
 
@@ -22,7 +22,7 @@ fn interrupted(probe: &str) -> Sheet {
     })
 }
 
-/// The ids of the rows that say that they were interrupted; every other must have been measured.
+/// The ids of the rows whose reason is the interruption; every other must have been measured.
 fn missing(sheet: &Sheet) -> Vec<&str> {
     let missing = |value: &Value| match value {
         Value::Figure(_) => false,

@@ -1,4 +1,4 @@
-//! Machines that do not permit everything: the sheet is made all the same, and says what is missing and why.
+//! Machines that do not permit everything: the sheet is made all the same, with the missing rows and the reasons.
 
 use hairspring_machine::sim::{Disturbance, Script};
 use hairspring_machine::{Nanos, Sim};

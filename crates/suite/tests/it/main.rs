@@ -1,6 +1,7 @@
 //! The promises of the suite, on a simulated machine, in one binary.
 //!
-//! Every sheet here is taken in virtual time: it is the same in every run, and no other load of the computer shows in it.
+//! Every sheet here is taken in virtual time: it is the same in every run, and no other load of the computer shows in
+//! it.
 
 mod budget;
 mod conditions;
@@ -21,8 +22,8 @@ use hairspring_machine::sim::Script;
 use hairspring_sheet::{Absent, Build, Figure, NoteKind, Sheet, Value};
 use hairspring_suite::{Effort, SheetProgress, SheetRequest, registry, select, take_sheet};
 
-/// A request for the rows under these prefixes, or for all rows, without those of the skew between CPUs: that is measured
-/// by two threads which share the virtual time, so how long it takes is not the same in every run.
+/// A request for the rows under these prefixes, or for all rows, without those of the skew between CPUs: that is
+/// measured by two threads which share the virtual time, so how long it takes is not the same in every run.
 fn request(prefixes: &[&str], effort: Effort) -> SheetRequest {
     let prefixes: Vec<String> = prefixes.iter().map(|prefix| (*prefix).to_owned()).collect();
     let rows = select(&prefixes).expect("the prefixes exist");
@@ -53,7 +54,7 @@ fn take(script: Script, prefixes: &[&str]) -> Sheet {
     take_watched(&Sim::new(script), &request(prefixes, Effort::Quick), |_, _| {})
 }
 
-/// Takes a sheet; `watch` is told what is measured next, and may raise the flag that interrupts.
+/// Takes a sheet; `watch` gets the progress before each measurement, and may raise the flag that interrupts.
 #[track_caller]
 fn take_watched(sim: &Sim, request: &SheetRequest, watch: impl Fn(SheetProgress<'_>, &AtomicBool)) -> Sheet {
     let interrupted = AtomicBool::new(false);
@@ -76,8 +77,8 @@ fn absent<'s>(sheet: &'s Sheet, id: &str) -> &'s Absent {
     }
 }
 
-/// Checks the unit and the method of each figure of this chapter against its declaration. At least so many rows must have one:
-/// a chapter without figures agrees with everything.
+/// Checks the unit and the method of each figure of this chapter against its declaration. At least `least` rows must
+/// have one: a chapter without figures agrees with everything.
 #[track_caller]
 fn check_declared(sheet: &Sheet, chapter: &str, least: usize) {
     let chapters = registry().into_iter().filter(|declared| declared.id == chapter);

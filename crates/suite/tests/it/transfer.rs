@@ -50,7 +50,7 @@ fn every_row_has_a_figure_of_its_kind_or_a_reason_that_is_no_defect() {
             }
         }
     }
-    // What needs no disk and no huge pages is measured everywhere: without these nothing has been shown.
+    // Rows that need no disk and no huge pages are measured everywhere: without these nothing has been shown.
     for part in ["transfer.memory.", "transfer.ring.", "transfer.word."] {
         let measured = HERE.rows().filter(|row| row.id.starts_with(part) && row.figure().is_some()).count();
         assert!(measured >= 6, "{part}: {measured} figures");
@@ -83,7 +83,7 @@ fn there_is_a_plot_for_each_sweep_with_pages_and_its_fits_follow_their_lines() {
 
 #[test]
 fn copying_memory_and_checking_a_word_are_measured_on_every_machine() {
-    // Whatever pages the kernel gives, one of the first two kinds is there.
+    // Whichever pages the kernel gives, one of the first two kinds is present.
     let rate = |pages: &str| HERE.row(&format!("transfer.memory.copy.1mib.{pages}.rate")).and_then(|row| row.figure());
     assert!(rate("small").or(rate("thp")).is_some());
     assert!(figure(&HERE, "transfer.word.read.pointer.checked").n >= 50);

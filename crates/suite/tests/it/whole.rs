@@ -23,9 +23,9 @@ fn whole(effort: Effort) -> (Sheet, Nanos) {
     (take_watched(&sim, &request, |_, _| {}), sim.true_time())
 }
 
-/// What a sheet consists of, one line per table: how many rows, and how many of them lack a figure for which reasons. A chapter
-/// without any figure is one line. The figures are those of `the_figures_are_those_of_the_script`, and how a sheet is set out
-/// is the renderers' to promise.
+/// The contents of a sheet, one line per table: number of rows, and how many of them lack a figure for which reasons. A
+/// chapter without any figure is one line. `the_figures_are_those_of_the_script` checks the figures, and the tests of
+/// the renderers the layout.
 fn outline(sheet: &Sheet) -> String {
     let mut outline = String::new();
     for chapter in &sheet.chapters {

@@ -62,7 +62,7 @@ impl Clock {
     }
 }
 
-/// Where tasks store stamps and proofs for each other.
+/// Shared memory in which tasks store stamps and proofs for each other.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Board {

@@ -1,7 +1,8 @@
 //! The canary: a chase of pointers through a buffer shows whether a sweep empties the caches.
 //!
-//! The buffer is as large as the working set of a scenario. It is touched, then the sweep runs, then each of its lines is read in
-//! a random order that no prefetcher can follow. If the sweep works, each line comes from beyond the second-level cache.
+//! The buffer is as large as the working set of a scenario. It is touched, then the sweep runs, then each of its lines
+//! is read in a random order that no prefetcher can follow. If the sweep works, each line comes from beyond the
+//! second-level cache.
 
 use std::hint::black_box;
 
@@ -13,8 +14,8 @@ use crate::interleaving::{Random, median};
 const LINES: usize = 512;
 /// Trials, hot and after a sweep.
 const TRIALS: usize = 40;
-/// The least ratio of the time of a swept-out line to a hot one. A line from the second-level cache takes three to five times as
-/// long as one from the first level, one from the last level ten times and more.
+/// The least ratio of the time of a swept-out line to a hot one. A line from the second-level cache takes three to five
+/// times as long as one from the first level, one from the last level ten times and more.
 const SLOWER: f64 = 6.0;
 /// The required share of trials.
 const SHARE: f64 = 0.95;

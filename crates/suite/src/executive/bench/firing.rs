@@ -1,5 +1,5 @@
-//! The source of interrupts: a thread outside the executive, on another CPU, which fires when the measuring task is ready. The
-//! interrupt is a real asynchronous event, never a call.
+//! The source of interrupts: a thread outside the executive, on another CPU, which fires when the measuring task is
+//! ready. The interrupt is a real asynchronous event, never a call.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
@@ -103,8 +103,8 @@ impl FiringThread {
     }
 }
 
-/// Fires once before the measurement, with rests instead of polling, so that every thread reaches its CPU: a new thread has no
-/// real-time priority yet, and a polling task would keep it off the CPU. That firing has number 1.
+/// Fires once before the measurement, with rests instead of polling, so that every thread reaches its CPU: a new thread
+/// has no real-time priority yet, and a polling task would keep it off the CPU. That firing has number 1.
 pub(crate) async fn rehearse<P: Port>(calls: &P::Calls<'_>, board: &Board, trigger: &Trigger, clock: &Clock) -> bool {
     trigger.arm(1);
     for _ in 0..RESTS_MOST {

@@ -1,4 +1,5 @@
-//! [`Bench`]: the workbench of all scenarios, with the sweep through the caches; [`Rig`], the parts of a run; and the loop that measures.
+//! [`Bench`]: the workbench of all scenarios, with the sweep through the caches; [`Rig`], the parts of a run; and the
+//! loop that measures.
 
 mod board;
 pub(crate) mod canary;
@@ -79,7 +80,7 @@ pub struct Bench {
     pub slice: Nanos,
     /// Rounds of a closed loop between two stamps, with hot caches.
     pub rounds: u64,
-    /// What makes the caches dirty: all cells write through one buffer.
+    /// Buffer that makes the caches dirty; all cells share it.
     pub sweep: CacheSweep,
     /// The step of the counter, in nanoseconds; infinite if it does not advance.
     pub step_ns: f64,
@@ -164,7 +165,8 @@ impl<'b, P: Port> Rig<'b, P> {
         (self.bench.clock(), self.bench.slice, self.tray.clone())
     }
 
-    /// Starts the measuring task, runs until it is done, and then rests, so that the kernel does not throttle real-time threads.
+    /// Starts the measuring task, runs until it is done, and then rests, so that the kernel does not throttle real-time
+    /// threads.
     pub(crate) fn run(mut self, measuring: P::Task) -> Result<Sampled, Absent> {
         self.port.start(measuring)?;
         let slice = self.bench.slice;
@@ -175,7 +177,8 @@ impl<'b, P: Port> Rig<'b, P> {
     }
 }
 
-/// Whether a chain of tasks measures a quantity: if calls are too short for stamps, which they never are with dirty caches.
+/// Whether a chain of tasks measures a quantity: if calls are too short for stamps, which they never are with dirty
+/// caches.
 pub(crate) fn chained<P: Port>(cache: Cache) -> bool {
     P::BELOW_STAMPS && cache == Cache::Hot && P::unable(Ability::PreemptsCaller).is_none()
 }
@@ -185,8 +188,9 @@ pub(crate) fn all_absent<const QUANTITIES: usize>(absent: &Absent) -> Vec<Found>
     vec![Err(absent.clone()); QUANTITIES]
 }
 
-/// The measuring loop of every scenario, in the body of the task that measures: takes rounds until the slice is over or the room
-/// is full, puts the samples into the tray and stops the run. A round pushes its sample, or breaks the loop. The first round does not count.
+/// The measuring loop of every scenario, in the body of the task that measures: takes rounds until the slice is over or
+/// the room is full, puts the samples into the tray and stops the run. A round pushes its sample, or breaks the loop.
+/// The first round does not count.
 macro_rules! sampling {
     ($($label:lifetime:)? $calls:ident, ($clock:ident, $slice:ident, $tray:ident), $samples:ident: $quantities:literal => $round:block) => {{
         let mut $samples = $crate::executive::bench::Samples::new($quantities);

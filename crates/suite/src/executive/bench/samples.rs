@@ -34,17 +34,17 @@ enum HowTaken {
     /// One event.
     #[default]
     Single,
-    /// The mean of so many events.
+    /// The mean of the given number of events.
     Mean(f64),
-    /// The slope of two loops that differ by so many events.
+    /// The slope of two loops that differ by the given number of events.
     Slope(f64),
 }
 
 impl Samples {
-    /// Room for so many quantities, touched once so that no page fault occurs during a measurement.
+    /// Room for `quantities` quantities, touched once so that no page fault occurs during a measurement.
     pub(crate) fn new(quantities: usize) -> Self {
         let room = || {
-            // Zeros would come from the system as pages that nobody has touched.
+            // Not zeros: the system returns those as untouched pages.
             let mut room = vec![1.0; SAMPLES_MOST];
             room.clear();
             room
@@ -52,8 +52,8 @@ impl Samples {
         Self { series: (0..quantities).map(|_| room()).collect(), ..Self::default() }
     }
 
-    /// Whether one more round is to be taken. The first one runs code that the process may never have run, so page faults are in its times:
-    /// it is forgotten, and another follows even if no time is left.
+    /// Whether one more round is to be taken. The first one runs code that the process may never have run, so page
+    /// faults are in its times: it is forgotten, and another follows even if no time is left.
     pub(crate) fn go_on(&mut self, time_left: bool, cpu: impl FnOnce() -> Nanos) -> bool {
         self.begun = (self.begun + 1).min(3);
         if self.begun == 2 {
@@ -80,7 +80,7 @@ impl Samples {
         }
     }
 
-    /// One sample of a batch of so many events, from their total time. One event is not a batch.
+    /// One sample of a batch of `events` events, from their total time. One event is not a batch.
     #[inline]
     pub(crate) fn push_mean<const QUANTITIES: usize>(
         &mut self,
@@ -93,7 +93,7 @@ impl Samples {
         self.push(proven, together.map(|together| together / events));
     }
 
-    /// One sample of two loops that differ by so many events: from four times, in the order fewer, more, more, fewer.
+    /// One sample of two loops that differ by `events` events: from four times, in the order fewer, more, more, fewer.
     #[inline]
     pub(crate) fn push_slope<const QUANTITIES: usize>(
         &mut self,
@@ -107,7 +107,7 @@ impl Samples {
     }
 }
 
-/// Where the measuring task puts its samples, for the program to read after the run.
+/// Cell in which the measuring task leaves its samples; the program reads it after the run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tray(Arc<Mutex<Option<Samples>>>);
 

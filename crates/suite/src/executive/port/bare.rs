@@ -1,8 +1,8 @@
-//! Bare threads behind the port: pinned, `SCHED_FIFO`, each asleep on one futex word. The reference for the cost of the kernel
-//! alone.
+//! Bare threads behind the port: pinned, `SCHED_FIFO`, each asleep on one futex word. The reference for the cost of the
+//! kernel alone.
 //!
-//! `std::thread::park` is on Linux one futex word for each thread: `unpark` sets it and wakes the sleeper. Services that bare
-//! threads lack (starts and ends, messages, timers with procedures) are absent.
+//! `std::thread::park` is on Linux one futex word for each thread: `unpark` sets it and wakes the sleeper. Services
+//! that bare threads lack (starts and ends, messages, timers with procedures) are absent.
 
 use std::future::{Future, ready};
 use std::io::{PipeWriter, Read, Write};
@@ -362,7 +362,8 @@ impl Calls<Bare> for BareCalls {
     }
 
     fn stop(&self) -> impl Future<Output = ()> {
-        // Set by the task, because tasks that keep yielding would keep another thread off its CPU. Relaxed, as in `go_on`.
+        // Set by the task, because tasks that keep yielding would keep another thread off its CPU. Relaxed, as in
+        // `go_on`.
         self.shared.ending.store(true, Ordering::Relaxed);
         let _ = self.stop.send(());
         ready(())

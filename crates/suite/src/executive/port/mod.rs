@@ -1,30 +1,33 @@
 //! The port: the interface of an executive for the scenarios of the chapter *Executive*.
 //!
-//! A scenario is written once, against [`Port`] and [`Calls`], and measures every executive in the same way: this project's own
-//! on each of its back-ends, bare threads, and others with an adapter.
+//! A scenario is written once, against [`Port`] and [`Calls`], and measures every executive in the same way: this
+//! project's own on each of its back-ends, bare threads, and others with an adapter.
 //!
 //! # Writing an adapter
-//! An adapter has three types. One implements [`Port`]: it is made anew for each cell, receives tasks and objects, and runs once.
-//! One implements [`Calls`]: a task's body gets a reference to it and makes its calls through it. One implements
-//! [`InterruptTrigger`]: its holder can fire an interrupt from a thread that is not a task.
+//! An adapter has three types. One implements [`Port`]: it is made anew for each cell, receives tasks and objects, and
+//! runs once. One implements [`Calls`]: a task's body gets a reference to it and makes its calls through it. One
+//! implements [`InterruptTrigger`]: its holder can fire an interrupt from a thread that is not a task.
 //!
-//! *Blocking and asynchronous executives.* Every call that could wait returns a future, and bodies are async closures. On an
-//! executive whose calls block, do the call and return [`std::future::ready`]`(())`: the future is ready at once, and [`at_once`]
-//! drives a body without any code at run time. Mark those methods `#[inline(always)]`. On an asynchronous one write `async fn` in
-//! the implementation, or return any future; a body's own future is `'static` when the task owns both body and calls: `async move
-//! { let calls = …; loop { started().await; body(&calls).await } }`. It need not be `Send`. No box is needed anywhere.
+//! *Blocking and asynchronous executives.* Every call that could wait returns a future, and bodies are async closures.
+//! On an executive whose calls block, do the call and return [`std::future::ready`]`(())`: the future is ready at once,
+//! and [`at_once`] drives a body without any code at run time. Mark those methods `#[inline(always)]`. On an
+//! asynchronous one write `async fn` in the implementation, or return any future; a body's own future is `'static` when
+//! the task owns both body and calls: `async move { let calls = …; loop { started().await; body(&calls).await } }`. It
+//! need not be `Send`. No box is needed anywhere.
 //!
-//! *Runs.* A task is spawned idle. One run of its body is one start, by [`Port::start`] before the run or by [`Calls::trigger`]
-//! in it, or for a mail task by one message. An executive whose tasks begin once and never end may emulate that by a loop that
-//! waits, but must say so in [`Port::remarks`]; or it declares itself unable, and the cells are absent.
+//! *Runs.* A task is spawned idle. One run of its body is one start, by [`Port::start`] before the run or by
+//! [`Calls::trigger`] in it, or for a mail task by one message. An executive whose tasks begin once and never end may
+//! emulate that by a loop that waits, but must declare so in [`Port::remarks`]; or it declares itself unable, and the
+//! cells are absent.
 //!
-//! *Being unable.* [`Port::unable`] is asked before a scenario that needs an [`Ability`]. Its result becomes the cell: begin the
-//! reason with "n/a on …". Methods for missing abilities are never called; most have a default.
+//! *Being unable.* [`Port::unable`] is asked before a scenario that needs an [`Ability`]. Its result becomes the cell:
+//! begin the reason with "n/a on …". Methods for missing abilities are never called; most have a default.
 //!
-//! *Honesty.* Each sample carries a proof: a word that the more urgent task writes and the less urgent one reads when its call
-//! has returned. Samples without proof are dropped and counted, and below a threshold the cell is absent. An executive that
-//! cannot preempt the caller of `wake` (a cooperative one) must return a reason for [`Ability::PreemptsCaller`]; then its T1 and
-//! T3 end where the receiver stamps them, and the times of the return to the caller are absent.
+//! *Honesty.* Each sample carries a proof: a word that the more urgent task writes and the less urgent one reads when
+//! its call has returned. Samples without proof are dropped and counted, and below a threshold the cell is absent. An
+//! executive that cannot preempt the caller of `wake` (a cooperative one) must return a reason for
+//! [`Ability::PreemptsCaller`]; then its T1 and T3 end where the receiver stamps them, and the times of the return to
+//! the caller are absent.
 
 pub mod bare;
 pub mod ours;
@@ -127,7 +130,8 @@ pub trait Port: Sized + 'static {
     /// The interface for calls of an interrupt procedure.
     type InterruptCalls<'k>: InterruptCalls<Self>;
 
-    /// Whether a call may take less than ten steps of the counter. Then times are taken by chains of tasks and by loops.
+    /// Whether a call may take less than ten steps of the counter. Then times are taken by chains of tasks and by
+    /// loops.
     const BELOW_STAMPS: bool = false;
 
     /// Makes an empty executive.
@@ -215,7 +219,8 @@ pub trait Port: Sized + 'static {
         Err(not_compared())
     }
 
-    /// Runs until a task calls [`Calls::stop`], at most this long. Tasks that have not ended by then are ended in any way.
+    /// Runs until a task calls [`Calls::stop`], at most this long. Tasks that have not ended by then are ended in any
+    /// way.
     fn run(&mut self, most: Nanos) -> RunOutcome;
 }
 
@@ -300,7 +305,8 @@ pub trait InterruptCalls<P: Port> {
     fn give(&self, semaphore: P::Semaphore);
 }
 
-/// The source of an interrupt, fired from a thread that is not a task: a real asynchronous event, never a call of the procedure.
+/// The source of an interrupt, fired from a thread that is not a task: a real asynchronous event, never a call of the
+/// procedure.
 pub trait InterruptTrigger: Clone + Send + 'static {
     /// Fires. Does not wait for the procedure.
     fn fire(&self);

@@ -1,7 +1,7 @@
 //! Clock services: a timer's procedure, a tick with nothing due, and a task that delays.
 //!
-//! Times from a due moment begin at that moment on `CLOCK_MONOTONIC`, and end at a reading of it. Waiting tasks poll with
-//! `preempt_point`, where fibers serve the clock.
+//! Times from a due moment begin at that moment on `CLOCK_MONOTONIC`, and end at a reading of it. Waiting tasks poll
+//! with `preempt_point`, where fibers serve the clock.
 
 use hairspring_machine::{Instant, Nanos, Ticks};
 use hairspring_sheet::Absent;

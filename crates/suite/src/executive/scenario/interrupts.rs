@@ -1,5 +1,5 @@
-//! Interrupt service: from the source's write to the procedure, and from the procedure back to the interrupted task; and how long
-//! the executive locks others out.
+//! Interrupt service: from the source's write to the procedure, and from the procedure back to the interrupted task;
+//! and how long the executive locks others out.
 
 use hairspring_machine::Nanos;
 use hairspring_sheet::{Absent, Method, Unit};
@@ -122,8 +122,8 @@ pub(crate) fn longest<P: Port>(polls: bool) -> Vec<Longest> {
     rows
 }
 
-/// The longest times in which others were locked out, or between two polls for interrupts, while tasks trigger and wake each
-/// other.
+/// The longest times in which others were locked out, or between two polls for interrupts, while tasks trigger and wake
+/// each other.
 fn longest_time<P: Port>(bench: &Bench, polling: bool) -> Taken {
     let ability = if polling { Ability::PollTime } else { Ability::LockTime };
     if let Some(absent) = P::unable(ability) {

@@ -1,5 +1,5 @@
-//! Mailboxes: B sends a message of 12 bytes to A, which it starts; A has its copy, ends, and B continues. And, for Rhealstone,
-//! the latency of a message to a task that waits for it.
+//! Mailboxes: B sends a message of 12 bytes to A, which it starts; A has its copy, ends, and B continues. And, for
+//! Rhealstone, the latency of a message to a task that waits for it.
 
 use hairspring_machine::Ticks;
 use hairspring_sheet::Absent;
@@ -25,7 +25,7 @@ pub(super) fn group<P: Port>() -> Group {
     }
 }
 
-/// How the receiver gets its message.
+/// Way in which the receiver waits for its message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Receiver {
     /// Each message starts the receiver, which then ends.
@@ -100,7 +100,7 @@ pub(super) fn closed<P: Port>(bench: &Bench) -> Found {
     rig.run(low).map(|taken| taken.series(0))
 }
 
-/// A chain of so many receivers; with one, it is the plain scenario.
+/// A chain of `links` receivers; with one, it is the plain scenario.
 fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (mut next, mut middle) = (None, None);
@@ -133,7 +133,8 @@ fn chain<P: Port>(bench: &Bench, cache: Cache, receiver: Receiver, links: u8) ->
     let Some(first) = next else { return Err(Absent::final_("a chain has no links")) };
     let ((board, _), (clock, slice, tray), sweep) = (rig.share(), rig.measuring(), bench.sweep(cache));
     let preempts = P::unable(Ability::PreemptsCaller).is_none();
-    // For a chain the sample is the time of the longer chain less that of its second half; a single receiver is stamped.
+    // For a chain the sample is the time of the longer chain less that of its second half; a single receiver is
+    // stamped.
     let turns: &[bool] = if middle.is_some() { &TURNS } else { &[true] };
     let middle = middle.unwrap_or(first);
     let low = rig.port.spawn("B", LOW, async move |calls| {

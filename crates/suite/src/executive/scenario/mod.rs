@@ -19,7 +19,7 @@ use super::bench::{BackgroundLoad, Bench, Cache, Found, chained};
 use super::port::Port;
 use crate::probe::{Row, Taken};
 
-/// How a quantity is measured.
+/// Method of measuring a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
     /// By a pair of stamps.

@@ -1,7 +1,7 @@
 //! The services that only this project's executive has, each as the time of one use without competition.
 //!
-//! Most are made by a task alone: what the service itself costs, without the switch that *wait/wake* measures. A service that must switch to be one says
-//! so in its row.
+//! Most rows measure a task alone: the cost of the service itself, without the switch that *wait/wake* measures. A row
+//! whose service has to switch states so.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -98,7 +98,7 @@ pub(crate) fn services<K: BackendKind>() -> [Component; 12] {
     ]
 }
 
-/// A task's context, by which it ends the run. The calls of the port are those of each back-end, and cannot be told apart here.
+/// A task's context, by which it ends the run. The calls of the port have the same names on each back-end.
 struct Ends<'k>(&'k TaskCtx<'k>);
 
 impl Ends<'_> {
@@ -111,7 +111,7 @@ fn found(run: Result<Sampled, Absent>) -> Found {
     run.map(|taken| taken.series(0))
 }
 
-/// A task alone: uses a service so many times between stamps. Each use says whether it did what it should.
+/// A task alone: uses a service `$times` times between stamps. Each use returns whether it did its work.
 macro_rules! alone {
     ($rig:ident, $uses:expr, ($ctx:ident, $number:ident) => $service:expr) => {{
         let (clock, slice, tray) = $rig.measuring();

@@ -22,7 +22,8 @@ pub(super) fn group<P: Port>() -> Group {
     }
 }
 
-/// Measures the switch: with hot caches what two tasks add to the yields of one, in turns; with dirty ones a stamped yield.
+/// Measures the switch: with hot caches what two tasks add to the yields of one, in turns; with dirty ones a stamped
+/// yield.
 fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
     if cache == Cache::Dirty {
         return yields::<P>(bench, cache).map(|taken| taken.series(0));

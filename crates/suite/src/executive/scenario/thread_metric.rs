@@ -1,4 +1,5 @@
-//! The eight tests of Thread-Metric as operations per second, with their validity check: the counters of the tasks agree.
+//! The eight tests of Thread-Metric as operations per second, with their validity check: the counters of the tasks
+//! agree.
 
 use std::hint::black_box;
 
@@ -100,7 +101,7 @@ fn per_second(operations: u64, ns: f64) -> f64 {
     operations as f64 * 1e9 / ns
 }
 
-/// A task alone: runs `$operation` so many times between stamps.
+/// A task alone: runs `$operation` in a batch between stamps.
 macro_rules! alone {
     ($rig:ident, $operations:expr, $calls:ident => $operation:expr) => {{
         let (clock, slice, tray) = $rig.measuring();

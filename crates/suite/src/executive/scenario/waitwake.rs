@@ -1,9 +1,9 @@
 //! Wait and wake: B triggers A, which waits; B wakes it; it ends.
 //!
-//! On threads each T is a pair of stamps. On fibers a T is a few nanoseconds, less than a stamp resolves, and a closed loop gives
-//! only sums, because each switch to A has its switch back. So a chain splits them: tasks of ascending urgency, each of which
-//! triggers (wakes) the next, with stamps at both ends. It is entered at its beginning and at its middle in turns, and the longer
-//! chain takes one T more for each additional link.
+//! On threads each T is a pair of stamps. On fibers a T is a few nanoseconds, less than a stamp resolves, and a closed
+//! loop gives only sums, because each switch to A has its switch back. So a chain splits them: tasks of ascending
+//! urgency, each of which triggers (wakes) the next, with stamps at both ends. It is entered at its beginning and at
+//! its middle in turns, and the longer chain takes one T more for each additional link.
 //!
 //! ```text
 //!   B ─ stamp ─ trigger ─► A1 ─ trigger ─► A2 ─ … ─► Ak ─ stamp        k · T1
@@ -19,8 +19,8 @@ use crate::executive::bench::{Bench, Cache, Found, Rig, Sampled, all_absent, cha
 use crate::executive::port::{Ability, Calls, Port, TaskUrgency};
 use crate::probe::spin;
 
-/// Tasks of a chain: few enough for the first-level cache, where their stacks share sets, and for the processor's return
-/// predictor; enough for some hundred nanoseconds.
+/// Tasks of a chain: few enough for the first-level cache, where their stacks share sets, and for the processor's
+/// return predictor; enough for some hundred nanoseconds.
 pub(crate) const LINKS: u8 = 8;
 /// Links of the shorter chain, which is the second half of the longer one.
 pub(crate) const LINKS_FEWER: u8 = LINKS / 2;
@@ -191,8 +191,8 @@ fn stamped_wakes<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent
     rig.run(low)
 }
 
-/// Spawns the tasks of a chain from its end, which is the most urgent task. `spawn` gets the number of a link and the task that the link
-/// calls, none for the end. Returns the tasks at which the longer and the shorter chain begin.
+/// Spawns the tasks of a chain from its end, which is the most urgent task. `spawn` gets the number of a link and the
+/// task that the link calls, none for the end. Returns the tasks at which the longer and the shorter chain begin.
 pub(crate) fn links<P: Port>(
     mut spawn: impl FnMut(u8, Option<P::Task>) -> Result<P::Task, Absent>,
 ) -> Result<(P::Task, P::Task), Absent> {
@@ -255,7 +255,8 @@ fn chain_of_wakes<P: Port>(bench: &Bench) -> Result<Sampled, Absent> {
     measured_chain::<P, false>(rig, chain)
 }
 
-/// Measures a chain from its first task and from its middle one: how long until the last task runs, and how long back from there.
+/// Measures a chain from its first task and from its middle one: how long until the last task runs, and how long back
+/// from there.
 fn measured_chain<P: Port, const TRIGGERS: bool>(
     mut rig: Rig<P>,
     (first, middle): (P::Task, P::Task),
@@ -304,7 +305,8 @@ pub(crate) fn closed_run<P: Port>(bench: &Bench, cache: Cache, with_trigger: boo
     if with_trigger { all_four::<P>(bench, cache) } else { wake_and_wait::<P>(bench, cache) }
 }
 
-/// The closed loop of trigger, wait, wake and end, with the stamps around it. It includes the proofs, which take a nanosecond.
+/// The closed loop of trigger, wait, wake and end, with the stamps around it. It includes the proofs, which take a
+/// nanosecond.
 fn all_four<P: Port>(bench: &Bench, cache: Cache) -> Result<Sampled, Absent> {
     let mut rig = Rig::<P>::new(bench)?;
     let (board, _) = rig.share();

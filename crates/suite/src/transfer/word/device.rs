@@ -1,4 +1,5 @@
-//! A window of 32-bit words as a device maps it: accessed word by word, volatile, with a status word that tells errors.
+//! A window of 32-bit words as a device maps it: accessed word by word, volatile, with a status word that reports
+//! errors.
 
 #![expect(unsafe_code, reason = "volatile accesses to mapped memory")]
 
@@ -24,7 +25,7 @@ pub(super) trait Bus {
     fn try_write(&self, word: usize, value: u32) -> Result<(), Fault>;
 }
 
-/// The mapped words; the last one is the status. Nobody else reaches them while it lives.
+/// The mapped words; the last one is the status. The window borrows them exclusively.
 pub(super) struct Window<'m> {
     address: NonNull<u32>,
     words: usize,
@@ -38,8 +39,8 @@ impl<'m> Window<'m> {
         Self { address: memory.address().cast(), words, memory: PhantomData }
     }
 
-    /// The word's address, with the number taken modulo that of the words: the mask of the address lines, as on a bus. There is
-    /// at least one page of them.
+    /// The word's address, with the number taken modulo that of the words: the mask of the address lines, as on a bus.
+    /// There is at least one page of them.
     #[inline(always)]
     fn place(&self, word: usize) -> NonNull<u32> {
         // SAFETY: the remainder is below the number of words, all of which are within the mapping that `new` was given.
@@ -67,8 +68,8 @@ impl<'m> Window<'m> {
 
     #[inline(always)]
     pub(super) fn read(&self, word: usize) -> u32 {
-        // SAFETY: the place is within the mapping and aligned, for a page is. The window has the memory alone, and every access
-        // to it is volatile and through this type, on one thread: a NonNull is neither Send nor Sync.
+        // SAFETY: the place is within the mapping and aligned, for a page is. The window has the memory alone, and
+        // every access to it is volatile and through this type, on one thread: a NonNull is neither Send nor Sync.
         unsafe { self.place(word).read_volatile() }
     }
 
