@@ -1,13 +1,14 @@
 //! [`summarize`]: the first page of a sheet, from its figures and facts.
 //!
-//! A characteristic is a row that an engineer needs first. A finding is a rule over rows and facts: it says what limits the
-//! machine, names its rows, and says what the remedy gained, or that it was not tried. Findings are ranked by the factor that
-//! they cost.
+//! A characteristic is a row that an engineer needs first. A finding is a rule over rows and facts: it names the limit
+//! of the machine, its rows, and the gain of the remedy, or that it was not tried. Findings are ranked by the factor
+//! that they cost.
 
 use hairspring_sheet::render::quantity;
 use hairspring_sheet::{Characteristic, Figure, Finding, NotMeasured, Sheet, SheetSummary, Unit, Value};
 
-/// The characteristics on the first page: label, rows (the first with a figure counts), whether it is lateness, conditions.
+/// The characteristics on the first page: label, rows (the first with a figure counts), whether it is lateness,
+/// conditions.
 struct Line {
     label: &'static str,
     rows: &'static [&'static str],
@@ -226,7 +227,8 @@ fn stolen(sheet: &Sheet) -> Option<(f64, Finding)> {
     Some(((greatest / 10_000.0).max(1.0).sqrt(), finding))
 }
 
-/// The kind of culprit that took the most time from a polling loop: its row, name and share. None without the kernel's records.
+/// The kind of culprit that took the most time from a polling loop: its row, name and share. None without the kernel's
+/// records.
 fn culprit(sheet: &Sheet) -> Option<(&str, String, f64)> {
     let shares = sheet.rows().filter_map(|row| {
         let kind = row.id.strip_prefix(CULPRITS)?.strip_suffix(".share")?;

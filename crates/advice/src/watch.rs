@@ -1,9 +1,10 @@
-//! [`ThreadWatch`]: what happens to the threads of a program, from the kernel's records alone: how long each wake-up took and how long each
-//! preemption, and who took the time.
+//! [`ThreadWatch`]: what happens to the threads of a program, from the kernel's records alone: how long each wake-up
+//! took and how long each preemption, and who took the time.
 //!
-//! It is a function of records, and needs neither the program's help nor its sources. A wake-up lasts from the call that wakes a thread
-//! (`sched_waking`) until the thread has a CPU (`sched_switch`). A preemption lasts from the moment at which a thread that could go on lost
-//! its CPU until it had one again; a thread that yields counts as well. Where records were lost a case that had begun is dropped.
+//! It is a function of records, and needs neither the program's help nor its sources. A wake-up lasts from the call
+//! that wakes a thread (`sched_waking`) until the thread has a CPU (`sched_switch`). A preemption lasts from the moment
+//! at which a thread that could go on lost its CPU until it had one again; a thread that yields counts as well. Where
+//! records were lost a case that had begun is dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +16,7 @@ use hairspring_machine::{Cpu, Instant, Nanos};
 use hairspring_sheet::Histogram;
 use hairspring_sheet::statistics::t_interval;
 
-/// What is known of the threads of a program.
+/// Lost time and culprits of the threads of a program.
 #[derive(Debug)]
 pub struct ThreadWatch {
     terms: Terms,
@@ -24,15 +25,15 @@ pub struct ThreadWatch {
     waiting: Vec<(Cpu, KernelRecord)>,
     /// Its threads, by their numbers.
     pub threads: BTreeMap<u32, WatchedThread>,
-    /// Who took the time of wake-ups.
+    /// Culprits of the wake-ups.
     pub wakeups: Tally,
-    /// Who took the time of preemptions.
+    /// Culprits of the preemptions.
     pub preemptions: Tally,
     /// The longest cases, the longest first.
     pub worst: Vec<WatchedCase>,
-    /// How many records were read.
+    /// Number of records read.
     pub records: u64,
-    /// How often records were lost.
+    /// Number of times that records were lost.
     pub losses: u64,
 }
 
@@ -41,9 +42,9 @@ pub struct ThreadWatch {
 pub struct WatchedThread {
     /// Its name when it last ran.
     pub name: String,
-    /// How long its wake-ups took.
+    /// Durations of its wake-ups.
     pub wakeups: Spans,
-    /// How long its preemptions took.
+    /// Durations of its preemptions.
     pub preemptions: Spans,
     runs: bool,
     /// When it was woken, or when it lost which CPU, if it has not run since.
@@ -66,20 +67,20 @@ pub struct Spans {
 /// A wake-up or a preemption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedCase {
-    /// Which time was lost, and what the thread wanted.
+    /// The lost interval, and whether the thread was running or waking.
     pub lost: LostTime,
-    /// Who took the time, the greatest share first.
+    /// Culprits, the greatest share first.
     pub shares: Vec<Share>,
 }
 
-/// What one record of the kernel costs.
+/// Cost of one record of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RecordCost {
     /// The mean of all pairs of blocks, in nanoseconds.
     pub mean_ns: f64,
     /// The limits that hold it in 95 %.
     pub limits_ns: [f64; 2],
-    /// How many pairs there were.
+    /// Number of pairs.
     pub pairs: usize,
 }
 
@@ -92,13 +93,13 @@ impl RecordCost {
     }
 }
 
-/// So many of the longest cases are kept.
+/// Number of longest cases that are kept.
 pub const WATCHED_CASES_MOST: usize = 10;
-/// A case that is longer has no culprit: so far back reaches the history.
+/// Length of the history: a longer case has no culprit.
 const HISTORY: Nanos = Nanos::from_secs(2);
 
 impl ThreadWatch {
-    /// Nothing yet. `guest` says whether there is a hypervisor below the kernel.
+    /// An empty watch. `guest` is true if there is a hypervisor below the kernel.
     pub fn new(guest: bool) -> Self {
         Self {
             terms: if guest { Terms::guest() } else { Terms::bare_metal() },
@@ -113,7 +114,8 @@ impl ThreadWatch {
         }
     }
 
-    /// Takes records, of each CPU in their order, which are complete up to a time; and the numbers of the threads that are watched.
+    /// Takes records, of each CPU in their order, which are complete up to a time; and the numbers of the threads that
+    /// are watched.
     pub fn take(
         &mut self,
         records: impl IntoIterator<Item = (Cpu, KernelRecord)>,
@@ -176,7 +178,7 @@ impl ThreadWatch {
         }
     }
 
-    /// A thread has a CPU: the case that ends so, and the CPU whose history tells of it.
+    /// Enters that a thread got a CPU: returns the case that this ends, and the CPU whose history shows it.
     fn runs(&mut self, cpu: Cpu, at: Instant, task: &KernelTask) -> Option<(Cpu, LostTime)> {
         let thread = self.threads.entry(task.pid).or_default();
         thread.name = task.name();
@@ -216,7 +218,7 @@ fn length(lost: &LostTime) -> Nanos {
 }
 
 impl Spans {
-    /// How many there are.
+    /// Number of spans.
     pub fn count(&self) -> u64 {
         self.histogram.count() + self.fresh.len() as u64
     }

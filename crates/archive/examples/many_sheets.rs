@@ -1,8 +1,8 @@
 //! Times an archive with many sheets: `cargo run --release -p hairspring-archive --example many_sheets -- 10000`.
 //!
-//! A few sheets are added as they are in life; every number in them differs from the real sheet that they come from. The others copy the
-//! compressed documents of those, and have medians of their own, because compressing takes a second for each. Sizes and times are those of
-//! real sheets then; the copies could not be rebuilt.
+//! A few sheets are added as they are in life; every number in them differs from the real sheet that they come from.
+//! The others copy the compressed documents of those, and have medians of their own, because compressing takes a second
+//! for each. Sizes and times are those of real sheets then; the copies could not be rebuilt.
 
 #![expect(clippy::print_stdout, reason = "an example prints its result")]
 
@@ -17,10 +17,10 @@ use rusqlite::{Connection, params};
 use serde_json::{Number, Value};
 
 const SHEET: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sheets/2026-11-22-kvm-guest.json.zst");
-/// Sheets that are really added: at most so many, and at most a sixth.
+/// Most sheets that are really added; also at most a sixth.
 const REAL_MAX: usize = 8;
 const FIGURE: &str = "clocks.read.now.later";
-/// Each time is the median of so many.
+/// Repeats of each measurement, of which the median counts.
 const REPEATED: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// Says how long something takes from opening the archive on: the median, and at worst.
+/// Prints the time from opening the archive on: the median, and the worst.
 fn timed(what: &str, mut act: impl FnMut() -> Result<usize, Box<dyn Error>>) -> Result<(), Box<dyn Error>> {
     let mut took = Vec::new();
     for _ in 0..REPEATED {

@@ -18,12 +18,12 @@ use crate::{Archive, ArchiveError, machine_id, sheet_id};
 
 /// No sheet is larger: the largest ones have 5 MB.
 pub const SHEET_BYTES_MAX: u64 = 32 << 20;
-/// What is decompressed at most: a form is a little longer than its text.
+/// Limit of a decompressed form, which is a little longer than its text.
 pub(crate) const FORM_BYTES_MAX: u64 = 2 * SHEET_BYTES_MAX;
 /// A sheet that takes more than this share of its base when compressed beside it becomes the base of later ones.
 const UNLIKE: f64 = 0.9;
 
-/// What became of a sheet that was to be added. Both hold its id.
+/// Outcome of adding a sheet. Both variants hold its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is new, or what was stored of it could not be read any more.
@@ -57,8 +57,8 @@ pub fn open_sheet(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(if is_compressed { Box::new(Decoder::new(whole)?) } else { Box::new(whole) })
 }
 
-/// Reads a file that should be a sheet, compressed by zstd or not, in bounded memory: rubbish of any size is refused after its first bytes, or at the greatest size
-/// that a sheet has.
+/// Reads a file that should be a sheet, compressed by zstd or not, in bounded memory: rubbish of any size is refused
+/// after its first bytes, or at the greatest size that a sheet has.
 ///
 /// # Errors
 /// The file cannot be read, is too large, or does not begin as JSON does.
@@ -113,10 +113,10 @@ pub(crate) fn parsed(json: &str) -> Result<Sheet, ArchiveError> {
         .map_err(|error| ArchiveError::NotASheet(format!("{error}; take or copy the sheet again")))
 }
 
-/// Says whether a text is a sheet that an archive can keep.
+/// Checks whether an archive can keep a text as a sheet.
 ///
 /// # Errors
-/// It is not, and why.
+/// The text is no valid sheet; the error gives the reason.
 pub fn check(json: &str) -> Result<(), ArchiveError> {
     taken_ns(&parsed(json)?).map(drop)
 }
@@ -162,7 +162,7 @@ impl Archive {
         if is_stored(&transaction, &id)? {
             return Ok(Added::Known(id));
         }
-        // What is stored of it cannot be read.
+        // The sheet is listed, but its stored document cannot be read: replace it.
         if let Some(number) = number_of_sheet(&transaction, &id)? {
             forget(&transaction, number)?;
         }
@@ -190,8 +190,8 @@ impl Archive {
         Ok(Added::New(id))
     }
 
-    /// The newest base of a machine: its number, its text, and the same compressed. None, too, if it cannot be decompressed: then the sheet
-    /// becomes the next one.
+    /// The newest base of a machine: its number, its text, and the same compressed. None, too, if it cannot be
+    /// decompressed: then the sheet becomes the next one.
     fn base(&self, machine: &str, effort: &str) -> Result<Option<(i64, String, Vec<u8>)>, ArchiveError> {
         let query = "SELECT number, packed FROM base WHERE machine = ?1 AND effort = ?2 ORDER BY number DESC LIMIT 1";
         let found = self.connection.query_row(query, [machine, effort], |row| Ok((row.get(0)?, row.get(1)?)));

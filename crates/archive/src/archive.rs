@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 use crate::ArchiveError;
 use crate::schema::{APPLICATION_ID, ARCHIVE_VERSION, DERIVED, TRUTH};
 
-/// How long to wait for another process that writes.
+/// Longest wait for another process that writes.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// An archive of sheets. Every process opens its own.

@@ -5,7 +5,7 @@ use std::io;
 
 use rusqlite::ErrorCode;
 
-/// Why an archive could not do something. Each variant says what to do next.
+/// An operation of an archive that failed. Each variant names the remedy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ArchiveError {
@@ -29,7 +29,7 @@ pub enum ArchiveError {
     DiskFull,
     /// Another process has been writing for too long.
     Busy,
-    /// What is stored for a sheet cannot be read.
+    /// The stored document of a sheet cannot be read.
     Damaged(String),
     /// The system refused.
     Io(String, io::Error),

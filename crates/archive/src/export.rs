@@ -1,7 +1,8 @@
 //! Parquet files: a long table, one row for each row of each sheet.
 //!
-//! The files lie in folders `machine=ID/year=YYYY`, which DuckDB, polars and Spark read as columns. Rows are sorted by id and time. Times are
-//! microseconds in UTC, as Spark reads no others, and `taken_ns` has them in full. Numbers are signed; nothing is nested.
+//! The files lie in folders `machine=ID/year=YYYY`, which DuckDB, polars and Spark read as columns. Rows are sorted by
+//! id and time. Times are microseconds in UTC, as Spark reads no others, and `taken_ns` has them in full. Numbers are
+//! signed; nothing is nested.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,7 +51,7 @@ const MESSAGE: &str = "message figures {
     OPTIONAL BYTE_ARRAY absent (UTF8);
 }";
 
-/// What an export wrote.
+/// Files and counts of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
     /// Sheets.
@@ -65,7 +66,8 @@ pub struct Exported {
 type Line<'a> = (&'a ArchivedSheet, String, String, Value);
 
 impl Archive {
-    /// Writes all sheets as Parquet files below a folder, which must be new or empty. Every file is complete when it has its name.
+    /// Writes all sheets as Parquet files below a folder, which must be new or empty. Every file is complete when it
+    /// has its name.
     ///
     /// # Errors
     /// The folder has something in it, a sheet is damaged, or the system refuses.

@@ -6,14 +6,14 @@ use hairspring_sheet::RowPattern;
 
 use crate::{Archive, ArchiveError, ArchivedSheet, KnownMachine};
 
-/// Which figures a table has.
+/// Selection of figures for a table.
 #[derive(Clone, Debug, Default)]
 pub struct FiguresOf {
-    /// Of this machine; of all without one.
+    /// Machine of the figures; `None` selects all machines.
     pub machine: Option<KnownMachine>,
-    /// Of sheets with this effort; of all without one.
+    /// Effort of the sheets; `None` selects every effort.
     pub effort: Option<String>,
-    /// Of rows that one of these covers; of all rows without any.
+    /// Patterns of rows; empty selects all rows.
     pub only: Vec<RowPattern>,
 }
 
@@ -24,7 +24,7 @@ pub struct ArchivedQuantity {
     pub id: String,
     /// The name of its unit.
     pub unit: String,
-    /// What it is, for people.
+    /// Label for people.
     pub label: String,
 }
 
@@ -35,7 +35,7 @@ pub struct ArchivedFigure {
     pub sheet: usize,
     /// The place of its quantity.
     pub quantity: usize,
-    /// How many samples it has.
+    /// Number of samples.
     pub n: i64,
     /// Its median, in its unit.
     pub median: f64,

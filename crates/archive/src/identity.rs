@@ -8,7 +8,8 @@ const DIGITS: usize = 32;
 /// The digits of the id of a machine or of conditions, of which an archive has few.
 const DIGITS_FEW: usize = 16;
 
-/// The facts that tell one machine from another: its name, board, processor and memory; not what an upgrade of its system changes.
+/// The facts that identify a machine: its name, board, processor and memory; nothing that an upgrade of its system
+/// changes.
 const MACHINE: [&str; 6] = ["host.name", "host.product", "cpu.model", "cpu.identity", "cpu.possible", "cpu.memory"];
 /// The groups of facts that must be equal for two sheets to be taken under the same conditions.
 const GROUPS: [&str; 3] = ["cpu.", "kernel.", "limits."];
@@ -17,7 +18,8 @@ const SINGLE: [&str; 2] = ["host.firmware", "host.os"];
 /// Facts of these groups that change from moment to moment.
 const MOVING: [&str; 3] = ["cpu.frequency", "cpu.numa", "kernel.steal"];
 
-/// The id of a sheet: the hash of its JSON without the space between tokens, so that indentation does not make another sheet of it.
+/// The id of a sheet: the hash of its JSON without the space between tokens, so that indentation does not make another
+/// sheet of it.
 pub fn sheet_id(json: &str) -> String {
     let (mut in_string, mut escaped) = (false, false);
     let mut kept = Vec::with_capacity(json.len());
@@ -35,7 +37,8 @@ pub fn sheet_id(json: &str) -> String {
     hash(&kept, DIGITS)
 }
 
-/// The id of the machine that a sheet was taken on: `m`, so that no reader takes it for a number, and the hash of its stable facts.
+/// The id of the machine that a sheet was taken on: `m`, so that no reader takes it for a number, and the hash of its
+/// stable facts.
 pub fn machine_id(conditions: &Conditions) -> String {
     let known = MACHINE.map(|id| format!("{id}={}\n", conditions.value(id).unwrap_or("unknown")));
     format!("m{}", hash(known.concat().as_bytes(), DIGITS_FEW))
@@ -44,7 +47,8 @@ pub fn machine_id(conditions: &Conditions) -> String {
 /// A fact that belongs to the conditions: id, label and value.
 pub(crate) type Condition = (String, String, String);
 
-/// What must be equal for two sheets to be comparable over time: the facts, the build and the effort; and the hash of all that.
+/// Conditions that must be equal for two sheets to be comparable over time: the facts, the build and the effort; and
+/// their hash.
 pub(crate) fn conditions_of(sheet: &Sheet) -> (String, Vec<Condition>) {
     let belongs = |fact: &&SheetFact| {
         let id = fact.id.as_str();

@@ -13,9 +13,9 @@ use crate::{Archive, ArchiveError, machine_id};
 const SHEETS_MAX: i64 = 50;
 
 impl Archive {
-    /// A ledger for sheets that are to be compared: of the latest sheets of their machine and effort that were taken under equal conditions,
-    /// by one build. It prefers the conditions of a sheet that is compared, then those with the most sheets. `None` if no conditions have
-    /// five sheets.
+    /// A ledger for sheets that are to be compared: of the latest sheets of their machine and effort that were taken
+    /// under equal conditions, by one build. It prefers the conditions of a sheet that is compared, then those with the
+    /// most sheets. `None` if no conditions have five sheets.
     ///
     /// # Errors
     /// The archive cannot be read.

@@ -1,15 +1,15 @@
 //! An archive of timing data sheets: one file that keeps the sheets of all machines for years.
 //!
-//! The JSON of a sheet is the truth. It is stored byte for byte, compressed beside an earlier sheet of the same machine, and everything else
-//! in the file is derived from it: [`Archive::rebuild`] makes the tables again. The file is an SQLite database, so that every language can
-//! read its tables and its view `figures`.
+//! The JSON of a sheet is the truth. It is stored byte for byte, compressed beside an earlier sheet of the same
+//! machine, and everything else in the file is derived from it: [`Archive::rebuild`] makes the tables again. The file
+//! is an SQLite database, so that every language can read its tables and its view `figures`.
 //!
-//! Promises. Adding is atomic: a process that is killed meanwhile leaves the archive as it was. Adding a sheet twice adds it once, because the
-//! id of a sheet is the hash of its content. Several processes may add at the same time. An archive that a later version wrote is refused and
-//! not changed, and so is a database of another program.
+//! Promises. Adding is atomic: a process that is killed meanwhile leaves the archive as it was. Adding a sheet twice
+//! adds it once, because the id of a sheet is the hash of its content. Several processes may add at the same time. An
+//! archive that a later version wrote is refused and not changed, and so is a database of another program.
 //!
-//! Limits. The archive knows medians with their intervals; other statistics are in the JSON. It is for a local disk: SQLite's locks do not hold
-//! on every network file system. It draws nothing and prints nothing.
+//! Limits. The archive knows medians with their intervals; other statistics are in the JSON. It is for a local disk:
+//! SQLite's locks do not hold on every network file system. It draws nothing and prints nothing.
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;

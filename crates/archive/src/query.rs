@@ -1,4 +1,4 @@
-//! What an archive has: its sheets and its machines.
+//! Lists of the sheets and machines of an archive.
 
 use hairspring_sheet::Sheet;
 use rusqlite::{Connection, OptionalExtension, Params, Row};
@@ -31,9 +31,9 @@ pub struct ArchivedSheet {
     pub effort: String,
     /// Whether it was interrupted before its end.
     pub interrupted: bool,
-    /// How many rows have a figure.
+    /// Number of rows with a figure.
     pub figures: u32,
-    /// How many rows are absent.
+    /// Number of absent rows.
     pub absent: u32,
 }
 
@@ -46,12 +46,12 @@ pub struct KnownMachine {
     pub host: Option<String>,
     /// The model of its processor.
     pub cpu: Option<String>,
-    /// How many sheets of it there are.
+    /// Number of its sheets.
     pub sheets: u32,
 }
 
 impl KnownMachine {
-    /// What people call it: its name with the beginning of its id.
+    /// Name for people: the machine's name with the beginning of its id.
     pub fn name(&self) -> String {
         let name = self.host.as_deref().or(self.cpu.as_deref()).unwrap_or("unknown");
         format!("{name} [{}]", self.id.get(..7).unwrap_or(&self.id))
@@ -135,7 +135,7 @@ impl Archive {
     /// The JSON of a sheet, byte for byte as it was added.
     ///
     /// # Errors
-    /// What is stored is damaged, or another process has removed the sheet.
+    /// The stored document is damaged, or another process has removed the sheet.
     pub fn json(&self, sheet: &ArchivedSheet) -> Result<String, ArchiveError> {
         let _moment = self.reading()?;
         let number = number_of_sheet(&self.connection, &sheet.id)?;

@@ -7,17 +7,19 @@ use crate::query::{column, document};
 use crate::schema::{BEFORE, DERIVED, DROP_BEFORE, KEEP};
 use crate::{Archive, ArchiveError, sheet_id};
 
-/// What a rebuild did.
+/// Counts of a rebuild.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// How many sheets were read from their documents.
+    /// Number of sheets read from their documents.
     pub sheets: usize,
-    /// The sheets whose documents cannot be read: which, and why. Their figures and their places in the list stay as they were.
+    /// The sheets whose documents cannot be read: which, and why. Their figures and their places in the list stay as
+    /// they were.
     pub unreadable: Vec<String>,
 }
 
 impl Archive {
-    /// Makes all derived tables again from the documents. A document that cannot be read keeps the rows that were derived from it before.
+    /// Makes all derived tables again from the documents. A document that cannot be read keeps the rows that were
+    /// derived from it before.
     ///
     /// # Errors
     /// The archive cannot be written. Then nothing changes.
@@ -67,7 +69,7 @@ fn again(connection: &Connection, number: i64) -> Result<(), ArchiveError> {
     derive(connection, number, &id, &parsed(&json)?)
 }
 
-/// The id of a document's sheet as the tables said before.
+/// The id of a document's sheet in the tables before the rebuild.
 fn id_before(connection: &Connection, number: i64) -> Result<Option<String>, ArchiveError> {
     let query = "SELECT id FROM before_sheet WHERE number = ?1";
     Ok(connection.prepare(query)?.query_row([number], |row| row.get(0)).optional()?)

@@ -5,13 +5,13 @@ use rusqlite::Connection;
 use crate::query::number_of_sheet;
 use crate::{Archive, ArchiveError};
 
-/// What a removal did.
+/// Counts of a removal.
 #[derive(Debug)]
 pub struct Removed {
-    /// How many of the sheets were there, and are gone.
+    /// Number of sheets that existed and were removed.
     pub sheets: usize,
-    /// Why the file is as large as before, if it is: SQLite writes a smaller copy of it first, and a full disk has no room for that. Sheets
-    /// that are added later use the space.
+    /// Why the file is as large as before, if it is: SQLite writes a smaller copy of it first, and a full disk has no
+    /// room for that. Sheets that are added later use the space.
     pub not_smaller: Option<ArchiveError>,
 }
 

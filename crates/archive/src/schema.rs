@@ -1,15 +1,15 @@
 //! The tables of an archive.
 //!
-//! `document` holds the truth, one row for each sheet. The other tables are derived from it, but for `base`, which holds the texts that
-//! documents are compressed beside. `conditions` and `quantity` hold what many sheets share once.
+//! `document` holds the truth, one row for each sheet. The other tables are derived from it, but for `base`, which
+//! holds the texts that documents are compressed beside. `conditions` and `quantity` hold what many sheets share once.
 
-/// What SQLite's header says of the file: "Hspr".
+/// Application id in SQLite's header: "Hspr".
 pub const APPLICATION_ID: i64 = 0x4873_7072;
 
 /// The version of the tables. A file of a greater one is refused.
 pub const ARCHIVE_VERSION: i64 = 1;
 
-/// What is not derived.
+/// Tables with primary data.
 pub(crate) const TRUTH: &str = "
 CREATE TABLE base(
     number INTEGER PRIMARY KEY,
@@ -26,7 +26,7 @@ CREATE TABLE document(
 ) STRICT;
 ";
 
-/// What can be made again.
+/// Tables that a rebuild derives from the primary data.
 pub(crate) const DERIVED: &str = "
 CREATE TABLE machine(
     number INTEGER PRIMARY KEY,

@@ -9,8 +9,8 @@ use rusqlite::{OptionalExtension, params};
 use crate::{Archive, ArchiveError, ArchivedSheet, KnownMachine};
 
 impl Archive {
-    /// The sheets of a machine that its history has, the oldest first: the complete ones with this effort. Without an effort it is that of
-    /// most of its sheets.
+    /// The sheets of a machine that its history has, the oldest first: the complete ones with this effort. Without an
+    /// effort it is that of most of its sheets.
     ///
     /// # Errors
     /// The archive cannot be read.
@@ -29,7 +29,8 @@ impl Archive {
         Ok(sheets)
     }
 
-    /// The history of the rows that one of `only` covers, of the sheets that [`Self::sheets_of_history`] has; of all rows without any.
+    /// The history of the rows that one of `only` covers, of the sheets that [`Self::sheets_of_history`] has; of all
+    /// rows without any.
     ///
     /// # Errors
     /// The archive cannot be read.

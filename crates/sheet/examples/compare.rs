@@ -1,4 +1,4 @@
-//! Two sheets beside each other: the ratio of each pair of figures, what may be said of it, and a gate for a build server.
+//! Compares two sheets: the ratio of each pair of figures, its verdict, and a gate for a build server.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_sheet::render;

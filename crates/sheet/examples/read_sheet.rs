@@ -1,4 +1,4 @@
-//! Reads a sheet and says what is in it: `cargo run -p hairspring-sheet --example read_sheet -- sheet.json`.
+//! Reads a sheet and prints its contents: `cargo run -p hairspring-sheet --example read_sheet -- sheet.json`.
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]
 
 use hairspring_sheet::render;

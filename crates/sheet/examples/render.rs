@@ -1,4 +1,5 @@
-//! Reads a stored sheet and writes it as a page: `cargo run -p hairspring-sheet --example render -- sheet.json > sheet.html`.
+//! Reads a stored sheet and writes it as a page:
+//! `cargo run -p hairspring-sheet --example render -- sheet.json > sheet.html`.
 
 use hairspring_sheet::render;
 

@@ -1,16 +1,16 @@
 //! Comparing sheets: what differs in the conditions, then a verdict for every figure.
 //!
-//! Problem: two medians are never equal, and most differences between two sheets mean nothing. Samples of one run depend on each
-//! other, whole chapters shift between runs, and two sheets of one build taken 20 s apart differ in half of their figures by more
-//! than their samples explain.
+//! Problem: two medians are never equal, and most differences between two sheets mean nothing. Samples of one run
+//! depend on each other, whole chapters shift between runs, and two sheets of one build taken 20 s apart differ in half
+//! of their figures by more than their samples explain.
 //!
-//! Solution: three verdicts. A figure *differs*, is *the same within* a margin, or is undecided; then the comparison says which
-//! difference it could have seen. The unit of every test is the level that varies between two measurements: a sheet, or a pair of
-//! rounds of an [`Interleaved`] comparison. Over all rows, at most 5 % of the figures that are declared different are expected to
-//! be false.
+//! Solution: three verdicts. A figure *differs*, is *the same within* a margin, or is undecided, with the difference
+//! that the comparison could have detected. The unit of every test is the level that varies between two measurements: a
+//! sheet, or a pair of rounds of an [`Interleaved`] comparison. Over all rows, at most 5 % of the figures that are
+//! declared different are expected to be false.
 //!
-//! Conditions: the rounds of one sheet do not show how much the machine drifts until the next sheet, so two single sheets decide
-//! nothing. Three sheets a side do, or a [`SheetLedger`] of the variation between sheets of this machine.
+//! Conditions: the rounds of one sheet do not show how much the machine drifts until the next sheet, so two single
+//! sheets decide nothing. Three sheets a side do, or a [`SheetLedger`] of the variation between sheets of this machine.
 //!
 //! Counts, largest values and documents without medians have ratios and no verdicts.
 
@@ -54,7 +54,7 @@ pub struct ComparedSheets {
 pub struct CompareTerms {
     /// The margin of *same*, as a fraction, in place of 5 %.
     pub same: Option<f64>,
-    /// How much sheets of this machine vary.
+    /// Variation of the sheets of this machine.
     pub ledger: Option<SheetLedger>,
     /// Only rows that one of these covers; all rows if empty.
     pub only: Vec<RowPattern>,
@@ -237,7 +237,7 @@ fn by_id(sheet: &Sheet) -> Rows<'_> {
     sheet.rows().map(|row| (row.id.as_str(), row)).collect()
 }
 
-/// Compares sides with the first of them. Never fails: the verdict says if rows cannot be compared.
+/// Compares sides with the first of them. Never fails: rows that cannot be compared have a verdict for that.
 pub fn compare(sides: &[ComparedSheets], terms: &CompareTerms) -> Comparison {
     let index: Vec<Vec<Rows<'_>>> = sides.iter().map(|side| side.sheets.iter().map(by_id).collect()).collect();
     let mut seen = HashSet::new();

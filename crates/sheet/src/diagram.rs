@@ -1,7 +1,8 @@
 //! A timing diagram: the thread of execution moving between lanes, and the spans that the rows of a table measure.
 //!
-//! It is plain data in abstract time: only the order of events counts, not the scale. [`Diagram::checked`] checks it against its
-//! limits. Renderers check it, too, and report an error instead of drawing it, because a document may come from any source.
+//! It is plain data in abstract time: only the order of events counts, not the scale. [`Diagram::checked`] checks it
+//! against its limits. Renderers check it, too, and report an error instead of drawing it, because a document may come
+//! from any source.
 
 use std::fmt;
 
@@ -95,7 +96,7 @@ pub enum DiagramError {
     Number {
         /// Lanes, runs, calls or spans.
         of: &'static str,
-        /// How many there are.
+        /// Number found.
         found: usize,
         /// The limit.
         most: usize,
@@ -104,7 +105,7 @@ pub enum DiagramError {
     NoSuchLane {
         /// The index of the lane.
         lane: u32,
-        /// How many lanes there are.
+        /// Number of lanes.
         lanes: usize,
     },
     /// A run or a span does not end after it begins.
@@ -188,8 +189,8 @@ impl Diagram {
     /// The diagram, if it is valid.
     ///
     /// # Errors
-    /// When a number is beyond its limit, a lane does not exist, something ends before it begins, or a label is missing or
-    /// too wide.
+    /// When a number is beyond its limit, a lane does not exist, something ends before it begins, or a label is missing
+    /// or too wide.
     pub fn checked(self) -> Result<Self, DiagramError> {
         self.check().map(|()| self)
     }

@@ -163,7 +163,7 @@ impl Taken {
 }
 
 impl Sheet {
-    /// The title. A sheet made under Wine says so first, because it does not describe Windows.
+    /// The title. A sheet made under Wine begins with that fact, because it does not describe Windows.
     pub fn title(&self) -> String {
         let wine = self.conditions.value("host.wine").map(|wine| format!(", made under {wine}"));
         format!("Timing data sheet{}", wine.unwrap_or_default())

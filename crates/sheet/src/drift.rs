@@ -1,4 +1,5 @@
-//! The sheets of one machine over time: which figures changed permanently, when, and which conditions changed with them.
+//! The sheets of one machine over time: which figures changed permanently, when, and which conditions changed with
+//! them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -59,8 +60,8 @@ pub struct DriftMoment {
     pub sheet: usize,
     /// Ids of the rows that changed.
     pub rows: Vec<String>,
-    /// The conditions that changed with them: label, value before and value after. Conditions that differ from sheet to sheet anyway
-    /// are left out.
+    /// The conditions that changed with them: label, value before and value after. Conditions that differ from sheet to
+    /// sheet anyway are left out.
     pub conditions: Vec<(String, String, String)>,
 }
 
@@ -91,8 +92,8 @@ impl fmt::Display for DriftError {
 
 impl std::error::Error for DriftError {}
 
-/// Finds the changes in the sheets of one machine, given in any order, in the rows that one of `only` covers; in all rows if
-/// empty.
+/// Finds the changes in the sheets of one machine, given in any order, in the rows that one of `only` covers; in all
+/// rows if empty.
 ///
 /// # Errors
 /// Below ten sheets, and if they are of more than one processor.

@@ -258,10 +258,10 @@ impl Absent {
 impl Figure {
     /// Reduces samples (in `unit`, in the order of time) to a figure with its histogram.
     ///
-    /// Percentiles are by nearest rank: each is an observed value. Percentiles of the tails need enough independent samples for
-    /// three beyond them, so that the greatest sample lies above with 95 % ([`n_effective`]). The slice is sorted in place. With
-    /// no samples every statistic is null; prefer an [`Absent`] then. Samples that are not finite, or beyond [`LARGEST`], are not
-    /// measurements: they are left out, and a caveat gives their number.
+    /// Percentiles are by nearest rank: each is an observed value. Percentiles of the tails need enough independent
+    /// samples for three beyond them, so that the greatest sample lies above with 95 % ([`n_effective`]). The slice is
+    /// sorted in place. With no samples every statistic is null; prefer an [`Absent`] then. Samples that are not
+    /// finite, or beyond [`LARGEST`], are not measurements: they are left out, and a caveat gives their number.
     pub fn from_samples(unit: Unit, method: Method, samples: &mut [f64]) -> Self {
         let order: Vec<f64> = samples.iter().copied().filter(|sample| usable(*sample)).collect();
         let independent = n_effective(&order);
@@ -283,8 +283,8 @@ impl Figure {
             deviations.sort_by(f64::total_cmp);
             deviations[n.div_ceil(2) - 1]
         });
-        // Binomial order statistics: the samples of rank l and n + 1 − l, counted from 1, enclose the median in at least
-        // 95 % with l = ⌊n/2 − 0.98·√n⌋, the normal approximation rounded outwards. Below 6 no interval does.
+        // Binomial order statistics: the samples of rank l and n + 1 − l, counted from 1, enclose the median in at
+        // least 95 % with l = ⌊n/2 − 0.98·√n⌋, the normal approximation rounded outwards. Below 6 no interval does.
         let median_interval = (n >= 6).then(|| {
             let rank = (n as f64 / 2.0 - 0.98 * (n as f64).sqrt()).floor().max(1.0) as usize;
             [samples[rank - 1], samples[n - rank]]
@@ -339,8 +339,8 @@ impl Figure {
         Centre::ALL.into_iter().find_map(|centre| Some((centre, centre.of(self)?)))
     }
 
-    /// A figure of one value: a count, a rate, something derived. `min`, `median`, `max` and `mean` all say it; there is
-    /// no spread.
+    /// A figure of one value: a count, a rate, or a derived number. `min`, `median`, `max` and `mean` are all that
+    /// value; there is no spread.
     pub fn single(unit: Unit, method: Method, value: f64) -> Self {
         Self { histogram: None, ..Self::from_samples(unit, method, &mut [value]) }
     }

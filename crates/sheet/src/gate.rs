@@ -1,7 +1,8 @@
 //! A limit on a comparison, such as `delays.minimum.*>1.2`, for scripts that must fail if a machine became worse.
 //!
-//! A gate fails, holds, or stays undecided; the point estimate of a ratio decides nothing. A gate never passes silently: it also
-//! fails if its id matches no row, if no matched row can be compared, or if a figure of the baseline is missing in another sheet.
+//! A gate fails, holds, or stays undecided; the point estimate of a ratio decides nothing. A gate never passes
+//! silently: it also fails if its id matches no row, if no matched row can be compared, or if a figure of the baseline
+//! is missing in another sheet.
 
 use std::fmt;
 
@@ -98,11 +99,11 @@ impl fmt::Display for ComparisonGate {
 impl ComparisonGate {
     /// Reads a gate: an id, `>` or `<`, and the ratio of medians from which on it fails.
     ///
-    /// The id may be that of one row, the beginning of several up to a dot (`delays.minimum`), or any beginning with one
-    /// `*` at its end. Spaces around the parts are accepted.
+    /// The id may be that of one row, the beginning of several up to a dot (`delays.minimum`), or any beginning with
+    /// one `*` at its end. Spaces around the parts are accepted.
     ///
     /// # Errors
-    /// A part is missing or invalid; the error says what to write instead.
+    /// A part is missing or invalid; the error names the expected syntax.
     ///
     /// ```
     /// use hairspring_sheet::ComparisonGate;
@@ -174,9 +175,9 @@ impl ComparisonGate {
 
     /// Whether the comparison fails the gate, holds it, or decides neither.
     ///
-    /// A row fails if its ratio lies beyond the limit with 95 %. Holm's procedure covers all rows of the gate, so that a gate on many rows has
-    /// no more false failures than a gate on one. A row holds if its ratio lies within the limit with 95 %.
-    /// A missing figure of the baseline fails. Counts and largest values are not judged.
+    /// A row fails if its ratio lies beyond the limit with 95 %. Holm's procedure covers all rows of the gate, so that
+    /// a gate on many rows has no more false failures than a gate on one. A row holds if its ratio lies within the
+    /// limit with 95 %. A missing figure of the baseline fails. Counts and largest values are not judged.
     pub fn check(&self, comparison: &Comparison) -> GateReport {
         let covered: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| self.pattern.covers(&row.id)).collect();
         let pairs = || covered.iter().flat_map(|row| row.others.iter().enumerate().map(|(other, a)| (*row, other, a)));

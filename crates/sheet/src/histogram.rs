@@ -21,8 +21,8 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// The low bits of a double that do not select its bucket: all except the sign, the exponent and the first four bits of the
-/// mantissa. So there are 16 equal buckets in each octave, and no bucket is wider than 1/16 of its lower bound.
+/// The low bits of a double that do not select its bucket: all except the sign, the exponent and the first four bits of
+/// the mantissa. So there are 16 equal buckets in each octave, and no bucket is wider than 1/16 of its lower bound.
 const WITHIN_BUCKET: u64 = (1 << 48) - 1;
 
 impl Histogram {
@@ -55,7 +55,8 @@ impl Histogram {
         }
     }
 
-    /// Splits the bucket around a value in two: samples up to the value, and those beyond it, of which the bucket has `beyond`.
+    /// Splits the bucket around a value in two: samples up to the value, and those beyond it, of which the bucket has
+    /// `beyond`.
     pub fn cut(&mut self, at: f64, beyond: u64) {
         let edge = at.next_up();
         let Some(place) = self.buckets.iter().position(|bucket| bucket.from < edge && edge < bucket.to) else { return };
@@ -88,8 +89,8 @@ fn bounds(sample: f64) -> (f64, f64) {
     let magnitude = sample.abs().to_bits();
     let edge = magnitude & !WITHIN_BUCKET;
     if sample < 0.0 {
-        // Mirrored, but still with the lower bound inside and the upper one outside: an edge belongs to the bucket above it,
-        // which is nearer to zero.
+        // Mirrored, but still with the lower bound inside and the upper one outside: an edge belongs to the bucket
+        // above it, which is nearer to zero.
         let inner = if magnitude == edge { edge - (WITHIN_BUCKET + 1) } else { edge };
         let outer = inner + (WITHIN_BUCKET + 1);
         return (-f64::from_bits(outer).min(f64::MAX), 0.0 - f64::from_bits(inner));

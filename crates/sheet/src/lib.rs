@@ -1,13 +1,13 @@
 //! The timing data sheet as a document: plain data, its statistics, its renderings, its comparison.
 //!
-//! A [`Sheet`] has [`Conditions`] and [`Chapter`]s; a chapter has [`Table`]s of rows and [`Series`] to draw. Every row holds a
-//! [`Figure`] with unit, count and spread, or an [`Absent`] with its reason and the remedy: never a zero or an empty cell in
-//! place of a missing measurement.
+//! A [`Sheet`] has [`Conditions`] and [`Chapter`]s; a chapter has [`Table`]s of rows and [`Series`] to draw. Every row
+//! holds a [`Figure`] with unit, count and spread, or an [`Absent`] with its reason and the remedy: never a zero or an
+//! empty cell in place of a missing measurement.
 //!
 //! This crate does not know how figures are measured. It neither measures nor prints; renderers return text.
 //!
-//! The JSON form (`"schema": "hairspring.sheet/1"`) is the contract for everything that reads sheets. Within `/1` fields
-//! may be added; none is removed or changes its meaning.
+//! The JSON form (`"schema": "hairspring.sheet/1"`) is the contract for everything that reads sheets. Within `/1`
+//! fields may be added; none is removed or changes its meaning.
 #![forbid(unsafe_code)]
 
 mod compare;

@@ -1,7 +1,7 @@
 //! Pulses drawn over each other, aligned at their rising edges, as an oscilloscope with a long memory shows them.
 //!
-//! It is plain data: how long each pulse was high, within bounds, and its kind. The caller, which has made or seen the pulses,
-//! defines the kinds.
+//! It is plain data: how long each pulse was high, within bounds, and its kind. The caller, which has made or seen the
+//! pulses, defines the kinds.
 
 use std::fmt;
 

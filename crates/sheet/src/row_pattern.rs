@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The ids that a gate or a selection of rows covers: one id, the beginning of several up to a dot (`delays.minimum`), or any
-/// beginning with one `*` at its end.
+/// The ids that a gate or a selection of rows covers: one id, the beginning of several up to a dot (`delays.minimum`),
+/// or any beginning with one `*` at its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowPattern(String);
 

@@ -1,8 +1,8 @@
-//! [`Stamps`]: the cost and the step of stamps, and the figures that samples make by their method: between two stamps, as the mean of a
-//! batch, or as the difference of two loops.
+//! [`Stamps`]: the cost and the step of stamps, and the figures that samples make by their method: between two stamps,
+//! as the mean of a batch, or as the difference of two loops.
 //!
-//! A pair of stamps resolves nothing below the counter's step and contains its own cost, so it says little about an event of the
-//! same size. This file, which makes such figures, applies the rule, so that probes cannot forget it.
+//! A pair of stamps resolves nothing below the counter's step and contains its own cost, so its error is large for an
+//! event of that size. This file makes these figures and applies the rule, so that probes cannot forget it.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,11 +34,12 @@ pub struct Stamps {
 impl Figure {
     /// A figure of single events, each between two stamps, in the order of time.
     ///
-    /// Its quantum is the counter's step. If the median is less than 100 steps, it is interpolated between steps and its interval is half a
-    /// step wider. A cost of the stamps of more than a fifth of the median is a caveat.
+    /// Its quantum is the counter's step. If the median is less than 100 steps, it is interpolated between steps and
+    /// its interval is half a step wider. A cost of the stamps of more than a fifth of the median is a caveat.
     ///
     /// # Errors
-    /// The events are too short for stamps: less than 10 steps of the counter, or less than twice the cost of the stamps.
+    /// The events are too short for stamps: less than 10 steps of the counter, or less than twice the cost of the
+    /// stamps.
     pub fn stamped(unit: Unit, samples: &mut [f64], stamps: &Stamps) -> Result<Self, Absent> {
         let mut figure = Self::from_samples(unit, Method::Stamp, samples);
         figure.quantum = stamps.step;
@@ -70,8 +71,9 @@ impl Figure {
         Ok(if marked { figure.with_caveat(caveat()) } else { figure })
     }
 
-    /// A figure of batches: each sample is the time between two stamps divided by the `events` between them, so it is a mean
-    /// without information on single events. Step and overhead are those of the stamps; a batch has its share of them.
+    /// A figure of batches: each sample is the time between two stamps divided by the `events` between them, so it is a
+    /// mean without information on single events. Step and overhead are those of the stamps; a batch has its share of
+    /// them.
     ///
     /// # Errors
     /// As [`Self::stamped`], for whole batches.
@@ -90,16 +92,16 @@ impl Figure {
 
     /// The figure of a difference between two loops: each sample is the slope of one pair of them, time by event.
     ///
-    /// Below 4 samples the spread is unknown, and they are shown unchanged. A slope within three standard errors of 0 is
-    /// indistinguishable from zero: the figure has no statistics except its number of samples and [`Figure::at_most`]. A negative
-    /// slope is shown with a caveat.
+    /// Below 4 samples the spread is unknown, and they are shown unchanged. A slope within three standard errors of 0
+    /// is indistinguishable from zero: the figure has no statistics except its number of samples and
+    /// [`Figure::at_most`]. A negative slope is shown with a caveat.
     pub fn difference(unit: Unit, slopes: &mut [f64], quantum: Option<f64>) -> Self {
         let figure = Self { quantum, ..Self::from_samples(unit, Method::Diff, slopes) };
         let (Some(median), Some(mad)) = (figure.median, figure.mad) else { return figure };
         let independent = figure.n_effective.unwrap_or(figure.n as f64).max(1.0);
-        // The standard error of a median is 1.2533 times that of a mean; 1.4826 times the median absolute deviation is a standard
-        // deviation (normal samples). Both are at least the error of rounding to a step, and at least the distance between two
-        // values that alternate in the samples.
+        // The standard error of a median is 1.2533 times that of a mean; 1.4826 times the median absolute deviation is
+        // a standard deviation (normal samples). Both are at least the error of rounding to a step, and at least the
+        // distance between two values that alternate in the samples.
         let deviation = 1.4826 * mad;
         let rounding = quantum.unwrap_or(0.0) / 12_f64.sqrt();
         let limits = figure.median_interval.map_or(0.0, |[low, high]| (high - low) / 2.0 / 1.96);

@@ -1,9 +1,9 @@
 //! Statistics of figures that were measured in rounds: intervals, and differences with their tests.
 //!
-//! The unit of every computation here is one value for each round, or for each sheet: the highest level that varies between two
-//! measurements of one machine. The samples inside a round depend on each other, so counting them as independent makes every
-//! interval too narrow (Georges, Buytaert and Eeckhout, *Statistically Rigorous Java Performance Evaluation*, OOPSLA 2007; Kalibera and
-//! Jones, *Rigorous Benchmarking in Reasonable Time*, ISMM 2013).
+//! The unit of every computation here is one value for each round, or for each sheet: the highest level that varies
+//! between two measurements of one machine. The samples inside a round depend on each other, so counting them as
+//! independent makes every interval too narrow (Georges, Buytaert and Eeckhout, *Statistically Rigorous Java
+//! Performance Evaluation*, OOPSLA 2007; Kalibera and Jones, *Rigorous Benchmarking in Reasonable Time*, ISMM 2013).
 //!
 //! All functions are pure. Random numbers come only from a seed that the caller gives.
 

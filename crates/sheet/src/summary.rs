@@ -1,7 +1,7 @@
 //! The first page of a sheet: characteristics of the machine in twenty lines, its limits, and missing measurements.
 //!
-//! A crate that knows the meaning of the rows writes the summary; the sheet stores it and the renderings show it first. Every
-//! line names its rows.
+//! A crate that knows the meaning of the rows writes the summary; the sheet stores it and the renderings show it first.
+//! Every line names its rows.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,11 @@
 //! One figure of one machine over months: first what its conditions did to it, then what changed without a known cause.
 //!
-//! Problem: a new kernel, firmware or setting changes figures, and that is no alarm. Between such moments a figure may change, too, and then
-//! somebody should look. Solution: the history is cut wherever the conditions changed. The sheets on both sides of a cut are compared as two
-//! groups (Welch's t test), which answers "did this change make the machine worse?". Within a stretch, change points are searched for as
-//! [`drift`](crate::drift) does.
-//! Conditions: sheets of one machine and one effort. A long stretch is reduced to [`POINTS_MAX`] medians of neighbours before the search, whose
-//! time grows with the square of its length; a change is then known to within that many sheets.
+//! Problem: a new kernel, firmware or setting changes figures, and that is no alarm. A change between such moments is
+//! one: an engineer should look at it. Solution: the history is cut wherever the conditions changed. The sheets on both
+//! sides of a cut are compared as two groups (Welch's t test), which answers "did this change make the machine worse?".
+//! Within a stretch, change points are searched for as [`drift`](crate::drift) does. Conditions: sheets of one machine
+//! and one effort. A long stretch is reduced to [`POINTS_MAX`] medians of neighbours before the search, whose time
+//! grows with the square of its length; a change is then known to within that many sheets.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ use crate::statistics::{Difference, Margins, SEGMENT_MIN, Scale, Units, change_p
 pub(crate) const TREND_SHEETS_MIN: usize = DRIFT_SHEETS_MIN;
 /// The search takes at most so many values over all stretches.
 const POINTS_MAX: usize = 240;
-/// So many sheets before the end are looked at to say how many more it takes.
+/// Number of last sheets from which the number of further ones needed is estimated.
 const END: usize = 40;
 /// A change must be this many times as large as the median absolute deviation of its stretch.
 const DEVIATIONS: f64 = 3.0;
@@ -44,7 +44,7 @@ pub struct History {
 pub struct HistoryRow {
     /// Id of the row.
     pub id: String,
-    /// What it is, for people.
+    /// Label for people.
     pub label: String,
     /// The unit of the medians.
     pub unit: Unit,
@@ -57,7 +57,7 @@ pub struct HistoryRow {
 pub struct Trend {
     /// Id of the row.
     pub id: String,
-    /// What it is, for people.
+    /// Label for people.
     pub label: String,
     /// The unit of all values.
     pub unit: Unit,
@@ -67,11 +67,11 @@ pub struct Trend {
     pub taken_s: Vec<f64>,
     /// The median in each sheet.
     pub medians: Vec<f64>,
-    /// Where the conditions changed, in order.
+    /// Changes of the conditions, in order of time.
     pub cuts: Vec<TrendCut>,
     /// Changes that no change of the conditions explains, in order.
     pub changes: Vec<TrendChange>,
-    /// What cannot be told yet, and how many more sheets would tell.
+    /// Questions that are still undecided, and how many more sheets would decide them.
     pub undecided: Vec<String>,
 }
 
@@ -80,18 +80,18 @@ pub struct Trend {
 pub struct TrendCut {
     /// The first sheet after it.
     pub sheet: usize,
-    /// What changed: label, value before and value after.
+    /// The conditions that changed: label, value before and value after.
     pub conditions: Vec<(String, String, String)>,
     /// The median in the middle before it, since the cut or change before.
     pub before: f64,
     /// The median in the middle after it, until the next cut or change.
     pub after: f64,
-    /// What it did to the figure.
+    /// Effect on the figure.
     pub verdict: CutVerdict,
 }
 
-/// What a change of the conditions did to a figure. Changes are fractions of the value before (0.1 is 10 % more), or differences in the unit
-/// where a value is not positive.
+/// Effect of a change of the conditions on a figure. Changes are fractions of the value before (0.1 is 10 % more), or
+/// differences in the unit where a value is not positive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CutVerdict {
@@ -103,7 +103,7 @@ pub enum CutVerdict {
     CannotTell {
         /// The smallest change that would have been seen in four of five cases; none with fewer than two sheets a side.
         smallest: Option<f64>,
-        /// So many more sheets with the new conditions would tell; none if more than 1,000.
+        /// Number of further sheets with the new conditions that would decide; none if more than 1,000.
         more: Option<usize>,
     },
 }
@@ -235,7 +235,7 @@ fn between(at: usize, before: &[f64], after: &[f64], [low, high]: [f64; 2]) -> [
     [(at - early).saturating_sub(1), at + late]
 }
 
-/// What differs between two conditions.
+/// The differences between two conditions.
 fn differing(facts: &HashMap<i64, Vec<(String, String)>>, before: i64, after: i64) -> Vec<(String, String, String)> {
     let (none, unknown) = (Vec::new(), "unknown".to_owned());
     let (before, after) = (facts.get(&before).unwrap_or(&none), facts.get(&after).unwrap_or(&none));
@@ -248,7 +248,7 @@ fn differing(facts: &HashMap<i64, Vec<(String, String)>>, before: i64, after: i6
     both.filter(|(_, before, after)| before != after).collect()
 }
 
-/// What a cut did.
+/// The verdict on a cut.
 fn judged(before: &[f64], after: &[f64], unit: Unit) -> CutVerdict {
     let both: Vec<f64> = before.iter().chain(after).copied().collect();
     let scale = Scale::of(&both);
@@ -274,7 +274,7 @@ fn judged(before: &[f64], after: &[f64], unit: Unit) -> CutVerdict {
     }
 }
 
-/// What the end of the history cannot tell yet.
+/// The questions that the end of the history leaves undecided.
 fn undecided(medians: &[f64], ends: &[usize], borders: &[usize], scale: Scale) -> Vec<String> {
     let [.., begin, end] = ends else { return Vec::new() };
     let count = end - begin;
@@ -286,7 +286,8 @@ fn undecided(medians: &[f64], ends: &[usize], borders: &[usize], scale: Scale) -
             TREND_SHEETS_MIN - count
         )];
     }
-    // What follows the last change, at most; then the last sheets that lie on one side of it, and far away.
+    // At most the sheets after the last change; then the last sheets that lie on one side of the level, and far
+    // away.
     let begin = borders.iter().rev().nth(1).copied().unwrap_or(*begin).max(end.saturating_sub(END));
     let stretch = &medians[begin..*end];
     let Some(level) = middle(stretch) else { return Vec::new() };

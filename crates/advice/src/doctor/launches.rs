@@ -9,8 +9,8 @@ use hairspring_settings::{Choice, Interface, Launch, current};
 
 use super::Turns;
 
-/// Starts a program for each turn. The program does the job under its settings and prints the values of its events: nanoseconds,
-/// one a line.
+/// Starts a program for each turn. The program does the job under its settings and prints the values of its events:
+/// nanoseconds, one a line.
 #[derive(Debug)]
 pub struct Launches {
     /// The program.

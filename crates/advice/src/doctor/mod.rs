@@ -6,13 +6,13 @@
 //! | combine | the best candidate is kept; the others are tried on top of it, until none helps further |
 //! | confirm | the combination against the unchanged machine, in [`CONFIRMING`] fresh pairs A B B A B A A B |
 //!
-//! A turn is a fresh process ([`Turns`]). The value of a turn is the median of its events. Effects are paired t tests of the
-//! logarithms within the blocks; the null region is 2 %, and Holm's procedure bounds the probability of any false effect at 5 %.
-//! If the null arm shows an effect, there is no conclusion. A block in which the machine was suspended is void and repeated, at
-//! most [`VOID_MOST`] times. *No effect* and *harmful* are results too.
+//! A turn is a fresh process ([`Turns`]). The value of a turn is the median of its events. Effects are paired t tests
+//! of the logarithms within the blocks; the null region is 2 %, and Holm's procedure bounds the probability of any
+//! false effect at 5 %. If the null arm shows an effect, there is no conclusion. A block in which the machine was
+//! suspended is void and repeated, at most [`VOID_MOST`] times. *No effect* and *harmful* are results too.
 //!
-//! The method is that of `hairspring ab`: see [`statistics`](hairspring_sheet::statistics). [`diagnose`] is pure except for the
-//! turns, which its caller provides: [`Launches`] starts processes under the settings.
+//! The method is that of `hairspring ab`: see [`statistics`](hairspring_sheet::statistics). [`diagnose`] is pure except
+//! for the turns, which its caller provides: [`Launches`] starts processes under the settings.
 
 mod launches;
 
@@ -23,9 +23,9 @@ use hairspring_suite::interleaving::{Random, in_blocks, median, mirrored};
 
 pub use launches::{Launches, candidates};
 
-/// How many turns each arm has while candidates are screened.
+/// Turns of each arm while candidates are screened.
 pub const BLOCKS: usize = 6;
-/// How many fresh pairs confirm the combination.
+/// Fresh pairs that confirm the combination.
 pub const CONFIRMING: usize = 8;
 /// The most blocks that are repeated.
 pub const VOID_MOST: usize = 5;
@@ -45,10 +45,10 @@ pub trait Turns {
     /// Blocks for the time of a turn.
     ///
     /// # Errors
-    /// A sentence that says why the settings were refused, or that the job had no event.
+    /// A sentence with the reason why the settings were refused, or that the job had no event.
     fn take(&mut self, settings: &[Choice]) -> Result<Vec<f64>, String>;
 
-    /// How long the machine has been suspended since it was started.
+    /// Total time that the machine has been suspended since its start.
     fn suspended(&self) -> Nanos;
 }
 
@@ -98,7 +98,7 @@ pub struct Diagnosis {
     pub confirmed: Option<TriedSettings>,
     /// The events of the fresh turns, unchanged and with the combination.
     pub events: [ArmEvents; 2],
-    /// How many blocks were void because the machine was suspended during them.
+    /// Number of blocks that were void because the machine was suspended during them.
     pub void: usize,
 }
 
@@ -115,8 +115,8 @@ pub fn turns_most(candidates: usize) -> usize {
     BLOCKS * (candidates + 2 + combining) + 2 * CONFIRMING
 }
 
-/// Tries the candidates. `progress` receives the number of turns made. Once `stopped`, it ends early with the result of the
-/// complete blocks.
+/// Tries the candidates. `progress` receives the number of turns made. Once `stopped`, it ends early with the result of
+/// the complete blocks.
 ///
 /// # Errors
 /// The job cannot run on the unchanged machine.
@@ -146,7 +146,8 @@ pub fn diagnose(
     Ok(diagnosis)
 }
 
-/// Helpful settings first, ordered by their least certain effect; then those without effect, harmful ones, and refused ones.
+/// Helpful settings first, ordered by their least certain effect; then those without effect, harmful ones, and refused
+/// ones.
 fn rank(tried: &TriedSettings) -> f64 {
     match tried.effect {
         SettingEffect::Helps => tried.interval[1],
@@ -183,7 +184,7 @@ impl Run<'_> {
         if self.void > VOID_MOST { Err("the machine is suspended again and again".to_owned()) } else { Ok(true) }
     }
 
-    /// Makes so many blocks. A block in which the machine was suspended is void and repeated.
+    /// Makes `count` blocks. A block in which the machine was suspended is void and repeated.
     fn blocks<T>(
         &mut self,
         count: usize,
@@ -396,7 +397,8 @@ mod tests {
         assert!(declared <= 7, "{declared} of 100");
     }
 
-    /// A machine on which no setting helps and which is suspended during these turns, whose values would look like an effect.
+    /// A machine on which no setting helps and which is suspended during these turns, whose values would look like an
+    /// effect.
     struct Suspended {
         machine: Scripted,
         at: Vec<u32>,

@@ -32,7 +32,7 @@ impl AnswerKind {
 /// A watch that would decide a requirement that is not shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Undecided {
-    /// So many events in total, and their time if known, if misses continue at the same rate.
+    /// Number of events in total, and their time if known, if misses continue at the same rate.
     Watch(u64, Option<Nanos>),
     /// The evidence has no duration, and the requirement counts misses in a time.
     NoTime,
@@ -90,7 +90,7 @@ impl JobAnswer {
     }
 }
 
-/// How misses are counted: as a share of the events, or in a time.
+/// Unit of misses: a share of the events, or a number in a time.
 struct Scale {
     events: u64,
     /// The watched time, in units of the tolerance's time; none for a share.
@@ -172,7 +172,7 @@ mod tests {
         JobAnswer::of(&requirement, &Evidence::of_samples(&requirement, values, watched))
     }
 
-    /// Evidence with so many events of 10 µs, and so many of 1 ms.
+    /// Evidence with `good` events of 10 µs, and `bad` events of 1 ms.
     fn values(good: usize, bad: usize) -> Vec<f64> {
         [vec![10_000.0; good], vec![1_000_000.0; bad]].concat()
     }

@@ -1,8 +1,8 @@
 //! Confidence limits of a share and of a rate, from counts.
 //!
-//! A share: Clopper and Pearson 1934, *The use of confidence or fiducial limits illustrated in the case of the binomial*. A rate:
-//! Garwood 1936, *Fiducial limits for the Poisson distribution*. Both are exact, so they err on the safe side. All limits are
-//! one-sided with [`CONFIDENCE`].
+//! A share: Clopper and Pearson 1934, *The use of confidence or fiducial limits illustrated in the case of the
+//! binomial*. A rate: Garwood 1936, *Fiducial limits for the Poisson distribution*. Both are exact, so they err on the
+//! safe side. All limits are one-sided with [`CONFIDENCE`].
 
 use statrs::distribution::{Beta, ContinuousCDF, Gamma};
 
@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_tables() {
-        // NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.4.1: 4 of 20, 95 % one-sided: at most 0.401029, at least 0.071354.
+        // NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.4.1: 4 of 20, 95 % one-sided: at most 0.401029, at least
+        // 0.071354.
         assert!((share_at_most(4, 20) - 0.401_029).abs() < 1e-6, "{}", share_at_most(4, 20));
         assert!((share_at_least(4, 20) - 0.071_354).abs() < 1e-6, "{}", share_at_least(4, 20));
         // Poisson: none seen, at most 3.00; one 4.74; two 6.30; three 7.75.

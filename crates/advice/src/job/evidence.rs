@@ -13,11 +13,12 @@ use crate::soak::soak_id;
 pub struct Evidence {
     /// Its source: the id of a row, or a live watch.
     pub source: String,
-    /// How many events there were.
+    /// Number of events.
     pub events: u64,
-    /// How many were certainly beyond the limit.
+    /// Number of events certainly beyond the limit.
     pub misses: u64,
-    /// The most that can have been beyond the limit: the histogram's bucket around the limit may hold events on both sides.
+    /// The most that can have been beyond the limit: the histogram's bucket around the limit may hold events on both
+    /// sides.
     pub misses_at_most: u64,
     /// The watched time; none if only the number of events is known.
     pub watched: Option<Nanos>,
@@ -122,7 +123,7 @@ const SHEET_PERIOD: Nanos = Nanos::from_millis(1);
 /// The periods of a sound card that a sheet watches, in frames at 48 kHz.
 const SOUND_FRAMES: [i64; 3] = [64, 128, 256];
 
-/// How long a period of so many frames at 48 kHz lasts, to the nanosecond.
+/// Length of a period of `frames` frames at 48 kHz, to the nanosecond.
 fn sound_period(frames: i64) -> Nanos {
     Nanos::new((frames as f64 * 1e9 / 48_000.0).round() as i64)
 }

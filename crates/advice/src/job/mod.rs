@@ -8,10 +8,10 @@
 //! | [`RecordRequirement`], [`RecordAnswer`] | a recording of hours without loss, and the answer from a plan and a watched recording |
 //! | [`Trial`] | watches the requirement on this computer, unchanged and with idle states off |
 //!
-//! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the upper limit
-//! of the share of misses inside the requirement, **no** the lower limit outside. Everything else is **not shown**, and the
-//! answer says how long to watch. The answer does not cover events that did not occur during the watch (a backup, a log rotation,
-//! a hot summer).
+//! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the
+//! upper limit of the share of misses inside the requirement, **no** the lower limit outside. Everything else is **not
+//! shown**, and the answer gives the time to watch. The answer does not cover events that did not occur during the
+//! watch (a backup, a log rotation, a hot summer).
 //!
 //! [`Requirement`] and [`JobAnswer::of`] are pure. [`Trial::run`] blocks for its given time and starts the threads that
 //! [`Workload`](hairspring_suite::workload::Workload) names.

@@ -5,11 +5,11 @@
 pub struct Job {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it does.
+    /// Description of the job.
     pub about: &'static str,
     /// Its requirements, each a [`JobNeed`](super::JobNeed).
     pub requirements: &'static [&'static str],
-    /// Where the limits come from.
+    /// Source of the limits.
     pub source: &'static str,
 }
 

@@ -1,8 +1,9 @@
 //! [`RecordRequirement`]: a recording of hours without loss, and the answer from a plan and a watched recording.
 //!
-//! Two things must hold. The plan must fit with its margins: the folder's rate, its free space, memory for buffers that outlast
-//! twice the longest stall, and the links. And no data may be lost. A loss counts as a miss, and one miss is permitted in the
-//! whole job. So *yes* needs a watch of three times the job's length, and one loss in a short watch is a *no*.
+//! Two things must hold. The plan must fit with its margins: the folder's rate, its free space, memory for buffers that
+//! outlast twice the longest stall, and the links. And no data may be lost. A loss counts as a miss, and one miss is
+//! permitted in the whole job. So *yes* needs a watch of three times the job's length, and one loss in a short watch is
+//! a *no*.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -42,11 +43,11 @@ pub struct RecordRequirement {
 pub struct RecordEvidence {
     /// For how long data arrived.
     pub watched: Nanos,
-    /// How many bytes were stored.
+    /// Stored bytes.
     pub volume: Bytes,
     /// Why data were lost; none without a loss.
     pub lost: Option<String>,
-    /// How full the buffer was at most, in thousandths.
+    /// Greatest fill of the buffer, in thousandths.
     pub high_water_promille: u64,
     /// The longest time of a write.
     pub worst_stall: Nanos,
@@ -123,7 +124,8 @@ impl RecordAnswer {
         Self { outcome, reasons, losses, watch }
     }
 
-    /// The margin between the rate and the folder's own rate, as a part of the latter; negative if the folder takes less.
+    /// The margin between the rate and the folder's own rate, as a part of the latter; negative if the folder takes
+    /// less.
     pub fn margin(requirement: &RecordRequirement, evidence: &RecordEvidence) -> f64 {
         1.0 - requirement.rate.bytes_per_s() / evidence.unpaced.bytes_per_s().max(1.0)
     }

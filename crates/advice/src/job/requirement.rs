@@ -23,25 +23,25 @@ use hairspring_machine::Nanos;
 use hairspring_settings::Choice;
 use hairspring_suite::workload::{ReactionSource, Workload};
 
-/// What a job needs.
+/// Workload, limit and tolerance of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
-    /// What the job does.
+    /// Activity of the job.
     pub workload: Workload,
     /// The greatest permitted lateness or, for a reaction, the greatest permitted time.
     pub limit: Nanos,
-    /// How often the limit may be missed.
+    /// Permitted frequency of misses.
     pub tolerance: Tolerance,
     /// Whether it runs as an ordinary program; otherwise under `SCHED_FIFO` if permitted.
     pub ordinary: bool,
 }
 
-/// How often a limit may be missed.
+/// Permitted frequency of misses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
     /// At most this share of all events: 0.001 for p99.9.
     Share(f64),
-    /// At most so many misses in this time.
+    /// At most this number of misses in this time.
     Rate(f64, Nanos),
 }
 
@@ -66,8 +66,9 @@ impl Requirement {
         }
     }
 
-    /// The settings that should help a program to meet the requirement: no idle states, and either real-time priority or, for an
-    /// ordinary program, timers without slack. A [`doctor`](crate::doctor) finds out whether they help on this computer.
+    /// The settings that should help a program to meet the requirement: no idle states, and either real-time priority
+    /// or, for an ordinary program, timers without slack. A [`doctor`](crate::doctor) finds out whether they help on
+    /// this computer.
     pub fn settings(&self) -> Vec<Choice> {
         let priority = if self.ordinary { "slack=1us" } else { "policy=fifo:80" };
         ["idle=off", priority].into_iter().filter_map(|text| text.parse().ok()).collect()
@@ -81,7 +82,7 @@ impl Requirement {
         }
     }
 
-    /// How often the limit may be missed, in words: `0.1 %`, `1 in 8 h`.
+    /// The permitted frequency of misses, in words: `0.1 %`, `1 in 8 h`.
     pub fn permitted(&self) -> String {
         match self.tolerance {
             Tolerance::Share(share) => format!("{} %", shown(share * 100.0)),
@@ -234,7 +235,7 @@ impl<'t> Words<'t> {
         Self { left, end: whole.end() }
     }
 
-    /// The next word; if there is none, an error at the end that says what to write.
+    /// The next word; if there is none, an error at the end that names the expected syntax.
     pub(super) fn next(&mut self, write: &str) -> Result<Snippet<'t>, DescriptionError> {
         self.left.pop_front().ok_or_else(|| self.end.wrong(write))
     }
@@ -303,7 +304,7 @@ fn period(word: Snippet<'_>) -> Result<Nanos, DescriptionError> {
     }
 }
 
-/// The period of a buffer of so many frames at a rate.
+/// The period of a buffer, from `RATE/FRAMES`.
 fn audio(word: Snippet<'_>) -> Result<Nanos, DescriptionError> {
     const WRITE: &str = "write rate and frames of a buffer, like 48kHz/64";
     let (rate, frames) = word.split_first('/').ok_or_else(|| word.wrong(WRITE))?;

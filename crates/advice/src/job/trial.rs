@@ -1,7 +1,7 @@
 //! [`Trial`]: watches a requirement on this computer, unchanged and with idle states off.
 //!
-//! The two arms take turns in the order A B B A B A A B, so that a slow drift of the machine affects both. A descriptor that this
-//! process holds switches idle states off; the kernel closes it with the process, so no change can remain.
+//! The two arms take turns in the order A B B A B A A B, so that a slow drift of the machine affects both. A descriptor
+//! that this process holds switches idle states off; the kernel closes it with the process, so no change can remain.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,10 +17,10 @@ use super::bounds::events_needed;
 use super::evidence::Evidence;
 use super::requirement::{Requirement, Tolerance};
 
-/// How a trial is made.
+/// Settings of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialRequest {
-    /// How long each arm is watched; by default as long as the requirement needs, from 4 s to 20 s.
+    /// Watching time of each arm; by default as long as the requirement needs, from 4 s to 20 s.
     pub span: Option<Nanos>,
     /// The CPU that the job runs on; by default the last one that the process may use.
     pub cpu: Option<Cpu>,
@@ -66,7 +66,7 @@ const SUSPEND_LEAST: Nanos = Nanos::from_millis(1);
 const REACTION: Nanos = Nanos::from_micros(400);
 
 impl TrialRequest {
-    /// How long each arm of a requirement is watched.
+    /// Watching time of each arm of a requirement.
     pub fn span_of(&self, requirement: &Requirement) -> Nanos {
         if let Some(span) = self.span {
             return span;
@@ -85,10 +85,11 @@ impl TrialRequest {
 }
 
 impl Trial {
-    /// Watches a requirement. Blocks for twice the span of one arm. `progress` receives the part that is done, from 0 to 1.
+    /// Watches a requirement. Blocks for twice the span of one arm. `progress` receives the part that is done, from 0
+    /// to 1.
     ///
-    /// It runs under `SCHED_FIFO` if that is permitted and the requirement does not ask for an ordinary program. It restores the
-    /// settings of the calling thread.
+    /// It runs under `SCHED_FIFO` if that is permitted and the requirement does not ask for an ordinary program. It
+    /// restores the settings of the calling thread.
     ///
     /// # Errors
     /// The workload cannot run here: the reason, and what would help.

@@ -1,14 +1,16 @@
-//! [`Extremes`]: the greatest events of equal blocks of time on the axis of a Gumbel distribution, and a line through them only where
-//! they lie on one.
+//! [`Extremes`]: the greatest events of equal blocks of time on the axis of a Gumbel distribution, and a line through
+//! them only where they lie on one.
 //!
 //! # Problem
-//! The greatest event of eight hours says nothing of the ninth, and a line drawn through maxima promises more than it knows.
+//! The greatest event of eight hours does not bound that of the ninth, and a line drawn through maxima suggests more
+//! than they show.
 //!
 //! # Solution
-//! The maxima of blocks, in ascending order, have the plotting positions p = (i − 0.44) / (n + 0.12) (I. Gringorten, *A plotting rule for
-//! extreme probability paper*, 1963) and lie at y = −ln(−ln p). Maxima of a Gumbel distribution lie on a line. Its slope and place come
-//! from L-moments (J. Hosking, *L-moments*, 1990), with the variances of probability-weighted moments (J. Hosking, J. Wallis and E. Wood,
-//! *Estimation of the generalized extreme-value distribution by the method of probability-weighted moments*, 1985).
+//! The maxima of blocks, in ascending order, have the plotting positions p = (i − 0.44) / (n + 0.12) (I. Gringorten, *A
+//! plotting rule for extreme probability paper*, 1963) and lie at y = −ln(−ln p). Maxima of a Gumbel distribution lie
+//! on a line. Its slope and place come from L-moments (J. Hosking, *L-moments*, 1990), with the variances of
+//! probability-weighted moments (J. Hosking, J. Wallis and E. Wood, *Estimation of the generalized extreme-value
+//! distribution by the method of probability-weighted moments*, 1985).
 //!
 //! # Conditions
 //! A line is refused, with the reason, unless all of this holds:
@@ -16,14 +18,16 @@
 //! 2. at most [`UNEXPLAINED_MOST`] of the worst cases have no culprit: a mixture of causes has no common line;
 //! 3. the first half of the maxima is like the second (rank sums of Mann and Whitney, 5 %);
 //! 4. the upper limit of the shape of a generalized extreme-value distribution is at most [`SHAPE_MOST`];
-//! 5. that shape is zero within its interval of 95 % (the test of Hosking, Wallis and Wood), and the correlation of the plot is no less
-//!    than that of 95 % of Gumbel samples of this size (J. Filliben's test, 1975; the limit is drawn here with a fixed seed).
+//! 5. that shape is zero within its interval of 95 % (the test of Hosking, Wallis and Wood), and the correlation of the
+//!    plot is no less than that of 95 % of Gumbel samples of this size (J. Filliben's test, 1975; the limit is drawn
+//!    here with a fixed seed).
 //!
-//! What comes of it is a value that is exceeded once, on average, in [`FURTHEST`] times the observed time, and never the worst case.
+//! The result is a value that is exceeded once, on average, in [`FURTHEST`] times the observed time; it is never the
+//! worst case.
 
 use fastrand::Rng;
 
-/// Fewer maxima say nothing of a tail.
+/// Fewer maxima do not show the shape of a tail.
 pub const MAXIMA_LEAST: usize = 50;
 /// A block with fewer events has no tail of its own.
 pub const EVENTS_LEAST: u64 = 1000;
@@ -62,8 +66,8 @@ pub struct GumbelLine {
 }
 
 impl Extremes {
-    /// The maxima of blocks, in the order of time. `events` is the least number of events in a block, `unexplained` the share of the worst
-    /// cases without a culprit.
+    /// The maxima of blocks, in the order of time. `events` is the least number of events in a block, `unexplained` the
+    /// share of the worst cases without a culprit.
     pub fn of(maxima: &[f64], events: u64, unexplained: f64) -> Self {
         let mut sorted = maxima.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -73,7 +77,7 @@ impl Extremes {
 }
 
 impl GumbelLine {
-    /// The value that is exceeded once in so many blocks on average, and the limits that hold it in 95 %.
+    /// The value that is exceeded once in `blocks` blocks on average, and its 95 % interval.
     ///
     /// # Panics
     /// If `blocks` is not greater than one.
@@ -150,7 +154,8 @@ fn l_moments(sorted: &[f64]) -> [f64; 3] {
     [first, scale, (6.0 * third - 6.0 * second + first) / scale]
 }
 
-/// The shape of a generalized extreme-value distribution, above zero for a heavy tail, from its L-skewness (Hosking, Wallis and Wood).
+/// The shape of a generalized extreme-value distribution, above zero for a heavy tail, from its L-skewness (Hosking,
+/// Wallis and Wood).
 fn shape(skew: f64) -> f64 {
     let c = 2.0 / (3.0 + skew) - std::f64::consts::LN_2 / 3_f64.ln();
     -(7.8590 * c + 2.9554 * c * c)
@@ -183,7 +188,8 @@ fn gumbel(n: usize, rng: &mut Rng) -> Vec<f64> {
     sample
 }
 
-/// How far the ranks of the first values lie above those of the others, in standard deviations; equal values share their ranks.
+/// Distance of the ranks of the first values above those of the others, in standard deviations; equal values share
+/// their ranks.
 fn rank_sums(first: &[f64], others: &[f64]) -> f64 {
     let (n, m) = (first.len() as f64, others.len() as f64);
     let mut sorted = others.to_vec();
@@ -204,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// So many maxima of a generalized extreme-value distribution, in a random order.
+    /// `n` maxima of a generalized extreme-value distribution, in a random order.
     fn maxima(n: usize, shape: f64, seed: u64) -> Vec<f64> {
         let mut rng = Rng::with_seed(seed);
         let mut sample = gumbel(n, &mut rng);

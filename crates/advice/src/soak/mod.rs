@@ -2,17 +2,20 @@
 //!
 //! | noun | what it is |
 //! |---|---|
-//! | [`SoakRequest`] | what is watched, for how long, in blocks of what length |
-//! | [`Soak`] | what has come of it so far: valid at any moment, as a sheet too |
+//! | [`SoakRequest`] | jobs to watch, total time, length of blocks |
+//! | [`Soak`] | the results so far: valid at any moment, as a sheet too |
 //! | [`SoakTally`] | counts, distribution, blocks and worst cases of one job |
 //! | [`Extremes`] | the maxima of the blocks on the axis of a Gumbel distribution |
 //!
-//! Jobs of one soak take turns of a few seconds on one CPU, so that each is watched for its part of the time. After each block the caller
-//! gets the soak as it stands, to write it down: whatever ends the program then costs the block that had begun, and nothing else.
+//! Jobs of one soak take turns of a few seconds on one CPU, so that each is watched for its part of the time. After
+//! each block the caller gets the soak as it stands, to write it down: whatever ends the program then costs the block
+//! that had begun, and nothing else.
 //!
-//! Who took the time of the worst cases is read from the kernel's records, which are on meanwhile; without permission a note says so.
+//! The culprits of the worst cases come from the kernel's records, which are on meanwhile; without permission the soak
+//! has a note instead.
 //!
-//! Without a miss in a time T there are at most 3/T misses, with 95 % confidence: the answer is valid at any moment, and gets sharper.
+//! Without a miss in a time T there are at most 3/T misses, with 95 % confidence: the answer is valid at any moment,
+//! and gets sharper.
 
 mod conditions;
 mod extremes;
@@ -42,22 +45,22 @@ use watcher::{Watcher, case};
 /// One thing to watch, and what is asked of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoakJob {
-    /// What is done.
+    /// The activity.
     pub workload: Workload,
     /// Whether it runs as an ordinary program; otherwise under `SCHED_FIFO`.
     pub ordinary: bool,
-    /// What is asked of it, with the words that ask it; nothing if it is watched only.
+    /// Requirements of the job, with their words; empty if it is only watched.
     pub asked: Vec<(String, Requirement)>,
 }
 
-/// What to watch, and how.
+/// Jobs to watch, time and options of a soak.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoakRequest {
     /// The jobs, which take turns.
     pub jobs: Vec<SoakJob>,
     /// For how long, all together.
     pub span: Nanos,
-    /// After so much time the soak is handed over as it stands.
+    /// Interval at which the unfinished soak is handed over.
     pub block: Nanos,
     /// The CPU that the jobs run on.
     pub cpu: Cpu,
@@ -67,7 +70,7 @@ pub struct SoakRequest {
     pub until_no: bool,
 }
 
-/// What has come of a soak.
+/// Results of a soak.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Soak {
     /// As it was asked for.
@@ -76,32 +79,32 @@ pub struct Soak {
     pub began: String,
     /// The time of day at which this was true.
     pub now: String,
-    /// How long that was after the begin.
+    /// Time since the begin.
     pub elapsed: Nanos,
-    /// What came of each job, in the order of the jobs.
+    /// Tallies of the jobs, in their order.
     pub tallies: Vec<SoakTally>,
     /// Each load's name and its rate in each block, in bytes per second.
     pub loads: Vec<(String, Vec<f64>)>,
-    /// What limits what the figures mean, once each.
+    /// Limits of the figures' validity, once each.
     pub notes: Vec<String>,
-    /// What is good to know of them.
+    /// Remarks that help to read the figures.
     pub remarks: Vec<String>,
-    /// What the machine was like at the begin.
+    /// Conditions of the machine at the begin.
     pub conditions: Conditions,
     /// Temperature and frequency, block by block.
     pub states: SoakStates,
     /// The time that the kernel counted as stolen from the CPU, in steps of 10 ms.
     pub stolen: Nanos,
-    /// Whether all of the time that was asked for has passed.
+    /// Whether all of the requested time has passed.
     pub complete: bool,
 }
 
 /// The length of a turn.
 const TURN: Nanos = Nanos::from_secs(5);
-/// What is said where the kernel's records were on.
+/// Remark while the kernel's records were on.
 const WATCHED: &str = "The kernel's records of this CPU were on all the time, to find the culprits of the worst cases: they make each \
                        interrupt and each change of tasks a little longer, and so the figures somewhat worse than without.";
-/// At least so much time lies between two looks at the conditions, which take milliseconds.
+/// Least time between two looks at the conditions, which take milliseconds.
 const CONDITIONS_EVERY: Nanos = Nanos::from_secs(10);
 /// A first run that is not counted, and that shows whether the policy is permitted.
 const WARM_UP: Nanos = Nanos::from_millis(20);
@@ -120,7 +123,7 @@ impl SoakJob {
         jobs
     }
 
-    /// What is watched if nothing is asked: a loop of 1 kHz, and the gaps in a polling loop.
+    /// Jobs that are watched without a requirement: a loop of 1 kHz, and the gaps in a polling loop.
     pub fn usual() -> Vec<Self> {
         let of = |workload, ordinary| Self { workload, ordinary, asked: Vec::new() };
         vec![of(Workload::Loop(Nanos::from_millis(1)), false), of(Workload::Gaps, true)]
@@ -128,8 +131,9 @@ impl SoakJob {
 }
 
 impl Soak {
-    /// Watches. Blocks until the time has passed, `interrupted` is set or, if that was asked for, an answer is *no*. After each block
-    /// `hand_over` gets the soak as it stands. The settings of the calling thread are as before when it returns.
+    /// Watches. Blocks until the time has passed, `interrupted` is set or, if that was asked for, an answer is *no*.
+    /// After each block `hand_over` gets the soak as it stands. The settings of the calling thread are as before when
+    /// it returns.
     ///
     /// # Errors
     /// A job cannot be done here: the reason, and what would help; or what `hand_over` could not do.
@@ -165,7 +169,7 @@ impl Soak {
             complete: false,
             request,
         };
-        // What the loads did while they started is not counted.
+        // Progress of the loads during their start is not counted.
         loads.progress();
         let (mut loads_since, mut looked) = (Host.monotonic(), Nanos::ZERO);
         // Relaxed: a plain flag.
@@ -201,7 +205,7 @@ impl Soak {
         Ok(soak)
     }
 
-    /// What the soak says so far of everything that was asked.
+    /// The answers so far to all requirements.
     pub fn answers(&self) -> impl Iterator<Item = JobAnswer> {
         self.request.jobs.iter().zip(&self.tallies).flat_map(|(job, tally)| {
             let figure = tally.figure();
@@ -226,7 +230,7 @@ impl Soak {
         }
     }
 
-    /// Says which conditions are no longer as at the begin.
+    /// Notes the conditions that have changed since the begin.
     fn look_at_conditions(&mut self) {
         for (label, before, after) in changed_conditions(&self.conditions, &read_conditions(&Host, false)) {
             let text = format!("{label} changed during the soak, from {before} to {after}: the figures mix both.");
@@ -241,7 +245,7 @@ impl Soak {
     }
 }
 
-/// What the turns of one job in a block have brought.
+/// Results of the turns of one job in a block.
 #[derive(Clone, Debug, Default)]
 struct Turns {
     observed: Observed,
@@ -283,7 +287,7 @@ fn turns(
     }
 }
 
-/// The longest time between two events of a job, where the job says it.
+/// The longest time between two events of a job, if the job has one.
 fn longest(request: &SoakRequest) -> Nanos {
     let of = |job: &SoakJob| match job.workload {
         Workload::Loop(span) | Workload::Delay(span) => span,
@@ -297,7 +301,7 @@ fn run_of(job: &SoakJob, cpu: Cpu, priority: u8, span: Nanos) -> WorkloadRun {
     WorkloadRun { workload: job.workload, place: Some(place), fire_from: None, idle_off: false, span }
 }
 
-/// Does a job once. One whose policy is refused becomes an ordinary program, and a note says so.
+/// Does a job once. If its policy is refused, it becomes an ordinary program, with a note.
 fn warm_up(
     job: &mut SoakJob,
     cpu: Cpu,
@@ -322,7 +326,7 @@ fn warm_up(
     Ok(())
 }
 
-/// What is to be said of a time base that had to begin anew.
+/// The note on a time base that had to begin anew.
 fn broken(continuity: Continuity) -> Option<String> {
     match continuity {
         Continuity::Continued | Continuity::Rerated => None,

@@ -28,7 +28,7 @@ pub fn soak_id(workload: Workload, ordinary: bool) -> String {
     format!("soak.{what}.{}", if ordinary { "other" } else { "fifo" })
 }
 
-/// A soak as it stands, as a sheet. One that is not complete says that it was interrupted.
+/// The present state of a soak as a sheet. If the soak is not complete, the sheet is marked as interrupted.
 pub fn soak_sheet(soak: &Soak, build: Build) -> Sheet {
     let mut conditions = soak.conditions.clone();
     let mark = conditions_mark(&conditions);
@@ -192,8 +192,8 @@ fn extremes(tally: &SoakTally) -> Extremes {
     Extremes::of(&tally.maxima(), least, without as f64 / tally.worst.len().max(1) as f64)
 }
 
-/// The same of the events that one kind of culprit made: a line of its own, where nearly every block shows one. The others would lie lower,
-/// so that a line without them would be too high.
+/// The same of the events that one kind of culprit made: a line of its own, where nearly every block shows one. The
+/// others would lie lower, so that a line without them would be too high.
 fn extremes_of(tally: &SoakTally, kind: CulpritKind) -> Extremes {
     let all = tally.maxima_of(kind);
     let known: Vec<f64> = all.iter().copied().flatten().collect();
@@ -219,7 +219,7 @@ fn least_events(tally: &SoakTally) -> u64 {
     events.take(tally.maxima().len().max(2) - 1).min().unwrap_or(0)
 }
 
-/// What to expect in a longer time, or why nothing is expected.
+/// The value to expect in a longer time, or the reason why there is none.
 fn expected(extremes: &Extremes, quantity: &str, alone: &str, row: impl Fn(&str, String, Value) -> Row) -> Row {
     let maxima = extremes.points.len() as f64;
     let value = match &extremes.line {
@@ -252,7 +252,7 @@ fn over_time(id: &str, title: &str, tally: &SoakTally) -> Option<Series> {
     })
 }
 
-/// What the machine showed of itself, block by block; none where it shows nothing.
+/// Temperature or frequency, block by block; `None` if the machine does not show it.
 fn state(
     quantity: &str,
     title: &str,
@@ -305,7 +305,7 @@ mod tests {
     use crate::job::{AnswerKind, Evidence, JobAnswer, Requirement};
     use crate::soak::{CaseCulprit, SoakRequest, SoakStates, WorstCase};
 
-    /// A soak of so many blocks, whose culprits are known or not.
+    /// A soak of `blocks` blocks, with or without known culprits.
     fn soak(blocks: u32, culprit: &Result<CaseCulprit, String>) -> Soak {
         let asked = ["loop 1kHz jitter 80us misses 4/h", "loop 1kHz jitter 20us p50"];
         let asked = asked.map(|text| (text.to_owned(), text.parse::<Requirement>().expect("a requirement")));
@@ -363,7 +363,7 @@ mod tests {
             assert_eq!(JobAnswer::of(requirement, &evidence), answer);
             assert_ne!(answer.outcome, AnswerKind::NotShown);
         }
-        // A limit that nobody asked for is answered within a bucket.
+        // A limit that was not a requirement of the soak is answered within a bucket.
         let other: Requirement = "loop 1kHz jitter 31us misses 4/h".parse().expect("a requirement");
         let evidence = Evidence::of_sheet(&other, &read).expect("evidence");
         assert!(evidence.misses < evidence.misses_at_most, "{evidence:?}");
@@ -389,7 +389,7 @@ mod tests {
         let lines =
             |sheet: &Sheet| sheet.chapters[0].series.iter().map(|series| series.lines.len()).collect::<Vec<_>>();
         assert_eq!((lines(&named), lines(&unnamed)), (vec![1, 2, 2], vec![1, 1]));
-        // What the kernel's records cost is a remark of the chapter, not a warning of the sheet.
+        // The cost of the kernel's records is a remark of the chapter, not a warning of the sheet.
         assert!(named.notes.is_empty() && named.chapters[0].notes[0].text == "The records were on.");
     }
 

@@ -9,12 +9,12 @@ use super::tally::BLOCKS_MOST;
 pub struct SoakStates {
     /// In the order of time.
     pub states: Vec<SoakState>,
-    /// One of so many blocks is kept, and so many have come since the last one; zero before there are too many.
+    /// One of `each` blocks is kept, and `passed` have come since the last one; zero before there are too many.
     each: u32,
     passed: u32,
 }
 
-/// What the machine was like at the end of a block.
+/// Temperature and frequency at the end of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SoakState {
     /// When the block began, from the begin of the soak.

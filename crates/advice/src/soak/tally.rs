@@ -14,13 +14,13 @@ pub struct SoakBlock {
     pub at: Nanos,
     /// For how long events could be seen in it.
     pub watched: Nanos,
-    /// How many there were.
+    /// Number of events.
     pub events: u64,
     /// The greatest; zero without events.
     pub greatest: Nanos,
     /// The greatest of those that each kind of culprit made, as far as they are among the worst cases.
     pub by_kind: BTreeMap<CulpritKind, Nanos>,
-    /// Who made smaller events was not asked of all of them.
+    /// Least value from which on the culprit of every event was looked up.
     pub asked_from: Nanos,
 }
 
@@ -33,11 +33,11 @@ pub struct WorstCase {
     pub ended: Instant,
     /// The time of day at which it ended.
     pub when: String,
-    /// Who took the time, or why nobody is named.
+    /// The culprit, or the reason why none is named.
     pub culprit: Result<CaseCulprit, String>,
 }
 
-/// Who took most of the time of a case.
+/// The culprit that took most of the time of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseCulprit {
     /// Its kind.
@@ -49,7 +49,7 @@ pub struct CaseCulprit {
 /// Counts, distribution, blocks and worst cases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SoakTally {
-    /// Limits, in nanoseconds: the distribution tells exactly how many events are beyond each.
+    /// Limits, in nanoseconds: the distribution counts exactly how many events are beyond each.
     limits: Vec<f64>,
     histogram: Histogram,
     sum: f64,
@@ -60,14 +60,14 @@ pub struct SoakTally {
     pub blocks: Vec<SoakBlock>,
     /// The greatest first.
     pub worst: Vec<WorstCase>,
-    /// So many entered blocks make one of `blocks`, and so many are in the last of them.
+    /// `each` entered blocks make one of `blocks`; `filled` of them are in the last one.
     each: u32,
     filled: u32,
 }
 
-/// At so many blocks neighbours become one, so that a month takes no more memory than a day.
+/// At this number of blocks neighbours are merged, so that a month takes no more memory than a day.
 pub const BLOCKS_MOST: usize = 2000;
-/// So many of the worst cases are kept.
+/// Number of worst cases that are kept.
 pub const CASES_MOST: usize = 10;
 
 impl SoakTally {
@@ -82,8 +82,8 @@ impl SoakTally {
         self.blocks[..full.min(self.blocks.len())].iter().map(|block| block.greatest.count() as f64).collect()
     }
 
-    /// The greatest event of each full block that a kind of culprit made, in nanoseconds, in the order of time; none where the block's worst
-    /// cases do not tell.
+    /// The greatest event of each full block that a kind of culprit made, in nanoseconds, in the order of time; `None`
+    /// where the worst cases of the block do not show it.
     pub fn maxima_of(&self, kind: CulpritKind) -> Vec<Option<f64>> {
         let of = |block: &SoakBlock| {
             let greatest = block.by_kind.get(&kind).filter(|greatest| **greatest >= block.asked_from)?;
@@ -97,7 +97,8 @@ impl SoakTally {
         self.blocks.iter().flat_map(|block| block.by_kind.keys().copied()).collect()
     }
 
-    /// Enters what a block has brought, with its worst cases in any order, and from which value on all cases are among them.
+    /// Enters what a block has brought, with its worst cases in any order, and from which value on all cases are among
+    /// them.
     pub fn enter(&mut self, at: Nanos, observed: &Observed, cases: Vec<WorstCase>, asked_from: Nanos) {
         let mut values: Vec<f64> = observed.values.iter().copied().filter(|value| value.is_finite()).collect();
         values.sort_unstable_by(f64::total_cmp);

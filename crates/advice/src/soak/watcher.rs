@@ -1,4 +1,5 @@
-//! [`Watcher`]: who took the time of the worst cases of a turn, from the kernel's records of the CPU that the jobs run on.
+//! [`Watcher`]: who took the time of the worst cases of a turn, from the kernel's records of the CPU that the jobs run
+//! on.
 
 use hairspring_culprit::host::{Tracer, TracerSettings, Untraced, own_thread};
 use hairspring_culprit::{CpuHistory, LostTime, Terms, Wanted, blame};
@@ -10,15 +11,17 @@ use hairspring_time::{POLL_MOST, RealTime};
 
 use super::{CaseCulprit, WorstCase};
 
-/// Of the kernel's ring. The records of a turn fit, beside a load of disks and networks.
+/// Size of the kernel's ring. The records of a turn fit, beside a load of disks and networks.
 const RING_BYTES: usize = 16 << 20;
-/// What the watcher does first, to learn how long this machine takes to deliver an interrupt: so long it polls, and so often it sleeps.
+/// Time of polling and number of sleeps at the start, which measure how long this machine takes to deliver an
+/// interrupt.
 const POLLED: Nanos = Nanos::from_millis(200);
 const SLEEPS: i64 = 100;
 const GAPS_MOST: usize = 20_000;
 const PERIOD: Nanos = Nanos::from_millis(1);
 
-/// Reads the kernel's records of one CPU. They are on from [`open`](Self::open) until it is dropped, which takes the kernel up to a second.
+/// Reads the kernel's records of one CPU. They are on from [`open`](Self::open) until it is dropped, which takes the
+/// kernel up to a second.
 pub(super) struct Watcher {
     tracer: Tracer,
     history: CpuHistory,
@@ -42,8 +45,8 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Says who took the time of these values, each with the time at which it ended. They are of a turn of the calling thread that has
-    /// just ended; records from before are forgotten.
+    /// Finds the culprits of these values, each with the time at which it ended. The values are from a turn of the
+    /// calling thread that has just ended; records from before are forgotten.
     pub(super) fn cases(&mut self, workload: Workload, worst: &[(Nanos, Instant)]) -> Vec<WorstCase> {
         let until = self.drain();
         let wanted = match workload {
@@ -74,7 +77,7 @@ pub(super) fn case(value: Nanos, ended: Instant, culprit: Result<CaseCulprit, St
     WorstCase { value, ended, when: time_of_day(ended), culprit }
 }
 
-/// Who took the most, and how much of it if it was not all.
+/// The greatest culprit, with its share if it is not all.
 fn said(blame: &hairspring_culprit::Blame) -> Result<CaseCulprit, String> {
     let chief = blame.chief().ok_or("no time was lost")?;
     if !chief.culprit.is_named() {

@@ -112,8 +112,9 @@ fn two_processes_add_at_the_same_time_and_nothing_is_lost_or_there_twice() {
     assert!(sheets.iter().all(|sheet| archive.sheet(sheet).is_ok() && sheet.figures == 2));
 }
 
-/// The second process compresses beside base 1. Before it writes, the first removes that base with its sheet, and a new base gets the number.
-/// The sheet was then stored beside a text that it was not compressed with: lost, although it was reported as added.
+/// The second process compresses beside base 1. Before it writes, the first removes that base with its sheet, and a new
+/// base gets the number. The sheet was then stored beside a text that it was not compressed with: lost, although it was
+/// reported as added.
 #[test]
 fn a_sheet_stays_readable_when_another_process_replaces_its_base_meanwhile() {
     let folder = tempfile::tempdir().expect("room for a folder");
@@ -123,7 +124,7 @@ fn a_sheet_stays_readable_when_another_process_replaces_its_base_meanwhile() {
     let mut writer = start_with(&path, &format!("2 1 {}", folder.path().display()));
     until(&folder.path().join("ready"));
     archive.remove(&[first]).expect("removed");
-    // Of the same length, and with other content: the base that takes the number.
+    // A base of the same length with other content takes the number.
     archive.add(&text(3, "9.9", 7.0)).expect("added");
     std::fs::write(folder.path().join("go"), "").expect("written");
     assert!(writer.wait().expect("ended").success());

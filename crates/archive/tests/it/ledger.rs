@@ -12,7 +12,7 @@ fn five_sheets_under_equal_conditions_decide_between_two() {
     }
     let (before, after) = (sheet(30, "6.8", 1.0), sheet(31, "6.9", 1.2));
     assert!(archive.ledger(&[&before, &after]).expect("read").is_none(), "four are too few");
-    // Of another kernel, and twice as slow: they must not count.
+    // A sheet of another kernel, twice as slow: it must not count.
     archive.add(&text(10, "6.7", 2.0)).expect("added");
     assert!(archive.ledger(&[&before, &after]).expect("read").is_none(), "one is of another kernel");
     archive.add(&text(4, "6.8", 1.001)).expect("added");

@@ -1,4 +1,4 @@
-//! What is refused, and that nothing changes then.
+//! Refused input leaves the archive unchanged.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -117,7 +117,7 @@ fn is_one(builds: &usize) -> bool {
     *builds == 1
 }
 
-/// Judges two builds that were measured in turns. Never fails: the verdict says if rows cannot be judged.
+/// Judges two builds that were measured in turns. Never fails: rows that cannot be judged have a verdict for that.
 ///
 /// `same` is the margin of *same* as a fraction, in place of 5 %.
 pub fn compare_interleaved(measured: &Interleaved, same: Option<f64>) -> Comparison {

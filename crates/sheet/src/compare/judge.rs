@@ -6,10 +6,10 @@ use crate::statistics::{Scale, benjamini_hochberg};
 /// The share of the declared rows that is expected to be false.
 const FALSE_SHARE: f64 = 0.05;
 
-/// Gives every row with a difference its verdict. The procedure of Benjamini and Hochberg over all rows and all sides declares
-/// the differences. The interval behind *at least* is taken at the level that the procedure reached, so that all those intervals
-/// together keep their coverage (Benjamini and Yekutieli, 2005). *Same* needs no correction: it is wrong only if two tests both
-/// fail.
+/// Gives every row with a difference its verdict. The procedure of Benjamini and Hochberg over all rows and all sides
+/// declares the differences. The interval behind *at least* is taken at the level that the procedure reached, so that
+/// all those intervals together keep their coverage (Benjamini and Yekutieli, 2005). *Same* needs no correction: it is
+/// wrong only if two tests both fail.
 pub(super) fn judge(rows: &mut [ComparedRow]) {
     let judged = || rows.iter().flat_map(|row| &row.others);
     let p: Vec<f64> =

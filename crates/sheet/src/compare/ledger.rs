@@ -1,4 +1,4 @@
-//! How much the sheets of one machine vary, from sheets of one build.
+//! Variation between the sheets of one machine, from sheets of one build.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,8 +9,8 @@ use crate::statistics::{Difference, Units};
 /// The least number of sheets that show how much sheets vary.
 pub const LEDGER_MIN: usize = 5;
 
-/// The medians of sheets of one build on one machine, row by row. It replaces the sheets that a comparison of single sheets
-/// lacks.
+/// The medians of sheets of one build on one machine, row by row. It replaces the sheets that a comparison of single
+/// sheets lacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SheetLedger {
     machine: String,
@@ -86,12 +86,12 @@ impl SheetLedger {
         Ok(Self { machine: machine(first), effort: effort(first), sheets: sheets.len(), medians })
     }
 
-    /// A ledger of medians by row id, from so many sheets that were taken as `like` was: on its machine, with its effort, by one build.
+    /// A ledger of medians by row id, from `sheets` sheets with the machine, effort and build of `like`.
     pub fn of_medians(like: &Sheet, sheets: usize, medians: HashMap<String, Vec<f64>>) -> Self {
         Self { machine: machine(like), effort: like.taken.effort.clone(), sheets, medians }
     }
 
-    /// How many sheets it has.
+    /// Number of its sheets.
     pub(super) fn sheets(&self) -> usize {
         self.sheets
     }

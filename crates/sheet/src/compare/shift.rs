@@ -37,8 +37,8 @@ pub(crate) fn chapter(id: &str) -> &str {
     id.split_once('.').map_or(id, |(chapter, _)| chapter)
 }
 
-/// The chapters that moved as a whole, for each of so many other sides. If the sentinels did not move, the machine was the same,
-/// and the chapter is not listed.
+/// The chapters that moved as a whole, for each of `others` other sides. If the sentinels did not move, the machine was
+/// the same, and the chapter is not listed.
 pub(super) fn shifts(rows: &[ComparedRow], others: usize, sentinels: &[ComparedRow]) -> Vec<ChapterShift> {
     let ratios = |rows: &[ComparedRow], of: &str, other: usize| -> Vec<f64> {
         let rows = rows.iter().filter(|row| chapter(&row.id) == of);

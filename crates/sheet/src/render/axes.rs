@@ -65,8 +65,8 @@ impl Scale {
         self.log && value <= 0.0
     }
 
-    /// The values to mark, ascending, with their labels. A logarithmic axis marks every decade, and also 2 and 5 if there are few
-    /// decades.
+    /// The values to mark, ascending, with their labels. A logarithmic axis marks every decade, and also 2 and 5 if
+    /// there are few decades.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let mut values = match self.log {
             true if self.unit == Unit::Bytes => self.powers_of_two(),

@@ -1,7 +1,7 @@
 //! A histogram put into a few equal bins of an axis, for sparklines and small plots.
 //!
-//! The axis is logarithmic if all values are positive. With zero or negative values it is linear near zero and logarithmic far
-//! from it (inverse hyperbolic sine), because lateness has long tails on both sides.
+//! The axis is logarithmic if all values are positive. With zero or negative values it is linear near zero and
+//! logarithmic far from it (inverse hyperbolic sine), because lateness has long tails on both sides.
 
 use crate::{Bucket, Figure, Histogram};
 
@@ -13,7 +13,7 @@ const WIDEST_BUCKET: f64 = 0.2;
 pub(crate) struct Range {
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// Where the axis changes from linear to logarithmic; 0 for a purely logarithmic one.
+    /// Value at which the axis changes from linear to logarithmic; 0 for a purely logarithmic one.
     knee: f64,
 }
 
@@ -39,7 +39,8 @@ impl Range {
         if high > low { ((self.bent(value) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 }
     }
 
-    /// Round values within the range, ascending: decades, with 2 and 5 where there are few of them, mirrored below zero.
+    /// Round values within the range, ascending: decades, with 2 and 5 where there are few of them, mirrored below
+    /// zero.
     pub(crate) fn round_values(&self) -> Vec<f64> {
         let top = self.low.abs().max(self.high.abs());
         let least = if self.knee > 0.0 { self.knee * 10.0 } else { self.low };
@@ -58,8 +59,8 @@ impl Range {
         if self.knee > 0.0 { (value / self.knee).asinh() } else { value.max(f64::MIN_POSITIVE).ln() }
     }
 
-    /// Whether the buckets are fine enough to show a shape on this axis. If one bucket covers much of the axis, the places of its
-    /// samples are unknown, and bars would invent them.
+    /// Whether the buckets are fine enough to show a shape on this axis. If one bucket covers much of the axis, the
+    /// places of its samples are unknown, and bars would invent them.
     pub(crate) fn resolves(&self, histogram: &Histogram) -> bool {
         let width = |b: &Bucket| self.position(b.to.min(self.high)) - self.position(b.from.max(self.low));
         histogram.buckets.iter().all(|bucket| width(bucket) <= WIDEST_BUCKET)
@@ -88,8 +89,8 @@ impl Range {
 /// The heights of a sparkline, from the lowest that is not empty.
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The distribution in one line of `width` characters, from the least to the greatest sample. A bin with a single sample is
-/// visible; an empty one is a space.
+/// The distribution in one line of `width` characters, from the least to the greatest sample. A bin with a single
+/// sample is visible; an empty one is a space.
 pub(crate) fn sparkline(figure: &Figure, width: usize) -> Option<String> {
     let histogram = figure.histogram.as_ref().filter(|_| width > 0)?;
     let bins = Range::of(std::iter::once(figure)).filter(|range| range.resolves(histogram))?.bins(histogram, width);

@@ -1,6 +1,7 @@
 //! Comparisons: text for a terminal, Markdown, one HTML file, JSON.
 //!
-//! All of them first list the differences, the largest change first; then, chapter by chapter, the number of undecided figures.
+//! All of them first list the differences, the largest change first; then, chapter by chapter, the number of undecided
+//! figures.
 
 mod html;
 mod markdown;

@@ -11,7 +11,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// The most columns of a small line; of more sheets the last ones are drawn.
 const BARS_MAX: usize = 40;
 
-/// How many rows changed, and how many would by chance.
+/// Number of rows that changed, and the number expected by chance.
 fn sum(drift: &Drift) -> String {
     let changed = drift.rows.iter().filter(|row| !row.changes.is_empty()).count();
     let chance = (drift.rows.len() as f64 * DRIFT_LEVEL).ceil();
@@ -161,11 +161,12 @@ pub(super) fn plot(page: &mut Markup, row: &DriftRow, taken: &[String]) {
     page.add(format_args!("\n</svg>\n"));
 }
 
-/// The dates below a plot: of the first and the last sheet, and of each change that has room between. Each with its place and its side.
+/// The dates below a plot: of the first and the last sheet, and of each change that has room between. Each with its
+/// place and its side.
 fn dates(row: &DriftRow, taken: &[String], x: impl Fn(usize) -> f64) -> Vec<(f64, &'static str, String)> {
     const CHARACTER: f64 = 6.7;
     let (Some(first), Some(last)) = (taken.first(), taken.last()) else { return Vec::new() };
-    // Of sheets of one day the day says nothing.
+    // Within one day the date distinguishes no sheets.
     let day = |when: &str| when.split(' ').next().unwrap_or_default().to_owned();
     let minute = |when: &str| when.rsplit_once(':').map_or(when, |(minute, _)| minute).to_owned();
     let date = |when: &String| if day(first) == day(last) { minute(when) } else { day(when) };

@@ -1,5 +1,5 @@
-//! The sheet as one self-contained HTML file: no scripts, no network, no own fonts. It follows the reader's light or dark scheme,
-//! prints, and fits a phone: wide tables scroll.
+//! The sheet as one self-contained HTML file: no scripts, no network, no own fonts. It follows the reader's light or
+//! dark scheme, prints, and fits a phone: wide tables scroll.
 //!
 //! All texts from the sheet are escaped; none can become markup.
 
@@ -17,8 +17,8 @@ use crate::{Absent, Note, NoteKind, Sheet, Unit};
 
 pub(super) const STYLE: &str = include_str!("html/style.css");
 
-/// Renders a sheet as an HTML file: the first page, below which each chapter opens on a click. A sheet without a summary has no first
-/// page, so its chapters are open.
+/// Renders a sheet as an HTML file: the first page, below which each chapter opens on a click. A sheet without a
+/// summary has no first page, so its chapters are open.
 pub fn html(sheet: &Sheet) -> String {
     rendered(sheet, sheet.summary.is_none())
 }

@@ -1,4 +1,4 @@
-//! What every form says of an incident: its length and place, its story in words, and its lanes.
+//! Texts of an incident that every form shows: its length and place, its story in words, and its lanes.
 
 use super::clean::clean;
 use super::quantity;
@@ -39,7 +39,7 @@ pub(crate) fn place(incident: &Incident) -> String {
 /// As many are named in a sentence.
 const NAMED: usize = 4;
 
-/// Who had the lost time, the greatest part first: `2.29 ms hypervisor; 11.0 µs timer interrupt`.
+/// The culprits of the lost time, the greatest part first: `2.29 ms hypervisor; 11.0 µs timer interrupt`.
 pub(crate) fn story(incident: &Incident) -> String {
     let mut parts: Vec<(f64, String)> =
         lanes(incident).into_iter().filter(|lane| lane.taken > 0.0).map(|lane| (lane.taken, lane.who)).collect();
@@ -57,7 +57,7 @@ pub(crate) fn story(incident: &Incident) -> String {
 pub(crate) struct Lane<'i> {
     pub(crate) who: String,
     pub(crate) spans: Vec<&'i IncidentSpan>,
-    /// How much of the lost time they took, in nanoseconds.
+    /// Lost time that they took, in nanoseconds.
     pub(crate) taken: f64,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn window(incident: &Incident) -> Option<(f64, f64)> {
     (incident.length_ns > 0).then_some((from, to))
 }
 
-/// How much of the lost time a span took, in nanoseconds; none if it lies outside.
+/// Part of the lost time that a span took, in nanoseconds; `None` if it lies outside.
 fn inside(span: &IncidentSpan, incident: &Incident) -> Option<f64> {
     let taken = span.to_ns.min(incident.length_ns) as f64 - span.from_ns.max(0) as f64;
     (taken > 0.0).then_some(taken)

@@ -1,7 +1,7 @@
 //! The sheet as JSON, the contract for everything that reads sheets, and its JSON Schema.
 //!
-//! A written sheet can always be read again: numbers that are not finite have no JSON form and are left out, each with a note.
-//! Within one version of the schema fields may be added, so unknown ones are accepted.
+//! A written sheet can always be read again: numbers that are not finite have no JSON form and are left out, each with
+//! a note. Within one version of the schema fields may be added, so unknown ones are accepted.
 
 use std::fmt;
 
@@ -76,7 +76,7 @@ pub fn to_json(sheet: &Sheet) -> String {
 /// Reads a sheet.
 ///
 /// # Errors
-/// The text is not JSON, not a sheet, of another version, or incomplete; each error says what to do.
+/// The text is not JSON, not a sheet, of another version, or incomplete; each error names the remedy.
 pub fn from_json(json: &str) -> Result<Sheet, ReadError> {
     let document: serde_json::Value = serde_json::from_str(json).map_err(ReadError::NotJson)?;
     match document.get("schema").and_then(serde_json::Value::as_str) {

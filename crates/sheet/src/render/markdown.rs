@@ -1,5 +1,5 @@
-//! The whole sheet as Markdown with GitHub's tables: every fact, every statistic, every reason for an absence, every id.
-//! Plots become tables of their points; distributions stay in the HTML and JSON forms.
+//! The whole sheet as Markdown with GitHub's tables: every fact, every statistic, every reason for an absence, every
+//! id. Plots become tables of their points; distributions stay in the HTML and JSON forms.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! Many machines over months on one page: small multiples, a row for each machine and a column for each figure.
 //!
-//! All plots of a column share their scale, and all plots their dates, so that a machine that differs stands out. Every point links to the page
-//! of its sheet.
+//! All plots of a column share their scale, and all plots their dates, so that a machine that differs stands out. Every
+//! point links to the page of its sheet.
 
 use super::html::{Markup, STYLE};
 use super::quantity;
@@ -14,7 +14,7 @@ use crate::trend::{CutVerdict, Trend};
 pub struct MultiplesColumn {
     /// The id of its rows.
     pub id: String,
-    /// What it is, for people.
+    /// Label of the column, for people.
     pub label: String,
     /// Its unit.
     pub unit: Unit,
@@ -150,7 +150,7 @@ pub fn multiples_html(about: &str, columns: &[MultiplesColumn], rows: &[Multiple
     page.text
 }
 
-/// What the page says of its maker, so that a program that replaces it knows it as its own.
+/// Generator name in the page. A program that replaces the page recognizes its own by it.
 pub const MULTIPLES_GENERATOR: &str = "hairspring archive html";
 
 fn plot(page: &mut Markup, column: &MultiplesColumn, scale: &Scale, cell: &MultiplesCell) {
@@ -187,7 +187,7 @@ fn plot(page: &mut Markup, column: &MultiplesColumn, scale: &Scale, cell: &Multi
     ));
 }
 
-/// What the last change that was shown did, as a factor.
+/// Effect of the last change shown, as a factor.
 fn last_change(trend: &Trend) -> Option<String> {
     let cuts = trend.cuts.iter().filter(|cut| matches!(cut.verdict, CutVerdict::Changed(_)));
     let cuts = cuts.map(|cut| (cut.sheet, cut.before, cut.after));

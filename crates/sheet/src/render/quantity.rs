@@ -91,8 +91,8 @@ pub(crate) fn statistic(figure: &Figure, value: Option<f64>) -> Option<Quantity>
     value.map(|v| quantity_with_digits(v, figure.unit, digits(figure)))
 }
 
-/// The variation of the median from round to round, as a share of it, or in the figure's unit if a round's median is not
-/// positive; `None` below two rounds.
+/// The variation of the median from round to round, as a share of it, or in the figure's unit if a round's median is
+/// not positive; `None` below two rounds.
 pub(crate) fn spread(figure: &Figure) -> Option<Quantity> {
     let between = figure.between?;
     let relative = figure.rounds.iter().all(|round| round.median > 0.0);
@@ -118,8 +118,8 @@ pub(crate) fn count(figure: &Figure) -> String {
     }
 }
 
-/// A rate of bytes in powers of two, as documents on disks and memories print it; `None` for any other unit. It stays in
-/// MiB/s up to [`GIB_FROM`] of them, because that is how such rates are quoted.
+/// A rate of bytes in powers of two, as documents on disks and memories print it; `None` for any other unit. It stays
+/// in MiB/s up to [`GIB_FROM`] of them, because that is how such rates are quoted.
 pub(crate) fn binary(figure: &Figure, value: Option<f64>) -> Option<Quantity> {
     let value = value.filter(|_| figure.unit == Unit::BytesPerS)?;
     let fits = |(_, factor): &&(&str, f64)| rounded(value.abs() / factor, DIGITS) >= 1.0;
@@ -130,8 +130,8 @@ pub(crate) fn binary(figure: &Figure, value: Option<f64>) -> Option<Quantity> {
     Some(Quantity { whole, fraction, unit })
 }
 
-/// How many digits the numbers of a figure deserve: three, but rates resolve 1 Hz or their own spread, because the
-/// difference between two rates is what a reader looks for.
+/// Significant digits of a figure: three, but rates resolve 1 Hz or their own spread, because readers look for the
+/// difference between two rates.
 fn digits(figure: &Figure) -> usize {
     let is_rate = matches!(figure.unit, Unit::Hz | Unit::PerSecond);
     let Some(median) = figure.median.filter(|m| is_rate && m.abs() >= 1000.0) else { return DIGITS };

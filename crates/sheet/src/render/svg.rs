@@ -1,5 +1,6 @@
-//! Drawings for the HTML form: plots of series, distributions large and small. Plain SVG whose colours come from the page's CSS,
-//! so that they follow its light and dark schemes and its print form; pulses are a separate file with its own CSS.
+//! Drawings for the HTML form: plots of series, distributions large and small. Plain SVG whose colours come from the
+//! page's CSS, so that they follow its light and dark schemes and its print form; pulses are a separate file with its
+//! own CSS.
 
 mod histogram;
 mod incident;
@@ -15,5 +16,5 @@ pub use overlay::overlays;
 pub(crate) use plot::{plot, styles};
 pub(crate) use timeline::timeline;
 
-/// How many colours and markers there are; further lines begin again from the first.
+/// Number of colours and markers; further lines begin again from the first.
 pub(crate) const STYLES: usize = 8;

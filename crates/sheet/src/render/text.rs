@@ -1,7 +1,7 @@
 //! The sheet for a terminal, from 60 columns up.
 //!
-//! It shows every figure with the statistics that the width allows, the notes to read first, and the most important conditions;
-//! Markdown, HTML and JSON have the rest. No line is wider than the requested width.
+//! It shows every figure with the statistics that the width allows, the notes to read first, and the most important
+//! conditions; Markdown, HTML and JSON have the rest. No line is wider than the requested width.
 
 mod columns;
 mod conditions;

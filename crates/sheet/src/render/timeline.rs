@@ -1,11 +1,11 @@
 //! The layout of a timing diagram, for every form that draws one.
 //!
-//! Problem: labels must not collide with each other or with the lines between lanes, for any texts, and the drawing must be
-//! narrow. Solution: every pair of events with a label between them needs a least distance; each event stands as far left as
-//! those distances allow. The remaining width is distributed in proportion to the abstract times. Conditions: the diagram has
-//! passed its check. A label stands above its run, flush with the event at its right end. No line passes there, because lines
-//! leave a run at its end and reach it at its beginning. A line can cross a label only if two lanes run at the same time;
-//! drawings then put the label on top.
+//! Problem: labels must not collide with each other or with the lines between lanes, for any texts, and the drawing
+//! must be narrow. Solution: every pair of events with a label between them needs a least distance; each event stands
+//! as far left as those distances allow. The remaining width is distributed in proportion to the abstract times.
+//! Conditions: the diagram has passed its check. A label stands above its run, flush with the event at its right end.
+//! No line passes there, because lines leave a run at its end and reach it at its beginning. A line can cross a label
+//! only if two lanes run at the same time; drawings then put the label on top.
 
 use super::clean::clean;
 use crate::{Diagram, DiagramRun, DiagramSpan, Figure, Row, Table};
@@ -189,7 +189,8 @@ fn times(diagram: &Diagram) -> Vec<u32> {
     times
 }
 
-/// The texts on each lane in the order of time, those of one moment joined; and the meaning of the numbers, if they are numbers.
+/// The texts on each lane in the order of time, those of one moment joined; and the meaning of the numbers, if they are
+/// numbers.
 fn labels(diagram: &Diagram, manner: Manner) -> (Vec<(u32, u32, String)>, Vec<String>) {
     let mut calls: Vec<_> = diagram.calls.iter().collect();
     calls.sort_by_key(|call| (call.at, call.lane));

@@ -10,7 +10,7 @@ use crate::statistics::middle;
 use crate::trend::{CutVerdict, Trend, TrendChange, TrendCut};
 use crate::{Axis, Point, Series, SeriesLine, Unit};
 
-/// So many stretches are drawn with a letter of their own; earlier ones share the first.
+/// Number of stretches with a letter of their own; earlier ones share the first.
 const STRETCHES: usize = 12;
 /// A plot in letters has no room for more points: of more sheets, medians of neighbours are drawn.
 const POINTS: usize = 400;

@@ -4,8 +4,8 @@ use fastrand::Rng;
 
 /// The most permutations of a test: enough for a level of 1 %.
 const PERMUTATIONS: usize = 999;
-/// A test ends early after this many permutations that separate as well as the series: its p value is then known well enough
-/// (Besag and Clifford, 1991).
+/// A test ends early after this many permutations that separate as well as the series: its p value is then known well
+/// enough (Besag and Clifford, 1991).
 const ENOUGH: usize = 20;
 /// The fewest values on each side of a change.
 pub(crate) const SEGMENT_MIN: usize = 3;
@@ -19,13 +19,13 @@ pub struct ChangePoint {
     pub p: f64,
 }
 
-/// The changes of a series, in its order: E-divisive means (Matteson and James, *A Nonparametric Approach for Multiple Change
-/// Point Analysis of Multivariate Data*, JASA 2014), which MongoDB uses on its performance tests (Daly and others, ICPE 2020). It
-/// makes no assumption about the distribution of the values.
+/// The changes of a series, in its order: E-divisive means (Matteson and James, *A Nonparametric Approach for Multiple
+/// Change Point Analysis of Multivariate Data*, JASA 2014), which MongoDB uses on its performance tests (Daly and
+/// others, ICPE 2020). It makes no assumption about the distribution of the values.
 ///
-/// The best split is that with the greatest energy distance between its sides. It is kept if at most the share `level` of random
-/// orders of the values within the segments splits as well; then the segments are split further. The same seed gives the same
-/// result.
+/// The best split is that with the greatest energy distance between its sides. It is kept if at most the share `level`
+/// of random orders of the values within the segments splits as well; then the segments are split further. The same
+/// seed gives the same result.
 pub fn change_points(values: &[f64], level: f64, seed: u64) -> Vec<ChangePoint> {
     let mut rng = Rng::with_seed(seed);
     let mut borders = vec![0, values.len()];

@@ -1,10 +1,10 @@
 //! The difference between two sides of a figure, and its tests.
 //!
-//! Problem: two medians are never equal, and most differences between two measurements mean nothing. Solution: a difference has a
-//! standard error from the variation between units (rounds or sheets), and with it a Student's t. Three tests follow: is it
-//! beyond the null region, is it inside the margin of equivalence, and if neither, which difference would have been detected.
-//! Conditions: the units of a side are alike and independent. Rounds of two consecutive measurements are not: the machine drifts
-//! between them, and these tests cannot see that.
+//! Problem: two medians are never equal, and most differences between two measurements mean nothing. Solution: a
+//! difference has a standard error from the variation between units (rounds or sheets), and with it a Student's t.
+//! Three tests follow: is it beyond the null region, is it inside the margin of equivalence, and if neither, which
+//! difference would have been detected. Conditions: the units of a side are alike and independent. Rounds of two
+//! consecutive measurements are not: the machine drifts between them, and these tests cannot see that.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,8 +38,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Two independent groups: Welch's t test (B. L. Welch, 1947); with equally many units the pooled degrees of freedom, 2 (n −
-    /// 1). `None` below two units on a side, or on different scales.
+    /// Two independent groups: Welch's t test (B. L. Welch, 1947); with equally many units the pooled degrees of
+    /// freedom, 2 (n − 1). `None` below two units on a side, or on different scales.
     pub fn between_groups(baseline: &Units, other: &Units) -> Option<Self> {
         let (n, m) = (baseline.count as f64, other.count as f64);
         let (a, b) = (baseline.variance? / n, other.variance? / m);
@@ -56,9 +56,9 @@ impl Difference {
         })
     }
 
-    /// Pairs that were measured in turns, `[baseline, other]`: the t test of their differences, in which common effects of the
-    /// machine cancel. Below [`PAIRS_MIN`] pairs the two sides are compared as groups. `None` below two pairs, or if a value is
-    /// not on the scale.
+    /// Pairs that were measured in turns, `[baseline, other]`: the t test of their differences, in which common effects
+    /// of the machine cancel. Below [`PAIRS_MIN`] pairs the two sides are compared as groups. `None` below two pairs,
+    /// or if a value is not on the scale.
     pub fn paired(pairs: &[[f64; 2]], scale: Scale, quantum: Option<f64>) -> Option<Self> {
         let side = |side: usize| {
             let values: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
@@ -84,8 +84,8 @@ impl Difference {
         })
     }
 
-    /// Two groups whose units vary by a variance that is known from elsewhere, with its degrees of freedom: how much the sheets of
-    /// this machine vary.
+    /// Two groups whose units vary by a variance that is known from elsewhere, with its degrees of freedom: how much
+    /// the sheets of this machine vary.
     pub fn with_variance(baseline: &Units, other: &Units, variance: f64, degrees: f64) -> Option<Self> {
         let inverse = 1.0 / baseline.count as f64 + 1.0 / other.count as f64;
         (baseline.scale == other.scale).then(|| Self {
@@ -98,8 +98,8 @@ impl Difference {
         })
     }
 
-    /// The probability of a difference at least this large if the true one lies at the border of the null region, `null` from 0
-    /// on either side. With `null` 0 it is the two-sided p value.
+    /// The probability of a difference at least this large if the true one lies at the border of the null region,
+    /// `null` from 0 on either side. With `null` 0 it is the two-sided p value.
     pub fn p_beyond(&self, null: f64) -> f64 {
         let size = self.estimate.abs();
         if self.standard_error <= 0.0 {
@@ -129,20 +129,21 @@ impl Difference {
         [self.estimate - half, self.estimate + half]
     }
 
-    /// Whether the true difference lies within `margin` of 0 on either side: two one-sided tests at 5 % each (D. J. Schuirmann,
-    /// 1987), so that the 90 % interval lies inside.
+    /// Whether the true difference lies within `margin` of 0 on either side: two one-sided tests at 5 % each (D. J.
+    /// Schuirmann, 1987), so that the 90 % interval lies inside.
     pub fn equivalent_within(&self, margin: f64) -> bool {
         let [low, high] = self.one_sided(0.05);
         -margin < low && high < margin
     }
 
-    /// The smallest true difference that a comparison such as this one finds in four of five cases, at a two-sided `level`.
+    /// The smallest true difference that a comparison such as this one finds in four of five cases, at a two-sided
+    /// `level`.
     pub fn smallest_shown(&self, null: f64, level: f64) -> f64 {
         null + self.reach(level / 2.0) + self.reach(MISSED)
     }
 
-    /// The number of units a side, rounds or sheets, that would find a true difference of `target` in four of five cases; `None`
-    /// if more than 1,000, or if no number would.
+    /// The number of units a side, rounds or sheets, that would find a true difference of `target` in four of five
+    /// cases; `None` if more than 1,000, or if no number would.
     pub fn units_needed(&self, target: f64, null: f64, level: f64) -> Option<usize> {
         let with = |units: f64| Self {
             standard_error: self.standard_error * (self.units / units).sqrt(),

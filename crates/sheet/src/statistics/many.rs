@@ -1,7 +1,7 @@
 //! Multiple tests: limits the false findings over many rows.
 
-/// Which rows are declared such that at most the share `rate` of the declared ones is expected to be false: the step-up procedure of
-/// Benjamini and Hochberg (1995), which holds if the rows depend on each other positively, as rows of a chapter do. If nothing
+/// Declares rows such that at most the share `rate` of them is expected to be false: the step-up procedure of Benjamini
+/// and Hochberg (1995), which holds if the rows depend on each other positively, as rows of a chapter do. If nothing
 /// differs, `rate` is the probability that any row is declared.
 pub fn benjamini_hochberg(p: &[f64], rate: f64) -> Vec<bool> {
     let mut sorted = p.to_vec();
@@ -11,7 +11,7 @@ pub fn benjamini_hochberg(p: &[f64], rate: f64) -> Vec<bool> {
     p.iter().map(|p| last.is_some_and(|last| *p <= sorted[last])).collect()
 }
 
-/// Which rows are declared such that the probability of any false one is at most `level`: the step-down procedure of Holm (1979).
+/// Declares rows such that the probability of any false one is at most `level`: the step-down procedure of Holm (1979).
 /// For decisions, such as failing a build, rather than for reading.
 pub fn holm(p: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p.len()).collect();

@@ -6,7 +6,8 @@ use serde::Serialize;
 use super::Scale;
 use crate::Unit;
 
-/// The change of a median by the layout of code and data alone (Mytkowicz and others, 2009; Curtsinger and Berger, 2013).
+/// The change of a median by the layout of code and data alone (Mytkowicz and others, 2009; Curtsinger and Berger,
+/// 2013).
 const LAYOUT: f64 = 0.02;
 
 /// Medians that differ by less than this are the same for most purposes.
@@ -22,9 +23,9 @@ pub struct Margins {
 }
 
 impl Margins {
-    /// The margins of a row: for ratios 2 % and 5 %, or `same` in place of the 5 %; but at least one and two steps of the counter. Rows
-    /// that can be 0 or less have absolute margins: 5 and 20 ns, 0.1 and 0.5 ppm, 0.1 and 0.5 % of the whole. `None` for
-    /// other units on the linear scale, which have no verdict.
+    /// The margins of a row: for ratios 2 % and 5 %, or `same` in place of the 5 %; but at least one and two steps of
+    /// the counter. Rows that can be 0 or less have absolute margins: 5 and 20 ns, 0.1 and 0.5 ppm, 0.1 and 0.5 % of
+    /// the whole. `None` for other units on the linear scale, which have no verdict.
     ///
     /// `values` are the two centres that are compared; the smaller one sets the size of a step.
     pub fn of(unit: Unit, scale: Scale, values: [f64; 2], quantum: Option<f64>, same: Option<f64>) -> Option<Self> {

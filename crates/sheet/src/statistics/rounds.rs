@@ -62,8 +62,8 @@ pub struct Units {
 impl Units {
     /// Reduces values on a scale; `None` without values, or if one of them has no place on the scale.
     ///
-    /// The variance is never taken below that of a value that was rounded to a step, (step)²/12 (W. F. Sheppard, 1898): rounds
-    /// with the same multiple of the counter's step do not prove that there is no variation.
+    /// The variance is never taken below that of a value that was rounded to a step, (step)²/12 (W. F. Sheppard, 1898):
+    /// rounds with the same multiple of the counter's step do not prove that there is no variation.
     pub fn new(values: &[f64], scale: Scale, quantum: Option<f64>) -> Option<Self> {
         let places: Vec<f64> = values.iter().map(|value| scale.place(*value)).collect();
         if places.is_empty() || places.iter().any(|place| !place.is_finite()) {
@@ -83,8 +83,8 @@ impl Units {
         quantum.filter(|q| *q > 0.0).map_or(0.0, step).powi(2) / 12.0
     }
 
-    /// The interval that holds the expected value with the given confidence, on the scale of the values: Student's t on their
-    /// mean. `None` for a single value.
+    /// The interval that holds the expected value with the given confidence, on the scale of the values: Student's t on
+    /// their mean. `None` for a single value.
     pub fn interval(&self, confidence: f64) -> Option<[f64; 2]> {
         let half = self.half_width(confidence)?;
         Some([self.scale.value(self.mean - half), self.scale.value(self.mean + half)])
@@ -96,11 +96,11 @@ impl Units {
     }
 }
 
-/// The 95 % interval that the medians of rounds give a figure: Student's t on their logarithms, or on themselves where one is not
-/// positive. `None` below two rounds.
+/// The 95 % interval that the medians of rounds give a figure: Student's t on their logarithms, or on themselves where
+/// one is not positive. `None` below two rounds.
 ///
-/// A process is the unit, as in Georges, Buytaert and Eeckhout (OOPSLA 2007). In simulations with resampled rounds of real sheets this
-/// interval held its promise at 3, 5 and 10 rounds; a percentile bootstrap of the rounds did not.
+/// A process is the unit, as in Georges, Buytaert and Eeckhout (OOPSLA 2007). In simulations with resampled rounds of
+/// real sheets this interval held its promise at 3, 5 and 10 rounds; a percentile bootstrap of the rounds did not.
 ///
 /// ```
 /// use hairspring_sheet::statistics::t_interval;
@@ -121,11 +121,12 @@ pub(crate) fn middle(values: &[f64]) -> Option<f64> {
 }
 
 impl Figure {
-    /// Adds the rounds to a figure. `median` becomes the median of their medians, `median_interval` their 95 % interval (see
-    /// [`t_interval`]), and `between` the variation from round to round. Statistics pooled from the samples do not change.
+    /// Adds the rounds to a figure. `median` becomes the median of their medians, `median_interval` their 95 % interval
+    /// (see [`t_interval`]), and `between` the variation from round to round. Statistics pooled from the samples do not
+    /// change.
     ///
-    /// Set `quantum` before. The interval is widened to hold the median if rounds of two kinds would leave it outside. Without
-    /// rounds the figure does not change; with one there is no interval.
+    /// Set `quantum` before. The interval is widened to hold the median if rounds of two kinds would leave it outside.
+    /// Without rounds the figure does not change; with one there is no interval.
     #[must_use]
     pub fn with_rounds(mut self, rounds: Vec<FigureRound>) -> Self {
         let medians: Vec<f64> = rounds.iter().map(|round| round.median).collect();

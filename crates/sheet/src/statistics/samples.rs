@@ -1,22 +1,23 @@
-//! Statistics of one run's samples: the equivalent number of independent ones, and a median finer than the counter's step.
+//! Statistics of one run's samples: the equivalent number of independent ones, and a median finer than the counter's
+//! step.
 
 /// The most lags, in √n: the batches show correlations over longer spans.
 const LAGS_MOST: f64 = 10.0;
 /// The least number of samples to test their order.
 const ORDERED_LEAST: usize = 16;
-/// How many standard deviations a sign of dependence must stand above what independent samples show by chance.
+/// Limit for a sign of dependence, in standard deviations above the level that independent samples show by chance.
 const BEYOND_CHANCE: f64 = 2.0;
 /// The least share of the samples in each of two steps for a grouped median: then the phase of the counter is random.
 const STEP_SHARE_LEAST: f64 = 0.1;
 
-/// The equivalent number of independent samples for the centre of these dependent ones. The samples must be in the order of time.
-/// At least 1 and at most their number; 0 without samples.
+/// The equivalent number of independent samples for the centre of these dependent ones. The samples must be in the
+/// order of time. At least 1 and at most their number; 0 without samples.
 ///
-/// It is the smaller of two estimates. One divides by 1 + 2·Σρ, the sum of the autocorrelations, which ends before the first pair
-/// of lags that is not positive (C. J. Geyer, *Practical Markov Chain Monte Carlo*, 1992). The other compares the spread of the
-/// means of √n batches with the spread that independent samples would give them. Both work on the ranks of the samples, so
-/// neither a single long disturbance nor the unit matters. A dependence that chance could explain does not count, so that
-/// percentiles do not appear and disappear from run to run.
+/// It is the smaller of two estimates. One divides by 1 + 2·Σρ, the sum of the autocorrelations, which ends before the
+/// first pair of lags that is not positive (C. J. Geyer, *Practical Markov Chain Monte Carlo*, 1992). The other
+/// compares the spread of the means of √n batches with the spread that independent samples would give them. Both work
+/// on the ranks of the samples, so neither a single long disturbance nor the unit matters. A dependence that chance
+/// could explain does not count, so that percentiles do not appear and disappear from run to run.
 pub fn n_effective(samples: &[f64]) -> f64 {
     let n = samples.len();
     if n < ORDERED_LEAST {
@@ -70,13 +71,13 @@ fn by_batches(centred: &[f64], variance: f64) -> f64 {
     if inflation > 1.0 + chance { n / inflation } else { n }
 }
 
-/// The median of spans that a counter with this step rounded, or of what such spans exceed a request by, by linear interpolation in the step
-/// that holds the 50 % point.
-/// `None` if fewer than two steps hold a tenth of the samples each: then the phase of the counter was not random, and the median
-/// between its steps is unknown. The samples must be in ascending order.
+/// The median of spans that a counter with this step rounded, or of what such spans exceed a request by, by linear
+/// interpolation in the step that holds the 50 % point. `None` if fewer than two steps hold a tenth of the samples
+/// each: then the phase of the counter was not random, and the median between its steps is unknown. The samples must be
+/// in ascending order.
 ///
-/// A span of 2.3 steps shows as two steps in 70 % of the samples and as three in 30 %, so the shares of the steps say more than
-/// their median.
+/// A span of 2.3 steps shows as two steps in 70 % of the samples and as three in 30 %, so the shares of the steps carry
+/// more information than their median.
 ///
 /// ```
 /// use hairspring_sheet::statistics::grouped_median;

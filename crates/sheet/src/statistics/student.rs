@@ -9,8 +9,8 @@ pub fn student_t_tail(t: f64, degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(f64::NAN, |distribution| distribution.sf(t))
 }
 
-/// The value that a t variable with `degrees` degrees of freedom exceeds with probability `tail`, for instance 2.776 for
-/// a tail of 0.025 and 4 degrees of freedom.
+/// The value that a t variable with `degrees` degrees of freedom exceeds with probability `tail`, for instance 2.776
+/// for a tail of 0.025 and 4 degrees of freedom.
 ///
 /// `tail` lies between 0 and 1, both excluded; NaN otherwise.
 pub fn student_t_quantile(tail: f64, degrees: f64) -> f64 {

@@ -48,7 +48,7 @@ fn verdict(comparison: &Comparison) -> RowVerdict {
     comparison.rows[0].others[0].verdict
 }
 
-/// What one row of a single sheet is against one row of another.
+/// Verdict on one row of a single sheet against one row of another.
 #[track_caller]
 fn check(a: Vec<Row>, b: Vec<Row>, expected: RowVerdict) -> Comparison {
     let comparison =
@@ -100,7 +100,7 @@ fn no_pair_of_real_sheets_of_one_build_declares_anything() {
     );
 }
 
-/// What the pooled samples of the four sheets gave a row.
+/// Intervals of the pooled samples of the four sheets.
 type FourIntervals = [Option<[f64; 2]>; 4];
 
 /// The four sheets of `data/same-build.csv`, and the intervals that their pooled samples gave.
@@ -426,7 +426,7 @@ fn of_several_builds_each_pair_is_one_value_however_many_rounds_it_has() {
     assert!(!same.rows[0].others[0].verdict.differs(), "{:?}", same.rows[0].others);
     assert_eq!(same.rows[0].others[0].difference.map(|difference| difference.degrees), Some(6.0));
     assert!(changed(1.5).rows[0].others[0].verdict.differs());
-    // The same pairs as rounds of one build each would say that the layout is a change.
+    // The same pairs as rounds of one build each would make the layout look like a change.
     let rounds = pairs.iter().step_by(4).map(|pair| [pair[0], pair[1]]).collect();
     assert!(compare_interleaved(&interleaved(&[rounds]), None).rows[0].others[0].verdict.differs());
     let text = hairspring_sheet::render::comparison(&same, &hairspring_sheet::TextStyle::default());

@@ -242,7 +242,7 @@ proptest! {
         prop_assert_eq!(diagram.check(), Ok(()));
         let text = text(&sheet, &TextStyle { width, ..TextStyle::default() });
         prop_assert!(!text.contains("absent"), "{}", text);
-        // Whatever covers a label would have replaced a part of it.
+        // A mark that covers a label would have replaced a part of it.
         let mut moments: Vec<(u32, u32)> = diagram.calls.iter().map(|call| (call.lane, call.at)).collect();
         moments.dedup();
         let numbered = text.lines().any(|line| line.starts_with("  1 "));

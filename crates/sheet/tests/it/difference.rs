@@ -17,8 +17,9 @@ fn near(found: f64, expected: f64) {
     assert!((found - expected).abs() < 1e-3 * expected.abs().max(1e-3), "{found} and not {expected}");
 }
 
-/// W. S. Gosset's sleep data (Student, 1908), as R's `t.test` prints them: unpaired with Welch's degrees of freedom t = −1.8608 and
-/// p = 0.07939, paired t = −4.0621 and p = 0.002833. The sides have equally many units, so the pooled degrees of freedom apply here.
+/// W. S. Gosset's sleep data (Student, 1908), as R's `t.test` prints them: unpaired with Welch's degrees of freedom t =
+/// −1.8608 and p = 0.07939, paired t = −4.0621 and p = 0.002833. The sides have equally many units, so the pooled
+/// degrees of freedom apply here.
 #[test]
 fn students_own_data_give_the_published_results() {
     let one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
@@ -36,7 +37,8 @@ fn students_own_data_give_the_published_results() {
     assert!(fewer.degrees > 8.0 && fewer.degrees < 17.0 && fewer.degrees.fract() > 0.0, "{}", fewer.degrees);
 }
 
-/// One row alone, 80 % power, in units of the pairs' standard deviation: 3.1 with three pairs, 1.7 with five, 1.0 with ten.
+/// One row alone, 80 % power, in units of the pairs' standard deviation: 3.1 with three pairs, 1.7 with five, 1.0 with
+/// ten.
 #[test]
 fn the_smallest_difference_and_the_rounds_it_takes_follow_the_rule_of_thumb() {
     let pairs = |n: usize| -> Vec<[f64; 2]> {
@@ -69,7 +71,8 @@ fn equal_rounds_never_differ_and_are_the_same() {
 
 #[test]
 fn what_is_equivalent_has_its_90_percent_interval_inside_the_margin() {
-    // Deviations 0, ±0.5 and ±0.25 from 0.1: the standard error is √(0.15625 / 5), and 2.1318 of them above 0.1 is 0.47685.
+    // Deviations 0, ±0.5 and ±0.25 from 0.1: the standard error is √(0.15625 / 5), and 2.1318 of them above 0.1 is
+    // 0.47685.
     let pairs = [0.1, 0.6, -0.4, 0.35, -0.15].map(|d| [0.0, d]);
     let difference = Difference::paired(&pairs, Scale::Linear, None).unwrap();
     near(difference.standard_error, 0.176777);
@@ -93,8 +96,8 @@ fn a_variance_from_elsewhere_judges_single_units() {
     assert!(Difference::between_groups(&units(&[100.0]), &units(&[150.0])).is_none(), "one round is no verdict");
 }
 
-/// Benjamini and Hochberg (1995), section 3.2: 15 values, of which the procedure rejects four at 5 % and Bonferroni's three. Holm's
-/// rejects the same three.
+/// Benjamini and Hochberg (1995), section 3.2: 15 values, of which the procedure rejects four at 5 % and Bonferroni's
+/// three. Holm's rejects the same three.
 #[test]
 fn the_example_of_benjamini_and_hochberg_comes_out_as_published() {
     let p = [

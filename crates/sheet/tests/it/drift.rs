@@ -99,7 +99,7 @@ fn the_page_has_a_dot_for_every_sheet_and_the_change_as_a_line() {
     let html = drift_html(&found());
     assert_eq!((html.matches("<circle").count(), html.matches("class=\"change\"").count()), (32, 1));
     assert!(html.contains("<b>Kernel</b> 6.8.0 → 6.9.0"), "{html}");
-    // The axis says from when to when, and when it changed.
+    // The axis shows the first and last date, and the date of the change.
     let drift = found();
     let day = |sheet: usize| format!(">{}</text>", drift.taken[sheet].split(' ').next().unwrap());
     for sheet in [0, drift.moments[0].sheet, drift.taken.len() - 1] {

@@ -12,7 +12,7 @@ fn gone(id: &str) -> Row {
     absent(id, id, Absent::new("refused", "ask"))
 }
 
-/// What the gate says of a comparison: its outcome, and the ids and texts of what does not hold.
+/// Checks the outcome of a gate, and the ids and texts of the rows that do not hold.
 #[track_caller]
 fn check(gate: &str, comparison: &Comparison, outcome: GateOutcome, texts: &[&str]) {
     let report = ComparisonGate::parse(gate).unwrap().check(comparison);

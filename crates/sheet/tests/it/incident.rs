@@ -40,7 +40,7 @@ fn attribute(tag: &str, name: &str) -> Option<f64> {
     value.split('"').next()?.parse().ok()
 }
 
-/// The texts of a drawing: from where to where each reaches, its line, and what it says.
+/// The texts of a drawing: left and right edge, line, and content of each.
 fn texts(drawing: &str) -> Vec<(f64, f64, f64, String)> {
     let texts = drawing.split("<text").skip(1).map(|rest| rest.split("</text>").next().expect("an end"));
     texts
@@ -63,7 +63,7 @@ fn texts(drawing: &str) -> Vec<(f64, f64, f64, String)> {
         .collect()
 }
 
-/// What holds for every drawing: no text lies on another or beyond the edge, and no bar lies on a text.
+/// Checks a property of every drawing: no text lies on another or beyond the edge, and no bar lies on a text.
 #[track_caller]
 fn check(drawing: &str) {
     let texts = texts(drawing);

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::compare::{drifting, interleaved};
 use crate::example;
 
-/// What the schema finds wrong with a document.
+/// The violations of the schema in a document.
 pub(crate) fn faults(document: serde_json::Value) -> Option<String> {
     faults_by(&schema(), document)
 }

@@ -104,7 +104,7 @@ fn every_pulse_has_an_edge_and_a_place_in_the_density() {
 
 #[test]
 fn an_edge_that_leaves_the_enlarged_range_is_cut_and_not_bent() {
-    // 98 edges at 100 to 101 µs; one that nobody knows much of passes all of that range, from its left to its right end.
+    // 98 edges at 100 to 101 µs; an uncertain one spans all of that range, from its left to its right end.
     let usual = (0..98).map(|n| pulse(100_000.0 + f64::from(n) * 10.0, 100_020.0 + f64::from(n) * 10.0, 0));
     let overlay = Overlay {
         kinds: vec!["all".to_owned()],

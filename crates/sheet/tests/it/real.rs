@@ -1,7 +1,7 @@
 //! Two sheets that were taken on real machines and are kept in the repository: they load, and compare without error.
 //!
-//! What a comparison of real sheets should conclude is not asserted here. Versions of the program lie between the two, so each
-//! has rows that the other lacks.
+//! The tests do not assert the conclusions of a comparison of real sheets. Versions of the program lie between the two,
+//! so each has rows that the other lacks.
 
 use std::collections::HashSet;
 

@@ -13,8 +13,8 @@ fn with_rounds(medians: &[f64]) -> Figure {
     Figure::from_samples(Unit::Ns, Method::Stamp, &mut [10.0; 12]).with_rounds(rounds(medians))
 }
 
-/// NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2: critical values of Student's t. Its value for 1 and 0.001 is
-/// rounded wrongly; the cotangent of 0.001 π stands here.
+/// NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2: critical values of Student's t. Its value for 1
+/// and 0.001 is rounded wrongly; the cotangent of 0.001 π stands here.
 #[test]
 fn t_agrees_with_the_tabulated_values() {
     let table = [

@@ -1,4 +1,4 @@
-//! What samples support: how many independent ones they are worth, and medians between the steps of a counter.
+//! Information in samples: how many independent ones they are worth, and medians between the steps of a counter.
 
 use hairspring_sheet::statistics::{grouped_median, n_effective};
 use proptest::prelude::*;
@@ -12,7 +12,8 @@ fn uniform(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Samples of which each keeps so much of the one before: 1 + `keeps` over 1 − `keeps` of them are worth one.
+/// Autoregressive samples, each with the share `keeps` of the one before: 1 + `keeps` over 1 − `keeps` of them are
+/// worth one.
 fn autoregressive(seed: u64, n: usize, keeps: f64) -> Vec<f64> {
     let mut uniform = uniform(seed);
     let mut value = 0.0;

@@ -1,13 +1,14 @@
-//! The rules of comparison in simulated measurements: intervals hold what they promise, nothing is declared where nothing differs, and
-//! what differs is found as often as it can be.
+//! The rules of comparison in simulated measurements: intervals hold what they promise, nothing is declared where
+//! nothing differs, and what differs is found as often as it can be.
 //!
-//! The old rule and a bootstrap stand here too, so that these checks are known to refuse a rule that does not hold its promise.
+//! The old rule and a bootstrap stand here too, so that these checks are known to refuse a rule that does not hold its
+//! promise.
 
 use fastrand::Rng;
 use hairspring_sheet::Unit;
 use hairspring_sheet::statistics::{Difference, Margins, PAIRS_MIN, Scale, Units, benjamini_hochberg};
 
-/// What a round of a row looks like: its samples, given what is true of the row.
+/// Distribution of a row's samples in a round, given the true value of the row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Model {
     /// The logarithms of the rounds are normal.
@@ -84,8 +85,8 @@ fn welch(_: &mut Rng, pairs: &[[Round; 2]], quantum: Option<f64>) -> [f64; 2] {
     Difference::between_groups(&side(0), &side(1)).unwrap().interval(0.05)
 }
 
-/// The rule that this one replaced: the samples of all rounds count as independent, order statistics enclose the median of each side, and
-/// the worst ends make the ratio.
+/// The rule that this one replaced: the samples of all rounds count as independent, order statistics enclose the median
+/// of each side, and the worst ends make the ratio.
 fn pooled_samples(_: &mut Rng, pairs: &[[Round; 2]], _: Option<f64>) -> [f64; 2] {
     let side = |side: usize| {
         let mut all: Vec<f64> = pairs.iter().flat_map(|pair| pair[side]).collect();
@@ -108,8 +109,8 @@ fn percentile_bootstrap(rng: &mut Rng, pairs: &[[Round; 2]], _: Option<f64>) -> 
     [means[4], means[195]]
 }
 
-/// In what share of 2,000 comparisons the interval holds the true ratio, for every model and number of rounds that is out of the
-/// limits: 93 to 98 %, or from 90 % where rounds have two modes.
+/// In what share of 2,000 comparisons the interval holds the true ratio, for every model and number of rounds that is
+/// out of the limits: 93 to 98 %, or from 90 % where rounds have two modes.
 fn out_of_limits(rule: Rule) -> Vec<(Model, usize, f64)> {
     let mut found = Vec::new();
     for model in MODELS {
@@ -155,8 +156,8 @@ fn the_old_rule_and_the_bootstrap_do_not_hold_what_they_say() {
     assert!(of_bootstrap.iter().filter(|(_, rounds, share)| *rounds == 3 && *share < 0.85).count() >= 4);
 }
 
-/// How many of 200 comparisons of a build with itself declare any of their 40 rows, which are noisy by 1, 5 and 15 %. Of
-/// rows with two modes there is one in fifteen, as in real sheets.
+/// Number of comparisons, out of 200 of a build with itself, that declare any of their 40 rows, which are noisy by 1, 5
+/// and 15 %. One row in fifteen has two modes, as in real sheets.
 fn any_declared(model: Model, rounds: usize, null: bool, declared: impl Fn(&[f64]) -> bool) -> usize {
     let mut rng = Rng::with_seed(5 + rounds as u64);
     let comparison = |_: &usize| {
@@ -185,8 +186,8 @@ fn a_build_against_itself_is_declared_different_in_at_most_one_comparison_of_fou
     assert!(any_declared(Model::Normal, 5, false, |p| p.iter().any(|p| *p <= 0.05)) > 150);
 }
 
-/// From a slow reference, 20,000 comparisons a cell with the t distribution integrated numerically: rounds, their standard deviation, and
-/// the share found in percent of true changes by 5, 10 and 20 %.
+/// From a slow reference, 20,000 comparisons a cell with the t distribution integrated numerically: rounds, their
+/// standard deviation, and the share found in percent of true changes by 5, 10 and 20 %.
 const POWER: [(usize, f64, [f64; 3]); 9] = [
     (3, 0.01, [89.0, 100.0, 100.0]),
     (3, 0.03, [22.6, 76.4, 99.9]),

@@ -22,7 +22,7 @@ fn sample() -> impl Strategy<Value = f64> {
 
 #[test]
 fn a_statistic_that_n_does_not_support_is_null() {
-    // In an order that says nothing: ascending samples would depend on each other.
+    // In a scrambled order: ascending samples would depend on each other.
     let of = |n: usize| figure(&(0..n).map(|i| (i * 7_919 % n) as f64).collect::<Vec<_>>());
     let supported = |n: usize| {
         let f = of(n);
@@ -71,7 +71,8 @@ fn samples_that_are_no_numbers_are_left_out_and_named() {
 
 #[test]
 fn the_interval_of_the_median_holds_it_in_95_percent_at_every_n() {
-    // Exactly: the interval between two order statistics misses the median only if too few or too many samples lie below.
+    // Exactly: the interval between two order statistics misses the median only if too few or too many samples lie
+    // below.
     for n in 6..=1000usize {
         let [low, high] = figure(&(0..n).map(|i| i as f64).collect::<Vec<_>>()).median_interval.unwrap();
         let mut probability = 0.5f64.powi(n as i32 / 2) * 0.5f64.powi(n as i32 - n as i32 / 2);

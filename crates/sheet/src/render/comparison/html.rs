@@ -1,11 +1,12 @@
-//! A comparison as one self-contained HTML file: the differences in a table, and every ratio with its interval as a plot.
+//! A comparison as one self-contained HTML file: the differences in a table, and every ratio with its interval as a
+//! plot.
 
 use super::super::html::{Markup, STYLE};
 use super::super::svg::{coordinate, escaped};
 use super::{differing, ground, letter, phrases, with_side};
 use crate::compare::{Against, ComparedRow, Comparison, Grounds, chapter};
 
-/// Where the names of the rows end and the plot begins, how wide it is, and how high a row.
+/// Left edge and width of the plot, and height of a row.
 const PLOT: (f64, f64, f64) = (430.0, 440.0, 18.0);
 /// The range of the plot; ratios beyond it lie on its edge.
 const LIMITS: [f64; 2] = [0.1, 10.0];

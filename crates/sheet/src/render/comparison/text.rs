@@ -7,11 +7,12 @@ use super::{differing, ground, letter, phrases, with_side};
 use crate::TextStyle;
 use crate::compare::{Against, ComparedRow, ComparedSide, Comparison, Grounds, RowVerdict};
 
-/// More differing facts than this are named only by their ids, unless every row is requested: then the machines are different.
+/// More differing facts than this are named only by their ids, unless every row is requested: then the machines are
+/// different.
 const FACTS_SHOWN: usize = 8;
 
-/// Renders a comparison for a terminal. With `verbose` every row is listed; without it those that differ, and a line for each
-/// chapter with undecided rows.
+/// Renders a comparison for a terminal. With `verbose` every row is listed; without it those that differ, and a line
+/// for each chapter with undecided rows.
 pub fn comparison(comparison: &Comparison, style: &TextStyle) -> String {
     let mut page = Page::new(style.width, style.colour);
     page.line(&[(Ink::Heading, "Comparison of timing data sheets")]);

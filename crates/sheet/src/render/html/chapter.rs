@@ -28,7 +28,8 @@ const LIMITS: [Statistic; 3] = [
     ("median", |f| f.median),
     ("to", |f| f.median_interval.map(|limits| limits[1])),
 ];
-/// A table with more rows than these stands below its diagram, in full width, because the space beside it would be empty.
+/// A table with more rows than these stands below its diagram, in full width, because the space beside it would be
+/// empty.
 const MOST_ROWS_BESIDE: usize = 8;
 /// Statistics that have a column beside a diagram.
 const BESIDE_DIAGRAM: [&str; 4] = ["min", "median", "99 %", "max"];
@@ -91,7 +92,7 @@ fn table(page: &mut Markup, table: &Table) {
     }
 }
 
-/// Which statistics have a column, and which stand below the label because a diagram takes their room.
+/// Statistics with a column, and those below the label because a diagram takes their room.
 struct Columns {
     shown: Vec<Statistic>,
     below: Vec<Statistic>,

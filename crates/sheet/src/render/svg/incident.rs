@@ -1,7 +1,7 @@
 //! An incident as a drawing: a lane for each who had the CPU, the lost time between two dashed lines.
 //!
-//! Names stand in a column of their own and sums in another, so that no label can lie on a bar or on another label, however short the
-//! spans are. Bars differ by lane, by depth and by outline, not by colour alone.
+//! Names stand in a column of their own and sums in another, so that no label can lie on a bar or on another label,
+//! however short the spans are. Bars differ by lane, by depth and by outline, not by colour alone.
 
 use std::fmt::Write;
 
@@ -35,7 +35,7 @@ const UNEXPLAINED: &str = "unexplained";
 const HEADING: &str = "who had the CPU";
 const UNIT: &str = "µs from its beginning";
 
-/// How wide the column of names must be for all of these.
+/// Width of the column of names for all of these.
 pub(crate) fn names_width(incidents: &[&Incident]) -> f64 {
     let names = incidents.iter().flat_map(|incident| lanes(incident)).map(|lane| cut(&lane.who, NAME_MOST).width());
     names.chain([HEADING.width(), UNIT.width()]).max().unwrap_or(0) as f64 * CHARACTER

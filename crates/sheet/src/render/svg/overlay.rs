@@ -1,11 +1,12 @@
-//! Pulses drawn over each other: all of them in full, and below, if that shows more, the falling edges of the usual ones
-//! enlarged.
+//! Pulses drawn over each other: all of them in full, and below, if that shows more, the falling edges of the usual
+//! ones enlarged.
 //!
-//! A falling edge leads from the least width at the top to the greatest at the bottom: its slope shows the uncertainty. Below the
-//! edges a density shows how many fell where. The file is self-contained, and follows the reader's light or dark scheme.
+//! A falling edge leads from the least width at the top to the greatest at the bottom: its slope shows the uncertainty.
+//! Below the edges a density shows how many fell where. The file is self-contained, and follows the reader's light or
+//! dark scheme.
 //!
-//! Problem: labels of close markers would overlap. Solution: each label goes into a row below those that would overlap it from
-//! the left.
+//! Problem: labels of close markers would overlap. Solution: each label goes into a row below those that would overlap
+//! it from the left.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -64,7 +65,7 @@ text { fill: var(--ink); }
 .fill { fill: var(--c); }
 ";
 
-/// Draws them one below the other, as one SVG file; an empty list gives a text that says so.
+/// Draws them one below the other, as one SVG file; an empty list gives a text instead of drawings.
 ///
 /// # Errors
 /// One of them cannot be drawn.
@@ -208,8 +209,8 @@ fn panel(svg: &mut String, drawing: &Overlay, range: &Range, name: Option<&str>,
     bottom + AXIS
 }
 
-/// The markers in the range with their labels. A label goes below every label on the left that reaches its line, so that no
-/// marker line crosses a label.
+/// The markers in the range with their labels. A label goes below every label on the left that reaches its line, so
+/// that no marker line crosses a label.
 fn marker_rows(drawing: &Overlay, range: &Range) -> Vec<(f64, usize, String)> {
     let mut markers: Vec<f64> = drawing.markers_ns.iter().copied().filter(|marker| range.holds(*marker)).collect();
     markers.sort_by(f64::total_cmp);

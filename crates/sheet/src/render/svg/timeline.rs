@@ -1,5 +1,5 @@
-//! A timing diagram as a drawing: lanes one below the other, the thread of execution as a line between them, the spans below it
-//! with thin lines up to their events.
+//! A timing diagram as a drawing: lanes one below the other, the thread of execution as a line between them, the spans
+//! below it with thin lines up to their events.
 
 use std::fmt::Write;
 

@@ -53,8 +53,8 @@ pub(super) struct Widths {
     unit: usize,
 }
 
-/// The best layout that leaves room for the labels. If there is room, the spread between rounds stands beside the median, and
-/// medians of rates of bytes appear in powers of two, too.
+/// The best layout that leaves room for the labels. If there is room, the spread between rounds stands beside the
+/// median, and medians of rates of bytes appear in powers of two, too.
 pub(super) fn layout(width: usize, figures: &[&Figure]) -> (Vec<Column>, usize) {
     let label_width = (width / 4).clamp(16, 32);
     let fits = |columns: &[Column], spark: usize| {

@@ -12,8 +12,8 @@ const LABEL: usize = 39;
 const NUMBER: usize = 10;
 const WATCHED: usize = 9;
 
-/// Renders the first page for a terminal: at most 45 lines of 100 columns. Ends with a newline. A sheet without a summary has its head
-/// only.
+/// Renders the first page for a terminal: at most 45 lines of 100 columns. Ends with a newline. A sheet without a
+/// summary has its head only.
 pub fn first_page(sheet: &Sheet, style: &TextStyle) -> String {
     let mut page = Page::new(style.width, style.colour);
     head(&mut page, sheet);

@@ -113,7 +113,8 @@ impl Page {
     }
 }
 
-/// Breaks text at spaces into lines of at most `first` columns, then `rest` columns; words wider than a line are broken.
+/// Breaks text at spaces into lines of at most `first` columns, then `rest` columns; words wider than a line are
+/// broken.
 pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -140,8 +141,8 @@ pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     lines
 }
 
-/// Where to break a word of which at most `width` columns fit: after the last punctuation mark inside it, else anywhere. Takes at
-/// least one character, so that every call makes progress.
+/// Where to break a word of which at most `width` columns fit: after the last punctuation mark inside it, else
+/// anywhere. Takes at least one character, so that every call makes progress.
 fn break_at(word: &str, width: usize) -> usize {
     let mut columns = 0;
     let fits = |(_, c): &(usize, char)| {

@@ -12,11 +12,11 @@ const METRICS: Metrics = Metrics { width: UnicodeWidthStr::width, event: 1, gap:
 const WIDTH_MAX: usize = 96;
 /// Space between the names of the lanes and the drawing.
 const GAP: usize = 2;
-/// What the line is made of, below the drawing.
+/// Legend of the line, below the drawing.
 const LINES: &str = "━ its own code · ┄ on the way to the next";
 
-/// The layouts of a diagram, best first: whether the names of the lanes stand above them, calls are numbers, and spans have their
-/// names beside them.
+/// The layouts of a diagram, best first: whether the names of the lanes stand above them, calls are numbers, and spans
+/// have their names beside them.
 const MANNERS: [(bool, Manner); 5] = [
     (false, Manner { numbered: false, beside: false }),
     (true, Manner { numbered: false, beside: false }),
