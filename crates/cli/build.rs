@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// What Cargo writes into a package.
+/// File that Cargo adds to a package.
 const PACKED: &str = ".cargo_vcs_info.json";
 
 fn main() {
@@ -14,13 +14,14 @@ fn main() {
     };
     let rustc = env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
     let compiler = said(&rustc, &["--version"]).unwrap_or_else(|| "rustc of unknown version".to_owned());
-    // A tree with changes is not the commit. Without its locks git leaves the index alone, whose change would have all built again.
+    // A tree with changes is not the commit. Without its locks git leaves the index alone, whose change would have all
+    // built again.
     let dirty = said("git", &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]).is_some();
     let commit = said("git", &["rev-parse", "--short=12", "HEAD"]).map(|c| if dirty { c + "-dirty" } else { c });
     // A package from a registry lies in no repository of ours; Cargo noted the commit in it.
     let commit = if Path::new(PACKED).exists() { packed_commit() } else { commit };
     let variable = |name: &str| env::var(name).unwrap_or_default();
-    // Set in place of what the manifest says, these change what calls cost.
+    // These override the profile of the manifest, and change the cost of calls.
     let overridden: String = ["LTO", "CODEGEN_UNITS"]
         .map(|setting| format!("CARGO_PROFILE_{}_{setting}", variable("PROFILE").to_uppercase()))
         .iter()

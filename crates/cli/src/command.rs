@@ -13,7 +13,8 @@ const WIDTH: usize = 15;
 
 /// Measure timing, record without silent loss, drive devices on time
 ///
-/// Every result states its conditions. Figures that could not be measured, and data that were lost, are reported with the reason.
+/// Every result states its conditions. Figures that could not be measured, and data that were lost, are reported with
+/// the reason.
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Line {

@@ -11,7 +11,8 @@ use hairspring_suite::reaction::Chain;
 use crate::exit::{Exit, Failure};
 use crate::output;
 
-/// Runs one process of the chapter Reaction. It reacts until its input ends, so it ends with the process that started it.
+/// Runs one process of the chapter Reaction. It reacts until its input ends, so it ends with the process that started
+/// it.
 pub(crate) fn chain(words: &[OsString]) -> Result<Exit, Failure> {
     let wrong = || Failure::bad_request("`hairspring sheet` starts this command; it has no other use".to_owned());
     let chain = Chain::from_words(words).ok_or_else(wrong)?;

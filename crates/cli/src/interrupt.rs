@@ -1,5 +1,5 @@
-//! Signals that ask the command to end, as a flag. A later Ctrl-C or SIGTERM ends it at once. A later SIGHUP does not, because
-//! a closing terminal may send it twice.
+//! Signals that ask the command to end, as a flag. A later Ctrl-C or SIGTERM ends it at once. A later SIGHUP does not,
+//! because a closing terminal may send it twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -11,12 +11,13 @@ use signal_hook::{flag, low_level};
 use crate::exit::{Exit, Failure};
 use crate::host::asking_to_end;
 
-/// Signals within this time are one request. `timeout` signals its program and then its process group, and on a busy computer the
-/// program handles the first signal before `timeout` sends the second. A user presses Ctrl-C again later than that.
+/// Signals within this time are one request. `timeout` signals its program and then its process group, and on a busy
+/// computer the program handles the first signal before `timeout` sends the second. A user presses Ctrl-C again later
+/// than that.
 const ONE_REQUEST: Nanos = Nanos::from_millis(500);
 
-/// Makes every such signal only set this flag, for work that must not end in the middle, such as an open shutter. The caller
-/// checks the flag at least ten times a second.
+/// Makes every such signal only set this flag, for work that must not end in the middle, such as an open shutter. The
+/// caller checks the flag at least ten times a second.
 pub(crate) fn flag_only(interrupted: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in asking_to_end() {
         flag::register(signal, Arc::clone(interrupted)).map_err(failed)?;
@@ -47,7 +48,8 @@ pub(crate) fn end_at_second() -> Result<(), Failure> {
                 low_level::exit(i32::from(Exit::Interrupted.code()));
             }
         };
-        // SAFETY: the action reads a clock of the kernel, accesses an atomic and calls _exit. A signal handler may do all three.
+        // SAFETY: the action reads a clock of the kernel, accesses an atomic and calls _exit. A signal handler may do
+        // all three.
         unsafe { low_level::register(signal, action) }.map_err(failed)?;
     }
     Ok(())

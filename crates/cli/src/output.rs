@@ -58,8 +58,8 @@ pub(crate) fn style(verbose: bool) -> TextStyle {
     }
 }
 
-/// The target of `--out`. A file appears under its name only when it is complete. No temporary file exists before the write, so a
-/// program that is killed while it measures leaves no file behind.
+/// The target of `--out`. A file appears under its name only when it is complete. No temporary file exists before the
+/// write, so a program that is killed while it measures leaves no file behind.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
     /// The name as the user wrote it.

@@ -1,6 +1,7 @@
 //! [`Page`]: the texts of a command in help and manual beside its arguments. Each command's file has its own.
 //!
-//! The file of a command has `Arguments`, whose doc comment is its help, `PAGE` and `run`. The list of its group names it ([`commands`]).
+//! The file of a command has `Arguments`, whose doc comment is its help, `PAGE` and `run`. The list of its group names
+//! it ([`commands`]).
 
 /// The name of the program.
 pub(crate) const NAME: &str = "hairspring";
@@ -27,7 +28,8 @@ pub(crate) struct Group {
     pub(crate) pages: &'static [Page],
 }
 
-/// Makes `GROUP` and the enum `Command` of a group's heading and its list of `Variant(module)`, in the order of the help.
+/// Makes `GROUP` and the enum `Command` of a group's heading and its list of `Variant(module)`, in the order of the
+/// help.
 macro_rules! commands {
     ($heading:literal: $($name:ident($module:ident),)*) => {
         /// Texts of the commands for help and manual.
@@ -86,8 +88,8 @@ pub(crate) const ENVIRONMENT: [(&str, &str); 3] = [
     ("COLUMNS", "the width of help texts, if the terminal does not say"),
 ];
 
-/// The greatest width of a line: a manual page indents it by 11, and a backslash may follow. A longer example is broken before an
-/// option, a pipe or a redirection.
+/// The greatest width of a line: a manual page indents it by 11, and a backslash may follow. A longer example is broken
+/// before an option, a pipe or a redirection.
 const COLUMNS: usize = 67;
 
 /// The examples below the help of a command.

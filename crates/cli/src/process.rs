@@ -1,13 +1,15 @@
-//! What the system does to a process, and what the command makes of it: the one place.
+//! Limits and signals of the system, and how the command handles them, all in this file.
 //!
 //! | what happens | by default | here |
 //! |---|---|---|
 //! | a file reaches the limit of the shell (`ulimit -f`, `LimitFSIZE=`) | SIGXFSZ ends the process | the write fails with EFBIG, which is an error like any other |
 //! | the reader of a pipe has ended (`hairspring … \| head`) | SIGPIPE ends the process | Rust ignores the signal; [`print`](crate::output::print) ends quietly |
-//! | the system refuses memory (`ulimit -v`, `LimitAS=`) | Rust aborts the process | one line that says so, and exit code 1 |
+//! | the system refuses memory (`ulimit -v`, `LimitAS=`) | Rust aborts the process | one line with the reason, and exit
+//! code 1 |
 //! | any other limit | a call of the system fails | [`remedy`] is added to its error |
 //!
-//! Programs that `run` and `watch` start get the system's defaults: a handler does not outlive the start of another program.
+//! Programs that `run` and `watch` start get the system's defaults: a handler does not outlive the start of another
+//! program.
 
 #![expect(unsafe_code, reason = "the program's allocator")]
 
@@ -22,7 +24,8 @@ pub(crate) fn begin() {
     crate::host::ignore_the_limit_of_files();
 }
 
-/// Limits of a process: the number of the system's error, a word of an error text that names the limit already, and what to do.
+/// Limits of a process: the number of the system's error, a word of an error text that names the limit already, and
+/// what to do.
 const LIMITS: [(i32, &str, &str); 6] = [
     (
         27,
@@ -44,7 +47,7 @@ const LIMITS: [(i32, &str, &str); 6] = [
     (28, "free ", "no space or no inodes are left on the device: free some (df, df -i)"),
 ];
 
-/// An error text with what to do, where a limit of the system was met and the text does not say it.
+/// Adds a remedy to an error text that was caused by a limit of the system and does not name it.
 pub(crate) fn remedy(text: &str) -> Cow<'_, str> {
     let met = LIMITS.iter().find(|(number, ..)| text.contains(&format!("(os error {number})")));
     match met {
@@ -53,13 +56,15 @@ pub(crate) fn remedy(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The system's allocator. Where that has no memory, the process ends with a line that says so: Rust would abort it.
+/// The system's allocator. If an allocation fails, the process ends with a line that gives the reason: Rust would abort
+/// it.
 struct Memory;
 
 #[global_allocator]
 static MEMORY: Memory = Memory;
 
-// SAFETY: every call goes to the system's allocator with the caller's arguments, and its answer goes back unchanged, if there is one.
+// SAFETY: every call goes to the system's allocator with the caller's arguments, and its answer goes back unchanged, if
+// there is one.
 unsafe impl GlobalAlloc for Memory {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,5 +1,5 @@
-//! [`ProgressLine`]: the progress of a long command on the standard error. On a terminal it is one line that is redrawn; in a log it is a
-//! line every ten seconds. The standard output is never touched.
+//! [`ProgressLine`]: the progress of a long command on the standard error. On a terminal it is one line that is
+//! redrawn; in a log it is a line every ten seconds. The standard output is never touched.
 
 use std::io::{IsTerminal, Write};
 
@@ -68,7 +68,7 @@ impl ProgressLine {
         }
     }
 
-    /// Says something that must not be missed, above the line, also if nothing else is shown.
+    /// Prints an important message above the line, also if nothing else is shown.
     pub(crate) fn say(&self, text: &str) {
         match &self.form {
             Form::Terminal(bar) => bar.println(format!("hairspring: {text}")),

@@ -59,7 +59,8 @@ pub(super) fn from_sheet(asked: Asked, sheet: &Sheet, named: &str) -> Result<Ans
     })
 }
 
-/// Which conditions of this computer, now, are not those of the soak; nothing if all are, and for a sheet that is not of a soak.
+/// Conditions of this computer that differ from those of the soak; `None` if none differs, and for a sheet that is not
+/// of a soak.
 pub(super) fn other_conditions(sheet: &Sheet) -> Option<String> {
     const NAMED: usize = 4;
     let mark = sheet.conditions.value(SOAK_CONDITIONS)?;

@@ -52,12 +52,13 @@ pub(crate) const PAGE: Page = Page {
 
 /// Say whether this computer can do a job: yes, no or not shown
 ///
-/// Watches each requirement on this computer, unchanged and with idle states off, or looks it up in a sheet. An answer has a
-/// confidence of 95 % and holds for the computer as it was while it was watched.
+/// Watches each requirement on this computer, unchanged and with idle states off, or looks it up in a sheet. An answer
+/// has a confidence of 95 % and holds for the computer as it was while it was watched.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// What the job needs, for instance "loop 1kHz jitter 50us", "react to udp 100us p99.99", "delay 10us within 200ns", "audio
-    /// 48kHz/64", followed by p99.9 or misses 1/h, for 8h, ordinary or fifo; or "record 400MB/s for 2h to DIR"
+    /// What the job needs, for instance "loop 1kHz jitter 50us", "react to udp 100us p99.99", "delay 10us within
+    /// 200ns", "audio 48kHz/64", followed by p99.9 or misses 1/h, for 8h, ordinary or fifo; or "record 400MB/s for 2h
+    /// to DIR"
     #[arg(value_name = "REQUIREMENT")]
     requirements: Vec<String>,
     #[command(flatten)]
@@ -71,7 +72,8 @@ pub(crate) struct Arguments {
     /// Answer from this sheet, without measuring
     #[arg(long, value_name = "FILE", conflicts_with_all = ["watch", "cpu", "priority"])]
     sheet: Option<String>,
-    /// Watch each requirement for this long, and as long with idle states off [default: as long as it needs, 4 s to 20 s]
+    /// Watch each requirement for this long, and as long with idle states off [default: as long as it needs, 4 s to 20
+    /// s]
     #[arg(long, value_name = "DURATION", value_parser = parsed::<Nanos>)]
     watch: Option<Nanos>,
     #[command(flatten)]

@@ -46,12 +46,13 @@ pub(crate) const PAGE: Page = Page {
 
 /// Try the settings that could make a job better here
 ///
-/// Compares turns under each setting with turns without any, in random order, and confirms the best combination on fresh
-/// turns. Tries only settings that end with a program; with --allow machine also those of the machine, which are restored.
+/// Compares turns under each setting with turns without any, in random order, and confirms the best combination on
+/// fresh turns. Tries only settings that end with a program; with --allow machine also those of the machine, which are
+/// restored.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// The job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs. Of several requirements the
-    /// strictest counts; settings are judged by its median
+    /// The job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs. Of several
+    /// requirements the strictest counts; settings are judged by its median
     #[arg(long = "for", value_name = "JOB", default_value = "react 100us")]
     job: String,
     /// Also try settings beyond the program
@@ -150,7 +151,8 @@ fn alone() -> Result<File, Failure> {
     }
 }
 
-/// The hidden command `turn`: does the job under the settings that it was started with, and prints the value of each event.
+/// The hidden command `turn`: does the job under the settings that it was started with, and prints the value of each
+/// event.
 pub(crate) fn turn(job: &str, span_ns: i64, fire_from: u32) -> Result<Exit, Failure> {
     let (_, requirement) = Asked::new(job, None)?.on_time()?;
     let interrupted = interrupt::watch()?;

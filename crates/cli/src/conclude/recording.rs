@@ -28,7 +28,7 @@ pub(super) struct Recorded {
     evidence: Option<RecordEvidence>,
 }
 
-/// How much data the card itself holds; a larger FIFO would hide the folder's stalls.
+/// Capacity of the card's own FIFO, as a time of data; a larger one would hide the folder's stalls.
 const FIFO: Nanos = Nanos::from_millis(20);
 const FIFO_LEAST: u64 = 64 << 10;
 const FIFO_MOST: u64 = 64 << 20;
@@ -181,7 +181,7 @@ impl Recorded {
         sentences
     }
 
-    /// What would make the answer yes.
+    /// The change that would make the answer yes.
     fn turns(&self, asked: &str) -> Option<String> {
         let hours = |span: Nanos| match span.as_secs_f64() {
             seconds if seconds > 7200.0 => format!("{}h", (seconds / 3600.0).ceil()),

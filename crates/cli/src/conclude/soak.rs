@@ -58,12 +58,12 @@ pub(crate) const PAGE: Page = Page {
 
 /// Watch a job for hours, under a load, and keep the result
 ///
-/// Writes a sheet after each minute, which is always valid. The sheet has the worst cases with the time of day, and a plot of
-/// extreme values that says how far to trust it. The terminal may close meanwhile.
+/// Writes a sheet after each minute, which is always valid. The sheet has the worst cases with the time of day, and a
+/// plot of extreme values that says how far to trust it. The terminal may close meanwhile.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Requirement of the job, as for `hairspring can`; several take turns [default: watch a loop of 1 kHz, and the gaps in a
-    /// polling loop]
+    /// Requirement of the job, as for `hairspring can`; several take turns [default: watch a loop of 1 kHz, and the
+    /// gaps in a polling loop]
     #[arg(value_name = "REQUIREMENT")]
     requirements: Vec<String>,
     #[command(flatten)]
@@ -71,7 +71,8 @@ pub(crate) struct Arguments {
     /// How long to watch, for instance 8h
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, required_unless_present = "show")]
     span: Option<Nanos>,
-    /// Load beside the job: cpu, memory, disk, net; optionally with a rate, like disk=20MB/s [disk: 5 MB/s, net: 10 MB/s]
+    /// Load beside the job: cpu, memory, disk, net; optionally with a rate, like disk=20MB/s [disk: 5 MB/s, net: 10
+    /// MB/s]
     #[arg(long, value_name = "LOAD,...", value_delimiter = ',', value_parser = parsed::<SoakLoad>)]
     load: Vec<SoakLoad>,
     /// End as soon as an answer is no
@@ -187,7 +188,8 @@ fn path(arguments: &Arguments) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// The flag that Ctrl-C, SIGTERM and Ctrl-\ set; a later Ctrl-C or SIGTERM ends the process. A closing terminal does neither.
+/// The flag that Ctrl-C, SIGTERM and Ctrl-\ set; a later Ctrl-C or SIGTERM ends the process. A closing terminal does
+/// neither.
 fn signals() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let failed = |error| Failure::failed(format!("failed to watch for Ctrl-C: {error}"));

@@ -1,4 +1,5 @@
-//! `hairspring watch`: what happens to the threads of another program: late wake-ups and preemptions, and who caused them.
+//! `hairspring watch`: what happens to the threads of another program: late wake-ups and preemptions, and who caused
+//! them.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -45,8 +46,8 @@ pub(crate) const PAGE: Page = Page {
 
 /// Say who delays the threads of a program
 ///
-/// Reads from the kernel's tracepoints how long each wake-up and each preemption took, and which interrupt, softirq, task or
-/// hypervisor took the time. Signals and the exit code of CMD pass through.
+/// Reads from the kernel's tracepoints how long each wake-up and each preemption took, and which interrupt, softirq,
+/// task or hypervisor took the time. Signals and the exit code of CMD pass through.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Process to watch, with the processes that it starts, until it ends or Ctrl-C comes
@@ -74,7 +75,7 @@ const LOOK: Nanos = Nanos::from_millis(50);
 /// The most processes that are watched: a program that starts more is watched in part.
 const PROCESSES_MOST: usize = 1000;
 
-/// What was watched, and what that took.
+/// Results of a watch, and its own cost.
 struct Watched {
     /// The process, and its name.
     process: u32,
@@ -84,7 +85,7 @@ struct Watched {
     /// CPU time of this process.
     own: Nanos,
     missing: Vec<String>,
-    /// What a record costs, or why that is not known.
+    /// Cost of a record, or the reason why it is unknown.
     cost: Result<RecordCost, String>,
 }
 
@@ -108,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     match file {
         Some(file) => file.finish(&report)?,
         None if arguments.pid.is_some() => drop(output::print(&report)?),
-        // A terminal that is gone must not change how the program's end is told.
+        // A terminal that is gone must not change the exit code of the program.
         None => drop(std::io::Write::write_all(&mut std::io::stderr().lock(), report.as_bytes())),
     }
     Ok(exit)
@@ -137,7 +138,7 @@ fn open(refused: Exit) -> Result<Tracer, Failure> {
     let failed = |text: String| Failure { exit: refused, text };
     let settings =
         TracerSettings::of_all_cpus().map_err(|error| failed(format!("failed to list the CPUs: {error}")))?;
-    // Page faults are many and tell little of wake-ups.
+    // Page faults are many and explain few wake-ups.
     let settings = TracerSettings { faults: false, ..settings };
     Tracer::open(&settings).map_err(|untraced| failed(format!("no program can be watched: {untraced}")))
 }

@@ -31,9 +31,9 @@ pub(crate) fn made(title: String, asked: Nanos, pulses: impl Iterator<Item = (Na
     }
 }
 
-/// Draws pulses that were watched, each with its least and greatest width. A watcher does not know what disturbed a pulse. So
-/// there are two separate kinds: pulses longer than the median by more than the shortest gap, and pulses shorter than the first
-/// marker.
+/// Draws pulses that were watched, each with its least and greatest width. A watcher does not know what disturbed a
+/// pulse. So there are two separate kinds: pulses longer than the median by more than the shortest gap, and pulses
+/// shorter than the first marker.
 pub(crate) fn seen(title: String, widths: &[(Nanos, Nanos)], markers: &[Nanos]) -> Overlay {
     let mut sorted: Vec<Nanos> = widths.iter().map(|(least, _)| *least).collect();
     sorted.sort_unstable();

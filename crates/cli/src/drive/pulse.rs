@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     /// Least width of each pulse, for instance 10us
     #[arg(value_name = "WIDTH", value_parser = duration, allow_hyphen_values = true)]
     width: Nanos,
-    /// Device, for instance parport:/dev/parport0 or virtual:/dev/shm/board,write=1.25us. Drivers: virtual, parport, gpio,
-    /// serial, comedi, pci. The device is initialised; a virtual board that does not exist is created
+    /// Device, for instance parport:/dev/parport0 or virtual:/dev/shm/board,write=1.25us. Drivers: virtual, parport,
+    /// gpio, serial, comedi, pci. The device is initialised; a virtual board that does not exist is created
     #[arg(long, value_name = "DEVICE", value_parser = parsed::<DeviceDescription>)]
     device: DeviceDescription,
     /// Line, 0 to 31

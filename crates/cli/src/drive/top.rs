@@ -31,7 +31,8 @@ const PATIENCE: Nanos = Nanos::from_millis(50);
 
 /// Watch the tasks of a running executive
 ///
-/// The program publishes its executive under a name; see Executive::publish. On fibers CPU shares are samples, and no more exact.
+/// The program publishes its executive under a name; see Executive::publish. On fibers CPU shares are samples, and no
+/// more exact.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Executive to watch: its name, its process or its file [default: list them]

@@ -85,7 +85,7 @@ impl SystemCommand {
     }
 }
 
-/// Restores settings of the machine that a killed command left changed, and says so.
+/// Restores settings of the machine that a killed command left changed, and reports that.
 pub(crate) fn before_measuring() {
     tune::restore::leftovers();
 }
@@ -136,7 +136,7 @@ fn is_ignored(signal: i32) -> bool {
 
 /// Lets a write that reaches the limit of files fail, instead of ending the process.
 pub(crate) fn ignore_the_limit_of_files() {
-    // A flag that nobody reads: with a handler the kernel does not end the process, and the write fails.
+    // The flag is never read: with a handler the kernel does not end the process, and the write fails.
     let unread = std::sync::Arc::default();
     // Refused for no reason that could be met here; without the handler the default stays.
     drop(signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread));

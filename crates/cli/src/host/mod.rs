@@ -1,4 +1,4 @@
-//! What differs between systems: commands that only Linux has, disks to measure, and signals.
+//! Differences between systems: commands that only Linux has, disks to measure, and signals.
 //!
 //! Both files have the same names: `GROUPS`, `SystemCommand`, `before_measuring`, `DiskArguments`, `asking_to_end`,
 //! `as_any_new_file`, `ignore_the_limit_of_files`.

@@ -1,4 +1,4 @@
-//! `hairspring ab`: measures two builds in turns, and says what differs.
+//! `hairspring ab`: measures two builds in turns, and reports the differences.
 
 use std::path::PathBuf;
 
@@ -51,8 +51,8 @@ pub(crate) const PAGE: Page = Page {
 
 /// Measure two builds in turns and say what differs
 ///
-/// Chapter by chapter, in fresh processes and in balanced random order, so that a drift of the machine cancels. Pairs during which the
-/// machine was disturbed do not count. JSON has all pairs.
+/// Chapter by chapter, in fresh processes and in balanced random order, so that a drift of the machine cancels. Pairs
+/// during which the machine was disturbed do not count. JSON has all pairs.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Program to compare with
@@ -61,11 +61,12 @@ pub(crate) struct Arguments {
     /// Other program
     #[arg(value_name = "BUILD_B")]
     other: PathBuf,
-    /// BUILD_A and BUILD_B are several builds of one source each, with commas between: equally many on both sides, best five or
-    /// more. Each counts as one value, so that an effect of one program's layout is no finding
+    /// BUILD_A and BUILD_B are several builds of one source each, with commas between: equally many on both sides, best
+    /// five or more. Each counts as one value, so that an effect of one program's layout is no finding
     #[arg(long)]
     builds: bool,
-    /// Rounds: each measures every chapter with both builds, or with one pair of several [default: 10, or the next multiple of the builds]
+    /// Rounds: each measures every chapter with both builds, or with one pair of several [default: 10, or the next
+    /// multiple of the builds]
     #[arg(long, value_name = "N", value_parser = number::<u32>(2, 1000))]
     rounds: Option<u32>,
     /// Measure only rows whose ids begin with this, for instance clocks.read,delays.minimum.fifo

@@ -1,4 +1,4 @@
-//! `hairspring clock`: calibrates the counter and says whether it can be trusted.
+//! `hairspring clock`: calibrates the counter and judges whether it can be trusted.
 
 use clap::Args;
 use hairspring_machine::{Host, Machine};

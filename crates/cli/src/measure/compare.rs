@@ -1,4 +1,5 @@
-//! `hairspring compare`: says what differs between sheets of two builds or two machines, and checks limits on the ratios.
+//! `hairspring compare`: reports the differences between sheets of two builds or two machines, and checks limits on the
+//! ratios.
 
 use std::path::{Path, PathBuf};
 
@@ -55,11 +56,12 @@ pub(crate) const PAGE: Page = Page {
 /// turns. Two single sheets have ratios without verdicts, because two sheets of one build differ, too.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// A side: a sheet, several with commas between, or a folder; NAME= names it. Every side is compared with the first. Give a
-    /// comparison that `ab` wrote alone
+    /// A side: a sheet, several with commas between, or a folder; NAME= names it. Every side is compared with the
+    /// first. Give a comparison that `ab` wrote alone
     #[arg(value_name = "[NAME=]SHEET[,SHEET]", num_args = 1.., required_unless_present = "drift")]
     sides: Vec<String>,
-    /// Fail if a ratio of medians is beyond a limit with 95 %, for instance 'clocks.read.now.later>1.2'; may be repeated
+    /// Fail if a ratio of medians is beyond a limit with 95 %, for instance 'clocks.read.now.later>1.2'; may be
+    /// repeated
     #[arg(long, value_name = "ID>RATIO")]
     fail_if: Vec<String>,
     /// Fail if a limit cannot be decided
@@ -201,7 +203,8 @@ fn side(written: &str) -> Result<ComparedSheets, Failure> {
     Ok(ComparedSheets { name: name.map_or(stem, str::to_owned), sheets: found })
 }
 
-/// Gives sides of one name names that differ: with the folder of their sheet, otherwise with the time at which it was taken.
+/// Gives sides of one name names that differ: with the folder of their sheet, otherwise with the time at which it was
+/// taken.
 fn distinguish(sides: &mut [ComparedSheets], written: &[String]) {
     let names: Vec<String> = sides.iter().map(|side| side.name.clone()).collect();
     let differ = |names: &[String]| (1..names.len()).all(|place| !names[..place].contains(&names[place]));

@@ -1,5 +1,5 @@
-//! Sheets and comparisons from files, and the built-in historic sheets. An error about another document says what that document
-//! is.
+//! Sheets and comparisons from files, and the built-in historic sheets. An error about another document names the kind
+//! of that document.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -201,7 +201,8 @@ mod tests {
         }
     }
 
-    /// The figures in KADAK's three data sheets, in microseconds: switch, wait/wake, mailbox, timers, delay, handlers, latency.
+    /// The figures in KADAK's three data sheets, in microseconds: switch, wait/wake, mailbox, timers, delay, handlers,
+    /// latency.
     #[test]
     fn the_sheets_of_amx_have_every_figure_that_was_printed() {
         let printed: [(&str, [f64; 17]); 3] = [

@@ -1,11 +1,11 @@
 //! Pairs the rows of a sheet with those of a historic sheet, for a comparison.
 //!
-//! Rows with the same id are a pair. The id of an executive's row names the executive, so a historic executive has no row of the
-//! same id here. Its row is paired with the same scenario of every executive of this sheet, under an id that names both:
-//! `executive.amx86→fiber.waitwake.t1.hot.idle`.
+//! Rows with the same id are a pair. The id of an executive's row names the executive, so a historic executive has no
+//! row of the same id here. Its row is paired with the same scenario of every executive of this sheet, under an id that
+//! names both: `executive.amx86→fiber.waitwake.t1.hot.idle`.
 //!
-//! The id of a historic transfer may name a disk set, as in `transfer.disk.write.1mib.direct.1.raid0_4.rate`. Its row is paired
-//! with the same transfer of this sheet, under the historic id.
+//! The id of a historic transfer may name a disk set, as in `transfer.disk.write.1mib.direct.1.raid0_4.rate`. Its row
+//! is paired with the same transfer of this sheet, under the historic id.
 
 use hairspring_sheet::{CompareTerms, ComparedSheets, Row, Sheet, TextStyle, compare, render};
 
@@ -19,8 +19,8 @@ pub(crate) fn rendered(other: Sheet, own: Sheet, style: &TextStyle) -> String {
     render::comparison(&compare(&sides, &CompareTerms::default()), style)
 }
 
-/// Both sheets, with equal ids for the rows of a pair. This sheet keeps only paired rows: a historic sheet has few rows, and the
-/// whole of this sheet has been shown already.
+/// Both sheets, with equal ids for the rows of a pair. This sheet keeps only paired rows: a historic sheet has few
+/// rows, and the whole of this sheet has been shown already.
 pub(crate) fn paired(other: &Sheet, own: &Sheet) -> (Sheet, Sheet) {
     let (mut left, mut right) = (other.clone(), own.clone());
     for table in right.chapters.iter_mut().flat_map(|chapter| &mut chapter.tables) {

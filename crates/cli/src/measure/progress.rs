@@ -1,5 +1,5 @@
-//! The progress line of `hairspring sheet`: the present measurement, and the time left. It is drawn only on a terminal and only
-//! between measurements.
+//! The progress line of `hairspring sheet`: the present measurement, and the time left. It is drawn only on a terminal
+//! and only between measurements.
 
 use std::io::IsTerminal;
 

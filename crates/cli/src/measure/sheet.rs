@@ -64,9 +64,9 @@ pub(crate) struct Arguments {
     place: Measuring,
     #[command(flatten)]
     to: Destination,
-    /// Print a comparison with another sheet below the text: a JSON file, or a historic sheet by its name (fermilab-2007,
-    /// fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus, an006-continuous,
-    /// an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)
+    /// Print a comparison with another sheet below the text: a JSON file, or a historic sheet by its name
+    /// (fermilab-2007, fermilab-bit3, amx86-486sx, amx86-net186, amx86-turbo186, freertos-threadx-linux, an006-bus,
+    /// an006-continuous, an006-reference-1, an006-reference-2, an006-reference-3, fesa-2007)
     #[arg(long, value_name = "NAME|FILE")]
     beside: Option<String>,
     /// Add the sheet to this archive, too [default: that of `hairspring archive`]

@@ -10,7 +10,7 @@ use crate::listing::{Listing, grouped};
 /// Most gaps to list one by one in text; the journal has all of them.
 const GAPS_SHOWN: usize = 10;
 
-/// The missing frames, or a text that says that none are.
+/// Lists the missing frames, or that there are none.
 pub(crate) fn text(listing: &mut Listing, ledger: &Ledger, gaps: &[Gap], layout: Layout) {
     if gaps.is_empty() && ledger.lost_bytes == 0 {
         listing.fact("lost", "nothing");

@@ -1,4 +1,4 @@
-//! What a recording knows of time, in one line and as JSON.
+//! Time facts of a recording, in one line and as JSON.
 
 use hairspring_recording::clock::external::ExternalSilence;
 use hairspring_recording::clock::{ClockChange, ClockChangeKind};
@@ -45,7 +45,8 @@ fn change(change: &ClockChange) -> String {
     }
 }
 
-/// How the kernel's clock and the card ran against the external clock, and what that did; `None` without one.
+/// Drift of the kernel's clock and of the card against the external clock, and its effect; `None` without an external
+/// clock.
 pub(crate) fn reference(about: &About) -> Option<String> {
     let clock = &about.clock;
     let facts = clock.external.as_ref()?;
@@ -107,7 +108,7 @@ pub(crate) fn reference_json(about: &About) -> Value {
     })
 }
 
-/// What [`line`] says, for programs; null if frame 0 has no time.
+/// The facts of [`line`], for programs; null if frame 0 has no time.
 pub(crate) fn json(about: &About) -> Value {
     let axis = about.time_axis();
     let Some(within) = about.started_within else { return Value::Null };

@@ -39,8 +39,8 @@ pub(crate) const PAGE: Page = Page {
 
 /// Compress closed recordings without loss, or restore them
 ///
-/// The data file is removed only when every byte of the compressed one was read back and compared. Every command and Python read
-/// the recording as before; other programs need `--undo` first.
+/// The data file is removed only when every byte of the compressed one was read back and compared. Every command and
+/// Python read the recording as before; other programs need `--undo` first.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// Restore the data files

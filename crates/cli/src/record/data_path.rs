@@ -66,7 +66,7 @@ impl From<PagesName> for Pages {
     }
 }
 
-/// Which folder gets a block.
+/// Placement of blocks in the folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PlacementName {
     /// The folder with the fewest writes under way
@@ -84,7 +84,7 @@ impl From<PlacementName> for BlockPlacement {
     }
 }
 
-/// How to issue writes.
+/// System interface for writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineName {
     /// Many writes at once
@@ -113,8 +113,8 @@ pub(crate) fn check(data_path: &DataPath) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The configuration for this many cards. `fastest` is the highest rate of a card; `held` is the amount that a card holds back
-/// before a trigger.
+/// The configuration for this many cards. `fastest` is the highest rate of a card; `held` is the amount that a card
+/// holds back before a trigger.
 pub(crate) fn config(data_path: &DataPath, cards: usize, fastest: Option<ByteRate>, held: Bytes) -> RecordConfig {
     let (buffer, notify) = sizes(data_path, cards, fastest, held);
     RecordConfig {

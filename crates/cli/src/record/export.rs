@@ -70,7 +70,8 @@ pub(crate) struct Arguments {
     /// The value of each missing sample with --gaps fill [default: 0; NaN with --scaled]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     fill: Option<f64>,
-    /// Write values in the units of the channels, as 64-bit floats, instead of codes: npy, zarr, csv, and HDF5, which becomes a copy
+    /// Write values in the units of the channels, as 64-bit floats, instead of codes: npy, zarr, csv, and HDF5, which
+    /// becomes a copy
     #[arg(long)]
     scaled: bool,
     #[command(flatten)]
@@ -125,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 /// Most missing stretches to list one by one in text.
 const SHOWN: usize = 10;
 
-/// What the piece lacks, a line for each stretch; nothing if it is whole.
+/// Missing stretches of the piece, one line each; nothing if it is whole.
 fn missing(exported: &ExportedPiece) -> String {
     let line = |one: &MissingFrames| {
         format!("missing: {} frames from frame {} on: {}\n", grouped(one.frames.0), grouped(one.first.0), one.cause)

@@ -27,7 +27,8 @@ pub(crate) const PAGE: Page = Page {
     environment: &[],
 };
 
-/// How long a deletion that has been begun is waited for, and how often it is looked at. It is over as soon as the disk has synced twice.
+/// Longest wait for a deletion under way, and the interval of polling. The deletion is over as soon as the disk has
+/// synced twice.
 const MOST_WAIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 

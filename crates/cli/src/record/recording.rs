@@ -27,7 +27,8 @@ const BAR: usize = 24;
 /// The arguments of every command that reads a whole recording.
 #[derive(Args, Debug)]
 pub(crate) struct ReadArguments {
-    /// Recording, with or without an ending, or a series of segments. Name the parts of a stripe that were moved as well
+    /// Recording, with or without an ending, or a series of segments. Name the parts of a stripe that were moved as
+    /// well
     #[arg(value_name = "RECORDING", required = true)]
     pub(crate) recording: Vec<PathBuf>,
     /// Show no progress
@@ -43,7 +44,7 @@ pub(crate) fn store() -> Box<dyn Store> {
     best(DEPTH, Ways::default())
 }
 
-/// Opens a recording, and says which parts of it are read outside the folders that were named.
+/// Opens a recording, and reports which parts of it are read outside the named folders.
 pub(crate) fn open(store: &mut dyn Store, paths: &[PathBuf]) -> Result<Recording, Failure> {
     let opened = Recording::open_in(store, paths).map_err(|error| refused(&error))?;
     opened.told_elsewhere().for_each(|told| output::log(&told));

@@ -1,5 +1,5 @@
-//! The manual pages: one for the command as a whole and one for each of its commands, from the declaration of the arguments, the
-//! table of exit codes and the commands' own [`Page`]s.
+//! The manual pages: one for the command as a whole and one for each of its commands, from the declaration of the
+//! arguments, the table of exit codes and the commands' own [`Page`]s.
 
 use std::fs;
 use std::path::PathBuf;

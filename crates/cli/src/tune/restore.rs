@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(if restored.iter().all(Restored::is_good) { Exit::Success } else { Exit::Failed })
 }
 
-/// Before any other command: restores the changes of a killed one, and says so.
+/// Before any other command: restores the changes of a killed one, and reports that.
 pub(crate) fn leftovers() {
     match Changes::restore_leftovers() {
         Ok(restored) => tell(&restored),

@@ -1,4 +1,5 @@
-//! `hairspring run`: runs a program under settings. Signals and the exit code pass through; the settings end with the program.
+//! `hairspring run`: runs a program under settings. Signals and the exit code pass through; the settings end with the
+//! program.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -54,15 +55,16 @@ pub(crate) const PAGE: Page = Page {
 /// Run a program under settings that improve its timing
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Settings and their values, for instance idle=off,policy=fifo:80,cpu=1. `hairspring settings` lists them. May be repeated
+    /// Settings and their values, for instance idle=off,policy=fifo:80,cpu=1. `hairspring settings` lists them. May be
+    /// repeated
     #[arg(long, value_name = "ID=VALUE", value_delimiter = ',', required_unless_present_any = ["job", "best"])]
     #[arg(value_parser = parsed::<Choice>)]
     set: Vec<Choice>,
     /// Settings for a job: one of `hairspring can --list`, a requirement as for `can`, or a TOML file of jobs
     #[arg(long = "as", value_name = "JOB", conflicts_with = "best")]
     job: Option<String>,
-    /// Settings that the last `hairspring doctor` confirmed on this machine. Values of --set take precedence over these and those
-    /// of --as
+    /// Settings that the last `hairspring doctor` confirmed on this machine. Values of --set take precedence over these
+    /// and those of --as
     #[arg(long)]
     best: bool,
     /// Permit changes beyond the program

@@ -1,5 +1,5 @@
-//! `hairspring ab`: two builds in turns. How much it declares on a quiet machine is for the proof `agreement`; here it must not declare much
-//! on whatever machine runs the tests.
+//! `hairspring ab`: two builds in turns. How much it declares on a quiet machine is for the proof `agreement`; here it
+//! must not declare much on whatever machine runs the tests.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -21,7 +21,7 @@ fn a_build_hardly_differs_from_its_copy() {
         .into_iter()
         .chain(["--out", paths[0], "--sheets", paths[1]])
         .collect::<Vec<_>>());
-    // A machine that runs other tests disturbs most pairs, which is told, and then nothing is declared.
+    // Other tests on the machine disturb most pairs; the report shows that, and then nothing is declared.
     assert!([0, 9].contains(&code(&output)), "{} {}", code(&output), stderr(&output));
     let measured: Interleaved = serde_json::from_value(json_file(&file)).expect("it is a comparison");
     assert_eq!((measured.baseline.hash.as_str(), measured.rounds), (measured.other.hash.as_str(), 5));
@@ -51,7 +51,7 @@ fn what_is_no_build_or_no_row_is_refused_before_anything_is_measured() {
 #[test]
 fn a_process_that_dies_in_mid_round_costs_its_pair_and_is_told() {
     let folder = folder();
-    // The fifth start (the first says which rows there are, the second warms up) says how it begins, and is killed.
+    // The fifth start (the first lists the rows, the second warms up) prints its first message, and is killed.
     let (dying, count) = (folder.path().join("dying"), folder.path().join("count"));
     let script = format!(
         "#!/bin/sh\nn=$(cat {count} || echo 0)\necho $((n+1)) > {count}\n\

@@ -34,7 +34,8 @@ fn sheet(day: usize, kernel: &str, median: f64) -> String {
     to_json(&sheet)
 }
 
-/// A folder with the sheets of 20 days, of which the last eight have another kernel and are slower; and an archive of them.
+/// A folder with the sheets of 20 days, of which the last eight have another kernel and are slower; and an archive of
+/// them.
 fn kept() -> TempDir {
     let folder = folder();
     std::fs::create_dir(folder.path().join("sheets")).expect("a folder");

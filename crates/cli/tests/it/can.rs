@@ -46,7 +46,7 @@ fn this_computer_answers() {
     for arm in arms {
         assert!(arm["evidence"]["events"].as_u64() >= Some(100) && arm["answer"] == "yes", "{arm}");
     }
-    // Nobody can wake a thread within a nanosecond.
+    // No system wakes a thread within a nanosecond.
     let impossible = run(&["can", "loop 1kHz jitter 1ns p50 ordinary", "--watch", "200ms"]);
     assert_eq!(code(&impossible), 10, "{}", stdout(&impossible));
 }

@@ -6,7 +6,7 @@ use crate::{items, json, succeed};
 fn programs_can_rely_on_rate_bound_and_trust() {
     let clock = json(&succeed(&["clock", "--format", "json"]));
     assert_eq!(clock["schema"], "hairspring.clock/1");
-    // What the calibration itself takes for plausible.
+    // The range that the calibration itself accepts as plausible.
     let rate = clock["rate_hz"].as_f64().expect("a rate");
     assert!((8e6..=127e9).contains(&rate), "{rate}");
     assert!(clock["bound_ppm"].as_f64() > Some(0.0));

@@ -28,7 +28,7 @@ fn check(arguments: &str, requested_ns: u64, count: u64) -> Value {
 fn guaranteed_minima_are_never_early_and_every_one_has_a_verdict() {
     let found = check("50us --count 2000", 50_000, 2_000);
     assert_eq!(found["kind"], "minimum");
-    // How far into the tails depends on how many of the samples are independent.
+    // The number of independent samples limits the percentiles in the tails.
     for name in ["q1", "q3", "mad", "mean"] {
         assert!(found["late_ns"][name].is_f64(), "{name} of {found}");
     }

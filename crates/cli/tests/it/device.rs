@@ -57,7 +57,7 @@ fn pulses_are_drawn_against_a_marker_at_the_width_that_was_asked_for() {
     for said in ["<svg xmlns=", "pulses of 30 µs on line 3 of virtual:", "undisturbed", ">30 µs</text>"] {
         assert!(drawing.contains(said), "no {said:?} in {drawing}");
     }
-    // Nobody makes any while this one looks.
+    // No process makes any edges while this one looks.
     let output =
         hairspring(&["scope", "--device", &board, "--for", "1ms", "--out", &seen, "--marker", "30us"]).output();
     assert_eq!(code(&output.expect("it starts")), 0);
@@ -101,7 +101,7 @@ fn a_signal_cuts_a_wide_pulse_short_which_is_told() {
     }
 }
 
-/// The second process initialised the board, and so closed the shutter of the first, whose report said nothing.
+/// The second process initialised the board, and so closed the shutter of the first, whose report did not show it.
 #[test]
 fn two_at_one_board_wait_for_each_other() {
     let folder = folder();

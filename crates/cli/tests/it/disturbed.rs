@@ -9,7 +9,7 @@ use testing::skip;
 
 use crate::{json, succeed};
 
-/// The competitor runs for so long in each [`PERIOD`], and in all for no longer than [`BOUND`].
+/// The competitor runs for this long in each [`PERIOD`], and in all for no longer than [`BOUND`].
 const BURST: Duration = Duration::from_millis(2);
 const PERIOD: Duration = Duration::from_millis(7);
 const BOUND: Duration = Duration::from_secs(3);

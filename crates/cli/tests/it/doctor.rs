@@ -52,7 +52,7 @@ fn a_doctor_tries_settings_beside_nothing_and_a_second_one_refuses() {
         // A figure, or the reason why there is none.
         assert!(one["ratio"].is_number() != one["why_not"].is_string(), "{one}");
     }
-    // What it has confirmed, or that nothing helps, is kept if it concluded anything.
+    // The result is kept if the run concluded anything, even that nothing helps.
     let kept = state.path().join("hairspring/best.json");
     assert_eq!(kept.exists(), said["conclusive"] == true);
     let Ok(text) = std::fs::read_to_string(&kept) else { return };

@@ -1,4 +1,4 @@
-//! The examples of help and manual do what they say.
+//! The examples of help and manual have the effect that the text describes.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ fn runs(folder: &Path, example: &str) {
     let mut shell = Command::new("sh");
     shell.args(["-c", &line]).current_dir(folder).env("PATH", folders).stdin(Stdio::null());
     let output = shell.output().expect("it starts");
-    // Where the samples go to the standard output, the report goes to the other.
+    // If the samples go to the standard output, the report goes to the standard error.
     let said = if example.contains("--to stdout") { String::new() } else { stderr(&output) };
     assert_eq!((code(&output), said), (0, String::new()), "{example}: {}", stdout(&output));
 }

@@ -33,7 +33,7 @@ fn exposed(arguments: &[&str], expected: i32) -> (Value, Output) {
     (json(&stdout(&output)), output)
 }
 
-/// What holds of every exposure that was not stopped.
+/// Checks the properties of every exposure that was not stopped.
 #[track_caller]
 fn check(exposure: &Value, asked_ns: i64) {
     let number = |value: &Value| value.as_i64().expect("a number");
@@ -107,7 +107,7 @@ fn check_signal(signal: &str, time: &str, options: &[&str], ends: &[&str]) {
         assert_eq!(exposing.try_wait().expect("a child"), None, "it has ended too early");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // A line that nobody else brings back.
+    // A line that no other process restores.
     let registers = std::fs::File::options().write(true).open(&path).expect("the board");
     registers.write_all_at(&[0x51], 8).expect("written");
     let sent = Command::new("kill").args(["-s", signal, &exposing.id().to_string()]).status();

@@ -11,7 +11,7 @@ use crate::{code, folder, hairspring, is_root, items, json, stderr, stdout, wait
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// `command NAME --format json` in a folder: its code and what it says.
+/// `command NAME --format json` in a folder: its code and its report.
 #[track_caller]
 fn about(command: &[&str], folder: &Path) -> (i32, Value) {
     let output = hairspring(command).args(["--format", "json"]).current_dir(folder).output().expect("it starts");
@@ -19,7 +19,8 @@ fn about(command: &[&str], folder: &Path) -> (i32, Value) {
     (code(&output), json(&stdout(&output)))
 }
 
-/// A control group for block devices (version 1) in which writes to the device of a folder are slow; removed when dropped.
+/// A control group for block devices (version 1) in which writes to the device of a folder are slow; removed when
+/// dropped.
 struct Slow {
     group: std::path::PathBuf,
 }

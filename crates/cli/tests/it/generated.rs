@@ -1,4 +1,4 @@
-//! What is generated from the declarations: probes, schema, exit codes, completions, man page, help.
+//! Texts generated from the declarations: probes, schema, exit codes, completions, man page, help.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::{code, folder, hairspring, json, json_file, names, row, stderr};
 
-/// Rows of which the first take seconds in each round with all effort, so that an interruption finds them being measured.
+/// Rows of which the first take seconds in each round with all effort, so that an interruption finds them being
+/// measured.
 const ROWS: &str = "disturbance.gaps,disturbance.wakeup_other";
-/// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
+/// Time limit for something that is sure to happen, only against hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// CPU time of the process so far, in the kernel's steps of 10 ms, and that of the processes it has started.
@@ -81,8 +82,8 @@ fn an_interrupted_sheet_on_the_standard_output_is_whole_json() {
     check(&json(&String::from_utf8_lossy(&output.stdout)));
 }
 
-/// `timeout` signals its program and then its process group. On a busy computer the sheet handled the first signal before the second was
-/// sent, took that for a user who will not wait, and ended without what it had.
+/// `timeout` signals its program and then its process group. On a busy computer the sheet handled the first signal
+/// before the second was sent, took that for a user who will not wait, and ended without what it had.
 #[test]
 fn two_signals_of_one_request_do_not_lose_what_a_sheet_has() {
     let folder = folder();
@@ -97,7 +98,7 @@ fn two_signals_of_one_request_do_not_lose_what_a_sheet_has() {
 
 #[test]
 fn a_second_request_ends_what_does_not_look_at_the_first() {
-    // It waits for its input, whatever the flag says.
+    // It waits for its input, in spite of the flag.
     let mut child = hairspring(&["round"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -153,7 +154,8 @@ fn an_interrupted_long_delay_does_not_wait_for_its_end() {
         .spawn()
         .expect("the binary can be started");
     wait_for_handler(&child);
-    // The calibration that comes first takes a tenth of a second. Where it takes longer less is tested, but nothing fails.
+    // The calibration that comes first takes a tenth of a second. Where it takes longer less is tested, but nothing
+    // fails.
     std::thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     let output = ended(child);

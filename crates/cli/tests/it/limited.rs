@@ -1,4 +1,4 @@
-//! A user who may not do everything: the sheet is made all the same, and says what is missing and why.
+//! A user with few permissions: the sheet is made all the same, with the missing rows and the reasons.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -10,10 +10,10 @@ use testing::skip;
 
 use crate::{HAIRSPRING, ROW, code, folder, is_root, items, json, row, rows, run, stderr, works};
 
-/// The user nobody.
+/// The user id of `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// A copy of the binary in a folder that everybody can read.
+/// A copy of the binary in a folder that every user can read.
 fn copy() -> (tempfile::TempDir, PathBuf) {
     let folder = folder();
     let binary = folder.path().join("hairspring");
@@ -24,7 +24,8 @@ fn copy() -> (tempfile::TempDir, PathBuf) {
     (folder, binary)
 }
 
-/// Runs the command as nobody, without the permission for real-time priorities; none if that cannot be done here.
+/// Runs the command as user `nobody`, without the permission for real-time priorities; `None` if that is impossible
+/// here.
 fn as_nobody(test: &str, arguments: &[&str]) -> Option<Output> {
     let (_folder, binary) = copy();
     if !is_root() {

@@ -1,4 +1,5 @@
-//! Limits of the shell or the unit: files, memory, descriptors. No command dies of one by a signal or a panic, each error says what to do, and nothing is left behind.
+//! Limits of the shell or the unit: files, memory, descriptors. None ends a command by a signal or a panic, each error
+//! names the remedy, and no partial file is left.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -53,7 +54,8 @@ const LINES: &[&str] = &[
     "man record",
 ];
 
-/// Limits of `prlimit`, each small enough to be met by some and large enough for others. A build for tests has more than 100 MiB to load.
+/// Limits of `prlimit`, each small enough to be met by some and large enough for others. A build for tests has more
+/// than 100 MiB to load.
 const LIMITS: [&str; 4] = ["--fsize=4096", "--as=320000000", "--nofile=6", "--nofile=9"];
 
 fn prepare(folder: &Path) {
@@ -127,7 +129,7 @@ fn a_recording_that_meets_the_limit_of_a_file_ends_in_order_with_its_account() {
     let report = stdout(&output);
     assert_eq!((output.status.code(), stderr(&output)), (Some(4), String::new()), "{report}");
     assert!(report.contains("File too large") && report.contains("ulimit -f"), "{report}");
-    // What is there is exported, and what is lost has its exit code.
+    // The stored part is exported, and the lost part has its exit code.
     let mut export = Command::new(HAIRSPRING);
     export.args(["export", "x", "--out", "x.npy", "--gaps", "skip"]).current_dir(work.path());
     assert_eq!(export.output().expect("it can be started").status.code(), Some(4));

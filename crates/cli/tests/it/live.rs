@@ -1,4 +1,5 @@
-//! `scope --live`: readers of a recording in processes of their own, in the terminal and in a browser; and what they cannot do to it.
+//! `scope --live`: readers of a recording in processes of their own, in the terminal and in a browser; and what they
+//! cannot do to it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +12,7 @@ use testing::skip;
 
 use crate::{code, folder, hairspring, json, stderr, stdout, works};
 
-/// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
+/// Time limit for something that is sure to happen, only against hanging.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A process that a failed test does not leave behind.
@@ -84,7 +85,8 @@ fn number(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or_else(|| panic!("{name} is no number in {value:#}"))
 }
 
-/// The pattern is a sine of full scale, a thousandth of a turn for each frame: 100 Hz at 100 kS/s. A line is 24.4 Hz wide.
+/// The pattern is a sine of full scale, a thousandth of a turn for each frame: 100 Hz at 100 kS/s. A line is 24.4 Hz
+/// wide.
 #[test]
 fn a_sine_has_its_wave_form_level_and_line() {
     let folder = folder();
@@ -121,8 +123,8 @@ fn a_sine_has_its_wave_form_level_and_line() {
     drop(recording);
 }
 
-/// Ten readers, of which one is stopped for longer than the ring lasts, and one is killed. The recording loses nothing. Each of the others reads
-/// or counts every frame; the one that was stopped counts what it missed.
+/// Ten readers, of which one is stopped for longer than the ring lasts, and one is killed. The recording loses nothing.
+/// Each of the others reads or counts every frame; the one that was stopped counts what it missed.
 #[test]
 fn ten_readers_of_which_one_stops_and_one_dies_cost_the_recording_nothing() {
     const FRAMES: u64 = 4_000_000;
@@ -220,7 +222,8 @@ fn trace(address: &str, from: u64) -> Value {
     json(body)
 }
 
-/// Browsers that never read, never send, or send nonsense: the good one beside them gets every point, and the recording loses nothing.
+/// Browsers that never read, never send, or send nonsense: the good one beside them gets every point, and the recording
+/// loses nothing.
 #[test]
 fn browsers_of_ill_will_harm_neither_the_recording_nor_each_other() {
     let folder = folder();
@@ -262,7 +265,7 @@ fn browsers_of_ill_will_harm_neither_the_recording_nor_each_other() {
     drop((silent, unread, server));
 }
 
-/// The page in a real browser draws both channels, and says so in what a reader of screens sees.
+/// The page in a real browser draws both channels, and its text for screen readers states that.
 #[test]
 fn a_browser_draws_the_recording() {
     let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter();

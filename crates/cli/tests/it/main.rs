@@ -1,6 +1,6 @@
 //! The promises of the command, on the real binary, in one binary of tests.
 //!
-//! What is measured here is this machine, so no test asserts how long anything took; only that a bad request ends before
+//! The measured machine is this one, so no test asserts how long anything took; only that a bad request ends before
 //! anything is measured, with much room.
 
 mod ab;
@@ -58,7 +58,7 @@ fn run(arguments: &[&str]) -> Output {
     hairspring(arguments).output().expect("the binary can be started")
 }
 
-/// Runs the command, which is to end with 0 and to say nothing beside its result; returns the result.
+/// Runs a command that must end with 0 and print only its result; returns the result.
 #[track_caller]
 fn succeed(arguments: &[&str]) -> String {
     let output = run(arguments);
@@ -133,7 +133,7 @@ fn works(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Whether new name spaces can be had, so that a test may mount what it needs without touching the machine.
+/// Whether new name spaces are permitted, so that a test may mount file systems without touching the machine.
 fn may_unshare() -> bool {
     works(Command::new("unshare").args(["--mount", "--uts", "true"]))
 }

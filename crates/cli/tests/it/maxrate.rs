@@ -1,4 +1,4 @@
-//! `hairspring maxrate` on the real command: what it says it rests on, what it refuses, what it leaves behind.
+//! `hairspring maxrate` on the real command: its evidence, its refusals, its leftovers.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -46,7 +46,7 @@ fn a_rate_that_any_disk_carries_is_confirmed_and_nothing_is_left_behind() {
     assert_eq!(rate(&report, "watched_ns"), watched);
     let bound = rate(&report, "losses_per_hour_below");
     assert!((bound * watched / 3.0 / 3600e9 - 1.0).abs() < 1e-6, "the rule of three: {bound}");
-    // On a machine that is busy a recording at 4 MB/s can lose something, and then that is what is said.
+    // On a machine that is busy a recording at 4 MB/s can lose something, and then the report shows it.
     assert_eq!(report["at_ceiling"], items(&report, "probes").all(|probe| probe["lost"].is_null()));
     assert_eq!(names(folder.path()), [""; 0]);
 }

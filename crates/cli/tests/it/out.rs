@@ -24,7 +24,8 @@ fn an_old_file_is_replaced_and_nothing_else_appears() {
     assert_eq!(names(folder.path()), ["sheet.json"]);
 }
 
-/// Regression: the new file was renamed over the name, which turned a link into a file and left what it led to as it was.
+/// Regression: the new file was renamed over the name, which turned a link into a file and left what it led to as it
+/// was.
 #[test]
 fn a_link_stays_and_what_it_leads_to_is_replaced() {
     let folder = folder();

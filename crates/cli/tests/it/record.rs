@@ -1,4 +1,4 @@
-//! Recordings on the real command: what is asked for is recorded to the frame; what is lost is said, with the code for it.
+//! Recordings on the real command: the requested data are recorded to the frame; loss is reported, with its exit code.
 
 mod exports;
 mod owned;
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::{code, folder, hairspring, is_root, items, json, may_unshare, names, stderr, stdout, works};
 
-/// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
+/// Time limit for something that is sure to happen, only against hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Two channels of 16 bits, 4 MB/s.
 const CARD: &str = "virtual:2ch,16bit,1MS/s";
@@ -28,7 +28,7 @@ fn record(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// The report, and that the command ended with this code and said nothing else.
+/// The report; checks that the command ended with this code and printed nothing else.
 #[track_caller]
 fn report(output: &Output, expected: i32) -> Value {
     assert_eq!((code(output), stderr(output)), (expected, String::new()), "{}", stdout(output));
@@ -47,7 +47,7 @@ fn about(folder: &Path, arguments: &[&str], expected: i32) -> Value {
     report(&command.args(["--format", "json"]).current_dir(folder).output().expect("it starts"), expected)
 }
 
-/// A command that cannot do it: the code, what it says, and nothing on the standard output.
+/// Checks a command that must fail: its code, its message, and an empty standard output.
 #[track_caller]
 fn refused(folder: &Path, arguments: &[&str], expected: i32, hint: &str) {
     let output = hairspring(arguments).current_dir(folder).output().expect("the binary can be started");
@@ -66,7 +66,7 @@ fn written(journal: &Path) -> u64 {
     bytes.chunks_exact(64).take_while(|record| record.iter().any(|byte| *byte != 0)).count() as u64
 }
 
-/// Waits until a recording has so many records in its journal.
+/// Waits until a recording has `records` records in its journal.
 #[track_caller]
 fn wait_for_records(child: &mut Child, journal: &Path, records: u64) {
     let start = Instant::now();
@@ -226,7 +226,7 @@ fn a_recording_says_what_its_channels_measure_and_when_its_frames_were_taken() {
     about(folder.path(), &["export", "x", "--out", "x.csv", "--frames", "1"], 0);
     let text = std::fs::read_to_string(folder.path().join("x.csv")).expect("there");
     assert!(text.starts_with("frame [1],time [s],channel 0 [code],pressure [code; kPa = 0.02 * code + 0]\n"), "{text}");
-    // A file says the same; what contradicts the card is pointed at, and nothing is recorded.
+    // A file has the same effect; for a contradiction with the card the error names the place, and nothing is recorded.
     std::fs::write(folder.path().join("set.toml"), "[channel.1]\nunit = \"V\"\nclip = [0, 40000]\n").expect("written");
     let file = |card| ["record", "--card", card, "--to", "y", "--for", "10ms", "--channels", "set.toml"];
     refused(folder.path(), &file(CARD), 2, "line 1, column 10: clip: the card's codes are -32768 to 32767");

@@ -1,4 +1,4 @@
-//! `--redact`: nothing that tells who or where the machine is.
+//! `--redact`: the sheet identifies neither the user nor the machine.
 //!
 //! Names that occur nowhere else are given to everything private in name spaces of their own: the host, the kernel's
 //! command line, a process, the home folder, the working folder. None may occur in a redacted sheet.
@@ -10,7 +10,7 @@ use testing::skip;
 
 use crate::{HAIRSPRING, ROW, code, folder, is_root, items, json, may_unshare, run, stderr};
 
-/// What is private, by a word that occurs nowhere else.
+/// Private names, each a word that occurs nowhere else.
 const PRIVATE: [&str; 6] = ["zzhost", "zzoption", "zzprocess", "zzhome", "zzplace", "zzargument"];
 
 /// Takes a sheet of a machine with private names; returns it as text.

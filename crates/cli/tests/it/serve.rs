@@ -81,7 +81,7 @@ fn signals_end_it_cleanly_with_the_device_in_its_safe_state() {
     }
 }
 
-/// Who starts it with `nohup` wants it to go on without the terminal.
+/// A user who starts it with `nohup` wants it to go on without the terminal.
 #[test]
 fn a_hangup_that_was_ignored_stays_ignored() {
     let folder = folder();
@@ -109,8 +109,8 @@ fn a_unit_that_fails_ends_the_station_and_is_named() {
     assert_eq!(lines(&folder), Some(0x100));
 }
 
-/// There is room for the stack of the first unit's thread and not for that of the second. The command panicked, and waited for
-/// ever for the first one.
+/// There is room for the stack of the first unit's thread and not for that of the second. The command panicked, and
+/// waited for ever for the first one.
 #[test]
 fn a_thread_that_cannot_be_had_ends_the_station_with_the_reason() {
     let folder = folder();

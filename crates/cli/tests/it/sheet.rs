@@ -104,7 +104,7 @@ fn has_no_early_delay(sheet: &Value) {
             measured.extend(row["id"].as_str());
         }
     }
-    // What needs no permission is measured everywhere: without these nothing has been shown.
+    // Rows that need no permission are measured everywhere: without these nothing has been shown.
     for id in ["1us", "2us", "10us"].map(|request| format!("delays.minimum.other.{request}.early")) {
         assert!(measured.contains(&id.as_str()), "{id} has no figure");
     }

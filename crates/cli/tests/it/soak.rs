@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{code, folder, hairspring, json, json_file, names, row, run, stderr, stdout};
 
-/// How long to wait for something that is sure to happen; a limit against hanging, nothing else.
+/// Time limit for something that is sure to happen, only against hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A job that any computer can do.
 const EASY: &str = "loop 1kHz jitter 10s p90 ordinary";
@@ -19,7 +19,7 @@ fn soak(folder: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// Starts a soak and waits for so many blocks.
+/// Starts a soak and waits for `blocks` blocks.
 fn in_the_middle(folder: &Path, blocks: usize, more: &[&str]) -> Child {
     let child = soak(folder, more).spawn().expect("the binary can be started");
     until(|| {
@@ -61,7 +61,8 @@ fn a_soak_ends_in_a_sheet_that_every_command_takes() {
     let (sheet, file) = (json_file(&file), file.display().to_string());
     let worst = sheet["chapters"][0]["tables"][1]["rows"].as_array().expect("the worst cases");
     let unnamed = worst.iter().filter(|row| row["label"].as_str().expect("text").ends_with("not attributed")).count();
-    // Without permission nobody is named, and beside other tests the kernel may lose records; each case without a name has its reason.
+    // Without permission no culprit is named, and beside other tests the kernel may lose records; each case without a
+    // name has its reason.
     let why = said.contains("some cases have no culprit: ");
     assert!((unnamed == 0) != why, "{worst:?} {said}");
     let reason = said.split("some cases have no culprit: ").nth(1).unwrap_or("records were lost");
@@ -94,7 +95,7 @@ fn a_soak_that_is_killed_has_lost_its_last_block_only() {
     assert!(!children.trim().is_empty(), "the load runs");
     child.kill().expect("it runs");
     child.wait().expect("it ends");
-    // What had been written once is there, as whole as it was, or with a block more.
+    // The blocks written before the kill are still there, perhaps with one more.
     let after = json_file(&folder.path().join("soak.json"));
     assert!(maxima(&after) >= maxima(&before) && after["taken"]["interrupted"] == true);
     let shown = run(&["soak", "--show", &folder.path().join("soak.json").display().to_string()]);

@@ -10,7 +10,7 @@ use testing::skip;
 
 use crate::{HAIRSPRING, code, hairspring, items, json, run, stderr, stdout, succeed};
 
-/// What a program sees of its settings: CPUs, slack, policy and nice value of a shell's child.
+/// Prints the settings as a program sees them: CPUs, slack, policy and nice value of a shell's child.
 const SHOW: &str = "grep Cpus_allowed_list /proc/self/status; cat /proc/self/timerslack_ns; chrt -p $$; nice";
 
 #[test]
@@ -71,7 +71,7 @@ fn what_cannot_be_set_is_refused_before_anything_runs() {
     assert!(stderr(&output).contains("--allow machine"), "{}", stderr(&output));
 }
 
-/// A shell that says when it runs, and then waits.
+/// Starts a shell that prints `ready` when it runs, and then waits.
 fn start(set: &str, script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
     // Under nohup both inherit that SIGHUP is ignored: the command would not pass it on, and the shell cannot trap it.
     let mut command = std::process::Command::new("env");
@@ -316,7 +316,7 @@ fn the_machine_is_as_before_however_the_command_ends() {
     // It ends without a signal.
     let output = run(&["run", "--set", set, "--allow", "machine", "--", "cat", STAT_INTERVAL]);
     assert_eq!((stdout(&output).trim(), stat_interval()), ("7", before.clone()), "{}", stderr(&output));
-    // It is told to end.
+    // SIGTERM asks it to end.
     let (mut child, _said) = start(set, "echo ready; exec sleep 30");
     assert_eq!(stat_interval(), "7");
     // A second command is refused as long as the first runs.

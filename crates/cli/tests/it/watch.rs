@@ -25,7 +25,8 @@ fn may_watch(test: &str) -> bool {
     true
 }
 
-/// A program of this name and policy that computes for some milliseconds and rests, on CPU 0, for at most some seconds. It ends without a signal.
+/// A program of this name and policy that computes for some milliseconds and rests, on CPU 0, for at most some seconds.
+/// It ends without a signal.
 fn hog(folder: &Path, name: &str, policy: &[&str]) -> Child {
     let copy = folder.join(name);
     std::fs::copy("/bin/sh", &copy).expect("there is room");
@@ -42,7 +43,7 @@ fn beside(name: &str, policy: &[&str]) -> Value {
     let mut hog = hog(folder.path(), name, policy);
     let out = folder.path().join("watch.json");
     let span = "1500000000";
-    // Nobody but the kernel decides who is delayed: both want CPU 0.
+    // Only the kernel decides which thread is delayed: both want CPU 0.
     let output = hairspring(&["watch", "--quiet", "--format", "json", "--out"])
         .arg(&out)
         .args(["--", "taskset", "-c", "0", HAIRSPRING, "turn", "loop 1kHz jitter 1ms ordinary", span, "0"])
@@ -54,7 +55,7 @@ fn beside(name: &str, policy: &[&str]) -> Value {
     json_file(&out)
 }
 
-/// What one culprit took, by its name, of wake-ups and preemptions together; and what all took.
+/// Time that one culprit took, by its name, of wake-ups and preemptions together; and the time that all took.
 fn taken(report: &Value, name: &str) -> (i64, i64) {
     let all = ["wakeups", "preemptions"].into_iter().flat_map(|kind| report[kind].as_array().expect("a list"));
     all.fold((0, 0), |(its, all), toll| {
@@ -84,7 +85,7 @@ fn a_hog_is_named_with_its_policy() {
             .iter()
             .find(|thread| thread["wakeups"]["n"].as_u64() > Some(300));
         assert!(looped.is_some(), "a loop of 1.5 s wakes more than 300 times: {report:#}");
-        // Beside a hog and other tests a reader may come too late for a record, and says so.
+        // Beside a hog and other tests a reader may lose records, and then counts them.
         assert!(report["losses"].is_u64(), "{report:#}");
     }
 }

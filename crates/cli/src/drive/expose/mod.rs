@@ -1,4 +1,5 @@
-//! `hairspring expose`: opens a shutter for an exact time, reads an instrument after half of it, and logs `measured_exp_time`.
+//! `hairspring expose`: opens a shutter for an exact time, reads an instrument after half of it, and logs
+//! `measured_exp_time`.
 
 mod report;
 
@@ -37,14 +38,15 @@ pub(crate) const PAGE: Page = Page {
 
 /// Open a shutter for an exact time, and read an instrument
 ///
-/// The shutter is never open for less than the requested time. The report gives the measured exposure time and its parts.
+/// The shutter is never open for less than the requested time. The report gives the measured exposure time and its
+/// parts.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Arguments {
     /// Least time that the shutter is open, for instance 10s
     #[arg(value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     time: Nanos,
-    /// Shutter's device, for instance virtual:/dev/shm/board. The device is initialised; a virtual board that does not exist is
-    /// created
+    /// Shutter's device, for instance virtual:/dev/shm/board. The device is initialised; a virtual board that does not
+    /// exist is created
     #[arg(long, value_name = "DEVICE", value_parser = parsed::<DeviceDescription>)]
     device: DeviceDescription,
     /// Shutter's line, 0 to 31. The safe state closes the shutter; the opposite level opens it
@@ -57,15 +59,16 @@ pub(crate) struct Arguments {
     /// Question for the instrument
     #[arg(long, value_name = "LINE", default_value = "MEAS:VOLT?", requires = "instrument")]
     query: String,
-    /// How long to wait for the answer [default: until 5 ms before the shutter has to close, or half of the time left if that is
-    /// less]
+    /// How long to wait for the answer [default: until 5 ms before the shutter has to close, or half of the time left
+    /// if that is less]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true, requires = "instrument")]
     timeout: Option<Nanos>,
     /// Number of exposures
     #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true)]
     #[arg(value_parser = number::<u32>(1, 100_000))]
     count: u32,
-    /// Time from the start of one exposure to the start of the next [default: each starts when the previous one has ended]
+    /// Time from the start of one exposure to the start of the next [default: each starts when the previous one has
+    /// ended]
     #[arg(long, value_name = "DURATION", value_parser = duration, allow_hyphen_values = true)]
     period: Option<Nanos>,
     #[command(flatten)]

@@ -1,4 +1,5 @@
-//! `hairspring scope --device`: watches the lines of a virtual board, and writes the edges as a value change dump or as a drawing.
+//! `hairspring scope --device`: watches the lines of a virtual board, and writes the edges as a value change dump or as
+//! a drawing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -37,11 +38,11 @@ pub(super) struct BoardArguments {
     marker: Vec<Nanos>,
 }
 
-/// What was asked for.
+/// Parsed arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) device: DeviceDescription,
-    /// How long to watch.
+    /// Length of the watch.
     pub(super) length: Nanos,
     pub(super) format: Plain,
     pub(super) more: BoardArguments,

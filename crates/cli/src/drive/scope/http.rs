@@ -1,7 +1,7 @@
 //! A server of a page and its data for a few browsers: GET only, one request for each connection.
 //!
-//! Every connection has a thread of its own, which ends after [`PATIENCE`] whatever the browser does, and there are at most
-//! [`CONNECTIONS_MOST`]. So a browser that never reads, or never sends, holds up nothing.
+//! Every connection has a thread of its own, which ends after [`PATIENCE`] whatever the browser does, and there are at
+//! most [`CONNECTIONS_MOST`]. So a browser that never reads, or never sends, holds up nothing.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Connections at once.
 const CONNECTIONS_MOST: usize = 32;
-/// How long a browser may take to send its request, and then to take a piece of the answer.
+/// Time limit for a browser to send its request, and then to take a piece of the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest request with its heads.
 const REQUEST_MOST: usize = 8 << 10;
@@ -65,7 +65,7 @@ pub(super) fn serve(listener: &TcpListener, answer: &(impl Fn(&Request) -> Answe
             // If the thread is refused, the connection is closed.
             let _ = std::thread::Builder::new().name("browser".to_owned()).spawn_scoped(scope, move || {
                 let _place = place;
-                // The browser has left or is too slow; nobody else needs to know.
+                // The browser has left or is too slow; that concerns no other connection.
                 let _ = converse(&stream, local, answer);
             });
         }
@@ -138,8 +138,9 @@ pub(super) fn understand(text: &str) -> Result<Request, Answer> {
     }
 }
 
-/// Whether a browser means this server. A page of another site could make its own name point to this computer (DNS rebinding): then
-/// the browser would let that page read the answers. A server that others may reach anyway takes any name.
+/// Whether a browser means this server. A page of another site could make its own name point to this computer (DNS
+/// rebinding): then the browser would let that page read the answers. A server that others may reach anyway takes any
+/// name.
 pub(super) fn is_meant(host: &str, local: SocketAddr) -> bool {
     !local.ip().is_loopback() || host == local.to_string() || host == format!("localhost:{}", local.port())
 }

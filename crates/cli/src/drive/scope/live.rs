@@ -16,17 +16,17 @@ use crate::exit::{Exit, Failure};
 use crate::record::record::levels::decibels;
 use crate::{interrupt, output};
 
-/// How long to watch for a single picture.
+/// Length of the watch for a single picture.
 const ONE_PICTURE: Nanos = Nanos::from_secs(1);
 /// Time between two drawings.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Rows of a picture that no terminal shows.
 const ROWS: u16 = 40;
 
-/// What was asked for.
+/// Parsed arguments.
 pub(super) struct Request {
     pub(super) place: TapPlace,
-    /// How long to watch.
+    /// Length of the watch.
     pub(super) length: Option<Nanos>,
     /// The time that the picture covers.
     pub(super) span: Nanos,
@@ -126,7 +126,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Nobody can be told.
+        // The terminal is gone: there is no place to report an error.
         let _ = write("\x1b[?25h\x1b[?1049l");
     }
 }

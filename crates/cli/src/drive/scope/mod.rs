@@ -53,7 +53,8 @@ const SPAN_MOST: Nanos = Nanos::from_secs(86_400);
 
 /// Watch the lines of a virtual board, or a recording that runs
 ///
-/// A recording is drawn while it runs, from its ring: wave forms, spectrum and levels. That costs the recording nothing.
+/// A recording is drawn while it runs, from its ring: wave forms, spectrum and levels. That costs the recording
+/// nothing.
 #[derive(Args, Clone, Debug)]
 #[command(group(ArgGroup::new("watched").required(true).args(["device", "live"])))]
 pub(crate) struct Arguments {
@@ -77,7 +78,8 @@ pub(crate) struct Arguments {
     span: Nanos,
     /// Serve a page that draws the recording in a browser, until the recording ends; port 0 takes a free one
     ///
-    /// Every user of that address sees the recording: there is no password. Other computers reach 127.0.0.1 through ssh -L only.
+    /// Every user of that address sees the recording: there is no password. Other computers reach 127.0.0.1 through ssh
+    /// -L only.
     #[arg(long, value_name = "ADDRESS:PORT", conflicts_with_all = ["device", "format"], help_heading = "Recording")]
     serve: Option<SocketAddr>,
 }

@@ -26,11 +26,12 @@ const FLOOR_DB: f64 = -140.0;
 const BAR_FLOOR_DB: f64 = -80.0;
 /// Columns of a bar of a level.
 const BAR: usize = 30;
-/// The channels' colours, which differ for most people who see few colours; the order of the channels tells them, too.
+/// The channels' colours, which differ for most people who see few colours; the order of the channels identifies them,
+/// too.
 const COLOURS: [Color; 6] =
     [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::LightBlue, Color::LightRed];
 
-/// Draws what has been seen, in so many columns and rows.
+/// Draws the data seen, in `width` columns and `height` rows.
 pub(super) fn draw(watch: &mut Watch, title: &str, width: u16, height: u16, colour: bool) -> String {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
@@ -57,7 +58,7 @@ pub(super) fn draw(watch: &mut Watch, title: &str, width: u16, height: u16, colo
     text(&buffer, colour)
 }
 
-/// What was read, missed and lost, and what has become of the stream.
+/// Counts of frames read, missed and lost, and the state of the stream.
 pub(super) fn counts(watch: &Watch) -> String {
     let lost = watch.lost().map_or_else(|| "unknown".to_owned(), |lost| grouped(lost.0));
     format!(

@@ -1,7 +1,8 @@
 //! `hairspring scope --live NAME --serve ADDRESS`: a page that draws the recording in a browser.
 //!
-//! This program reads the tap all the time and keeps the extremes of each piece of time; a browser asks for the pieces that it lacks. So
-//! no spike is lost between two questions, and a browser that asks too seldom finds a hole, not an old picture.
+//! This program reads the tap all the time and keeps the extremes of each piece of time; a browser asks for the pieces
+//! that it lacks. So no spike is lost between two questions, and a browser that asks too seldom finds a hole, not an
+//! old picture.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,7 @@ const POINTS: usize = 1000;
 const CHANNELS_MOST: usize = 16;
 /// Lines of a spectrum for a browser: the highest of each group.
 const LINES_MOST: usize = 512;
-/// How long the page stays after the stream has ended, so that browsers see the end.
+/// Time for which the page stays after the end of the stream, so that browsers see the end.
 const AFTER: Duration = Duration::from_secs(2);
 /// The longest wait for new frames.
 const LOOK: Duration = Duration::from_millis(50);

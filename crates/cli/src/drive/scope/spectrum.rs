@@ -1,7 +1,8 @@
 //! [`Spectrum`]: how much of each frequency is in the newest frames of a channel.
 //!
-//! A Hann window over a power of two of frames, and the real transform. Levels are in dB below a sine of full scale, whatever the number
-//! of frames. A line that falls between two bins shows up to 1.4 dB too low; the noise of one bin covers 1.5 bins.
+//! A Hann window over a power of two of frames, and the real transform. Levels are in dB below a sine of full scale,
+//! whatever the number of frames. A line that falls between two bins shows up to 1.4 dB too low; the noise of one bin
+//! covers 1.5 bins.
 
 use std::f64::consts::TAU;
 use std::sync::Arc;
@@ -26,8 +27,9 @@ pub(super) struct Spectrum {
 }
 
 impl Spectrum {
-    /// The level of each line in dB: line *n* of a rate *r* and *N* frames is at *n r / N*; lines 0 to N/2. The newest power of two of the
-    /// values is used; none if there are too few. The mean does not count. `full_scale` is the amplitude of the largest sine.
+    /// The level of each line in dB: line *n* of a rate *r* and *N* frames is at *n r / N*; lines 0 to N/2. The newest
+    /// power of two of the values is used; none if there are too few. The mean does not count. `full_scale` is the
+    /// amplitude of the largest sine.
     pub(super) fn of(&mut self, values: &[f64], full_scale: f64) -> Option<Vec<f64>> {
         let frames = if values.len() >= FRAMES_MOST { FRAMES_MOST } else { (values.len() / 2 + 1).next_power_of_two() };
         let values = values.get(values.len().checked_sub(frames)?..)?;
@@ -46,7 +48,8 @@ impl Spectrum {
         let done = plan.process(&mut self.input, &mut self.output);
         self.plan = Some((plan, window));
         done.ok()?;
-        // A sine of full scale gives full_scale × frames / 4: half of it is at the negative frequency, and half the window.
+        // A sine of full scale gives full_scale × frames / 4: half of it is at the negative frequency, and half the
+        // window.
         let whole = full_scale * frames as f64 / 4.0;
         let level = |line: &Complex<f64>| (20.0 * (line.norm() / whole).log10()).max(FLOOR_DB);
         Some(self.output.iter().map(level).collect())

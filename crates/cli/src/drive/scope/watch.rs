@@ -11,7 +11,7 @@ use crate::exit::Failure;
 
 /// Points of a trace that cover the span: two for each column of a wide terminal.
 pub(super) const POINTS: usize = 400;
-/// Frames of a read have about so many bytes.
+/// Approximate size of one read, in bytes.
 const READ_BYTES: u64 = 1 << 20;
 /// Reads of one turn: a stream that is faster than this program must not keep it from drawing.
 const READS_MOST: usize = 64;
@@ -90,7 +90,7 @@ impl Watch {
         self.reader.gaps().map(|gaps| gaps.lost)
     }
 
-    /// What has become of the stream.
+    /// State of the stream.
     pub(super) fn state(&self) -> TapState {
         self.reader.state()
     }

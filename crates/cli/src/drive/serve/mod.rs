@@ -50,8 +50,8 @@ pub(crate) const PAGE: Page = Page {
 
 /// Run a front end that a station file describes
 ///
-/// Each unit waits for events and reacts with an action on a device. The report counts every event as acted upon or missed, and
-/// shows how long the reactions took.
+/// Each unit waits for events and reacts with an action on a device. The report counts every event as acted upon or
+/// missed, and shows how long the reactions took.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// File that describes the front end: its sources, devices and units
@@ -155,7 +155,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 impl Arguments {
-    /// What the station is called: the name that it is published under, or that of its file.
+    /// Name of the station: the name that it is published under, or that of its file.
     fn name(&self) -> String {
         let name = match &self.publish {
             Some(publish) => publish.file_name(),

@@ -20,17 +20,17 @@ use super::variables::{description, variables};
 use crate::exit::Failure;
 use crate::output;
 
-/// What bridges read beside the page: names, units and limits of all variables.
+/// File that bridges read beside the page: names, units and limits of all variables.
 const DESCRIPTION: &str = "station.json";
 
 /// The state that other processes see, and what they may set.
 pub(super) struct Publication {
     publisher: StatePublisher,
     state: StationState,
-    /// Where they ask; `None` if nothing can be set.
+    /// Socket for requests; `None` if nothing can be set.
     socket: Option<CommandSocket>,
     puts: Puts,
-    /// The page is gone: said once.
+    /// Whether the page is gone; reported once.
     is_lost: bool,
 }
 
@@ -80,7 +80,7 @@ impl Publication {
         Ok(publication)
     }
 
-    /// Answers what was asked, and publishes what the units have done so far.
+    /// Answers requests, and publishes the counts of the units so far.
     pub(super) fn show(&mut self, units: &mut [Watched], tallies: &[Tally], is_stopping: bool) {
         self.state.phase = if is_stopping { Phase::Stopping } else { Phase::Running };
         if let Some(socket) = &mut self.socket {
@@ -150,13 +150,13 @@ impl Publication {
     }
 }
 
-/// What other processes set.
+/// Requests by other processes to set properties.
 struct Puts {
     /// Accounts that may set something through a bridge.
     accounts: Option<Vec<String>>,
     /// The file of set-points, and its text.
     kept: Option<(PathBuf, String)>,
-    /// What an operator should know of it.
+    /// Message for the operator.
     message: Option<String>,
 }
 
@@ -184,7 +184,7 @@ impl Puts {
         answer
     }
 
-    /// Whether this account may set something. Processes of this host that ask for themselves may.
+    /// Whether this account may set something. Processes of this host that ask in their own name may.
     fn admits(&self, peer: &Peer) -> Result<(), String> {
         let is_for_itself = peer.from.is_none() && peer.account.is_none();
         let Some(accounts) = self.accounts.as_ref().filter(|_| !is_for_itself) else { return Ok(()) };

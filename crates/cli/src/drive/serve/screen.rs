@@ -16,7 +16,7 @@ const EDGE: usize = 10;
 /// Columns of the table of units: the end of a variable's name.
 const COLUMNS: [&str; 9] = ["Events", "Rate", "Missed", "Late", "Overrun", "LatMed", "LatP99", "LatMax", "LastCycle"];
 
-/// A widget: its kind, place and width, and what else it says.
+/// A widget: its kind, place and width, and further XML.
 struct Widget<'a> {
     kind: &'a str,
     name: &'a str,
@@ -63,7 +63,7 @@ fn variable(out: &mut String, variable: &Variable, at: (usize, usize), width: us
         (Role::Set, _) => "textentry",
         _ => "textupdate",
     };
-    // With its protocol: without one, Phoebus uses Channel Access. The tooltip says what it is.
+    // With the protocol, since Phoebus uses Channel Access without one. The tooltip describes the variable.
     let name = escaped(&variable.suffix);
     let more = format!(
         "<pv_name>pva://$(P){name}</pv_name>\n    <tooltip>{}&#10;$(pv_value)</tooltip>",

@@ -1,23 +1,23 @@
-//! [`Variable`]: each value that a published station has for control systems, with its name, unit and limits. The EPICS bridge and the
-//! screen are made from this one table.
+//! [`Variable`]: each value that a published station has for control systems, with its name, unit and limits. The EPICS
+//! bridge and the screen are made from this one table.
 
 use hairspring_machine::Nanos;
 use hairspring_station::publish::Phase;
 use hairspring_station::{LatencyAlarm, Property, Station};
 use serde_json::{Value, json};
 
-/// What a variable is for.
+/// Role of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Part of the state.
     State,
     /// A set-point.
     Set,
-    /// What is in force.
+    /// A set-point as it is in force.
     Read,
 }
 
-/// What a variable holds.
+/// Kind of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Phase,
@@ -43,7 +43,7 @@ pub(super) struct Variable {
     pub(super) key: &'static str,
     pub(super) kind: Kind,
     pub(super) role: Role,
-    /// Of what unit of measure it is; empty for numbers.
+    /// Unit of measure; empty for numbers.
     pub(super) measure: &'static str,
     pub(super) description: &'static str,
     pub(super) limits: Option<(i64, i64)>,
@@ -137,12 +137,12 @@ fn state((field, key, kind, measure, description): Row, unit: Option<(usize, &st
     Variable { suffix, unit, key, kind, role: Role::State, measure, description, limits: None, alarm: None }
 }
 
-/// How names begin: as the station's file says, or with the name that it is published under.
+/// Prefix of the names: as in the station's file, or the name that the station is published under.
 pub(super) fn prefix(station: &Station, name: &str) -> String {
     station.publish.prefix.clone().unwrap_or_else(|| format!("{}:", plain(name)))
 }
 
-/// What bridges read beside the page.
+/// Contents of the file that bridges read beside the page.
 pub(super) fn description(station: &Station, name: &str, variables: &[Variable]) -> String {
     let variables: Vec<Value> = variables.iter().map(variable_json).collect();
     let prefix = prefix(station, name);

@@ -51,8 +51,8 @@ pub(crate) const PAGE: Page = Page {
 
 /// Keep sheets for years, and show what changed
 ///
-/// One file has the sheets of all machines, each as it was written. `sheet --archive` adds at once, and `compare --ledger` takes the
-/// file, too.
+/// One file has the sheets of all machines, each as it was written. `sheet --archive` adds at once, and
+/// `compare --ledger` takes the file, too.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     /// The archive [default: ~/.local/share/hairspring/sheets.db]

@@ -40,7 +40,8 @@ pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Fail
 
 #[derive(Args, Debug)]
 pub(super) struct CompareArguments {
-    /// A side: ids of sheets or their beginnings, with commas between; NAME= names it. Every side is compared with the first
+    /// A side: ids of sheets or their beginnings, with commas between; NAME= names it. Every side is compared with the
+    /// first
     #[arg(value_name = "[NAME=]ID[,ID]", num_args = 2.., required = true)]
     sides: Vec<String>,
     /// Only these rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; separated by commas
@@ -75,7 +76,7 @@ pub(super) fn compared(archive: &Archive, arguments: &CompareArguments) -> Resul
     };
     let sides: Vec<ComparedSheets> = arguments.sides.iter().map(side).collect::<Result<_, _>>()?;
     let all: Vec<&Sheet> = sides.iter().flat_map(|side| &side.sheets).collect();
-    // One machine's ledger says nothing of another.
+    // The ledger of one machine does not apply to another.
     let ledger = archive.ledger(&all)?.filter(|ledger| all.iter().all(|sheet| ledger.suits(sheet).is_ok()));
     let comparison = compare(&sides, &CompareTerms { same: Some(arguments.margin), ledger, only });
     let style = arguments.to.style(arguments.verbose);

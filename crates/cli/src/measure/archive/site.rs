@@ -22,8 +22,8 @@ const COLUMNS_MAX: usize = 60;
 pub(super) struct Arguments {
     /// Folder, new or empty or with a site of this command, which is replaced
     folder: PathBuf,
-    /// These rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; separated by commas [default: the characteristics on
-    /// the first pages of the newest sheets]
+    /// These rows: ids, beginnings of ids up to a dot, or beginnings with a * at the end; separated by commas [default:
+    /// the characteristics on the first pages of the newest sheets]
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     only: Vec<String>,
     /// Draw the last N sheets of each machine, and write their pages
@@ -51,7 +51,7 @@ pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Fail
     for machine in archive.machines()? {
         let sheets = archive.sheets_of_history(&machine, None)?;
         let history = archive.history(&machine, None, &only)?;
-        // Which of the sheets have each row.
+        // The indices of the sheets that have each row.
         let known = history.rows.iter().map(|row| {
             let medians = row.medians.iter().enumerate();
             medians.filter_map(|(sheet, median)| median.map(|_| sheet)).collect()
@@ -90,7 +90,7 @@ pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Fail
     ))
 }
 
-/// Refuses a folder with somebody else's files.
+/// Refuses a folder with files of another program.
 fn accept(folder: &Path) -> Result<(), Failure> {
     let Ok(mut entries) = std::fs::read_dir(folder) else { return Ok(()) };
     let index = std::fs::read_to_string(folder.join("index.html")).unwrap_or_default();
@@ -125,7 +125,8 @@ fn characteristics(archive: &Archive) -> Result<Vec<(String, String)>, Failure> 
     }
 }
 
-/// The figures that some machine has, in the order in which they were asked for, with their labels on the first page if they are there.
+/// The figures that some machine has, in the order in which they were asked for, with their labels on the first page if
+/// they are there.
 fn columns(only: &[RowPattern], first_page: &[(String, String)], drawn: &[Drawn]) -> Vec<MultiplesColumn> {
     let mut columns: Vec<MultiplesColumn> = Vec::new();
     for pattern in only {
@@ -156,7 +157,7 @@ fn row(one: &Drawn, columns: &[MultiplesColumn], from: usize) -> MultiplesRow {
     }
 }
 
-/// Where the page of a sheet is, from the index.
+/// Path of a sheet's page, relative to the index.
 fn page(sheet: &ArchivedSheet) -> String {
     format!("sheet/{}.html", sheet.id)
 }

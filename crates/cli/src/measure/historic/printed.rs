@@ -65,8 +65,8 @@ const STREAMS: [&str; 3] = [
     "r135 r155 p80 p160 p200 p210 r140 r155 p210 p220 r160 r185 p200 p220",
     "r200 r345 r300",
 ];
-/// User buffer, continuous kernel buffer and advantage in per cent: M2i and M3i by slot, M4i standard by notify size (each
-/// read and write), M4i FIFO and M2p FIFO by notify size.
+/// User buffer, continuous kernel buffer and advantage in per cent: M2i and M3i by slot, M4i standard by notify size
+/// (each read and write), M4i FIFO and M2p FIFO by notify size.
 const CONTINUOUS: [&str; 4] = [
     "
     109 107 195 190 130 138
@@ -114,7 +114,8 @@ const WORDS: [(&str, u32, [f64; 3], [f64; 3]); 21] = [
     ("pascal.checked.real.polling", 1_000_000, [11.55, 11.52, 11.46], [8.89, 8.79, 8.79]),
 ];
 
-/// FESA's table of two processes: both priorities, the least and the greatest of the first and of the second process, in µs.
+/// FESA's table of two processes: both priorities, the least and the greatest of the first and of the second process,
+/// in µs.
 const PROCESSES: &str = "
     17 17 1026 1116 1252 1348
     50 17 588 684 1620 1900
@@ -212,7 +213,7 @@ fn the_sheet_of_fesa_has_every_time_that_was_printed_and_no_statistic_that_was_n
         assert_eq!(found.map(|value| value.expect("printed")), row[2..], "{row:?}");
         for figure in [first, second] {
             assert_eq!((figure.median, figure.mean), (None, None), "{row:?}");
-            // The document says 1900+.
+            // The document prints 1900+.
             assert_eq!(figure.caveats.iter().any(|caveat| caveat.contains("1900+")), figure.max == Some(1.9e6));
         }
     }

@@ -1,4 +1,5 @@
-//! `hairspring maxrate`: searches for the highest rate at which a card is recorded without loss, and gives the evidence.
+//! `hairspring maxrate`: searches for the highest rate at which a card is recorded without loss, and gives the
+//! evidence.
 
 mod report;
 
@@ -51,8 +52,8 @@ pub(crate) struct Arguments {
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, default_value = "10s")]
     #[arg(allow_hyphen_values = true)]
     length: Nanos,
-    /// Most data that one of about twenty recordings may write; a recording is shorter if this limits it [default: half of the
-    /// free space]
+    /// Most data that one of about twenty recordings may write; a recording is shorter if this limits it [default: half
+    /// of the free space]
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, allow_hyphen_values = true)]
     volume: Option<Bytes>,
     /// Highest rate to try [default: four times the rate of a first recording, of a card that waits]

@@ -4,7 +4,7 @@ use hairspring_plan::{Direction, Fit, Sustainable, Target};
 use hairspring_ring::{ByteRate, Bytes};
 use hairspring_sheet::{Figure, Sheet, Unit};
 
-/// How to get a sheet, if none was given.
+/// Command that takes a sheet, for the case that none was given.
 pub(crate) fn without(targets: &[Target]) -> String {
     let here = targets.iter().find(|target| target.file_system.is_some());
     let dir = here.map_or("DIR", |target| target.name.as_str());

@@ -1,4 +1,4 @@
-//! `hairspring plan`: says whether a set-up can carry a recording, what limits it and which sizes it needs.
+//! `hairspring plan`: decides whether a set-up can carry a recording, and gives its limits and the sizes that it needs.
 //!
 //! Collects cards, folders, topology, sheet and memory into a request, and prints the plan.
 
@@ -67,8 +67,8 @@ pub(crate) struct Arguments {
     /// Sheet with the rates of the disks: a JSON file with the chapter Transfer, or the name of a historic sheet
     #[arg(long, value_name = "NAME|FILE")]
     sheet: Option<String>,
-    /// Links and buses: a JSON file (hairspring.topology/1), or one of an006-shared-pcix, an006-own-pcix, an006-shared-pci,
-    /// an006-own-bus [default: those of this computer, from the kernel]
+    /// Links and buses: a JSON file (hairspring.topology/1), or one of an006-shared-pcix, an006-own-pcix,
+    /// an006-shared-pci, an006-own-bus [default: those of this computer, from the kernel]
     #[arg(long, value_name = "NAME|FILE")]
     topology: Option<String>,
     /// Plan a second time with a device moved, for instance "move card0 to SEGMENT"; may be repeated
@@ -263,7 +263,7 @@ pub(crate) fn target(named: &str, topology: &Topology) -> Result<(Target, bool),
     Ok((Target { name: named.to_owned(), disks, unknown, file_system: Some(found.dev()), free }, true))
 }
 
-/// How a plan's verdict ends a command.
+/// Exit code for a plan's verdict.
 pub(crate) fn exit(fits: Fits) -> Exit {
     match AnswerKind::of_plan(fits) {
         AnswerKind::Yes => Exit::Success,

@@ -46,7 +46,8 @@ pub(crate) struct Arguments {
     /// Output: null, file:PATH, stdout, alsa:hw:0,0 for a sound card, or virtual:fifo=4MiB, which has a clock, too
     #[arg(long, value_name = "OUTPUT", value_parser = parsed::<Target>)]
     to: Target,
-    /// Frames per second, for instance 40MS/s [default: the recorded rate for virtual and alsa, as fast as possible for the others]
+    /// Frames per second, for instance 40MS/s [default: the recorded rate for virtual and alsa, as fast as possible for
+    /// the others]
     #[arg(long, value_name = "RATE", value_parser = parsed::<SampleRate>, allow_hyphen_values = true)]
     rate: Option<SampleRate>,
     /// Multiple of the recorded rate, for instance 0.5 or 2

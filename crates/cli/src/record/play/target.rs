@@ -153,7 +153,7 @@ impl FromStr for Speed {
     }
 }
 
-/// How often to play: a number, or forever.
+/// Number of rounds, or forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rounds(pub(crate) Option<u64>);
 

@@ -1,4 +1,4 @@
-//! What the user says of the channels: by `--channel`, or in a set-up file.
+//! Descriptions of the channels by the user: `--channel`, or a set-up file.
 
 use std::path::PathBuf;
 
@@ -12,9 +12,9 @@ use crate::exit::Failure;
 pub(crate) struct ChannelArguments {
     /// What a channel measures, for instance 0=name:pressure,unit:kPa,scale:0.02. May be repeated
     ///
-    /// The channel's number, then parts: name, unit (UCUM), scale and offset (value = code x scale + offset), range:-10..10
-    /// in the unit, clip:-8192..8191 in codes, justified:high, coupling, sensor, calibrated, by, uncertainty, note. What
-    /// is not said is unknown, never 1. With several cards write 1/0= for channel 0 of card 1.
+    /// The channel's number, then parts: name, unit (UCUM), scale and offset (value = code x scale + offset),
+    /// range:-10..10 in the unit, clip:-8192..8191 in codes, justified:high, coupling, sensor, calibrated, by,
+    /// uncertainty, note. What is not said is unknown, never 1. With several cards write 1/0= for channel 0 of card 1.
     #[arg(long = "channel", value_name = "N=KEY:VALUE,...", conflicts_with = "file", help_heading = "Channels")]
     channels: Vec<String>,
     /// File that says the same in TOML, a table [channel.0] for each channel

@@ -105,8 +105,8 @@ const CARD: &str = "Card to record, for instance virtual:4ch,14bit,40MS/s, comed
 
 /// Record cards to disk, and account for every byte
 ///
-/// The report gives the stored and the lost data, the causes of losses, and what would survive a power cut. Ctrl-C ends the
-/// recording in order.
+/// The report gives the stored and the lost data, the causes of losses, and what would survive a power cut. Ctrl-C ends
+/// the recording in order.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
     #[arg(long = "card", value_name = "CARD", required = true, value_parser = parsed::<AnyCard>)]
@@ -128,17 +128,19 @@ pub(crate) struct Arguments {
     /// What to do when the disks are too slow and the buffer is full
     #[arg(long, value_name = "POLICY", value_enum, default_value_t = OverrunName::Stop)]
     on_overrun: OverrunName,
-    /// Let other processes look on at the ring, read-only, under this name or through the socket of this path: `scope --live NAME`
+    /// Let other processes look on at the ring, read-only, under this name or through the socket of this path:
+    /// `scope --live NAME`
     ///
-    /// The socket is NAME.tap in $XDG_RUNTIME_DIR/hairspring, or in /run/hairspring without that variable. With several cards the
-    /// names are NAME-card0, NAME-card1, ... Readers cost the recording nothing, whatever they do.
+    /// The socket is NAME.tap in $XDG_RUNTIME_DIR/hairspring, or in /run/hairspring without that variable. With several
+    /// cards the names are NAME-card0, NAME-card1, ... Readers cost the recording nothing, whatever they do.
     #[arg(long, value_name = "NAME", value_parser = parsed::<TapPlace>)]
     tap: Option<TapPlace>,
-    /// Clock outside the kernel with which to compare CLOCK_MONOTONIC: ptp:/dev/ptp0, or pulses, one each second: pps:/dev/pps0,late=20us
+    /// Clock outside the kernel with which to compare CLOCK_MONOTONIC: ptp:/dev/ptp0, or pulses, one each second:
+    /// pps:/dev/pps0,late=20us
     ///
-    /// It is read before the start, at spans that double up to a minute, and at the end; of pulses each one counts. `hairspring verify` shows how
-    /// the kernel's clock and the card ran against it. The time of day and the samples stay as they are. A clock that goes away,
-    /// steps or gives nothing is noted, and ends nothing.
+    /// It is read before the start, at spans that double up to a minute, and at the end; of pulses each one counts.
+    /// `hairspring verify` shows how the kernel's clock and the card ran against it. The time of day and the samples
+    /// stay as they are. A clock that goes away, steps or gives nothing is noted, and ends nothing.
     #[arg(long, value_name = "CLOCK", value_parser = parsed::<ReferenceDescription>)]
     reference: Option<ReferenceDescription>,
     /// Show the level of every channel in the progress line
@@ -153,8 +155,8 @@ pub(crate) struct Arguments {
     /// Format of the report
     #[arg(long, value_enum, default_value_t = Plain::Text)]
     format: Plain,
-    /// Keep only the frames around a trigger: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or external
-    /// for the signal USR1
+    /// Keep only the frames around a trigger: level:ch0>0.5, level:ch0<-0.5, rising:ch0@0.5, falling:ch0@0.5~0.1, or
+    /// external for the signal USR1
     #[arg(long, value_name = "TRIGGER", value_parser = parsed::<Trigger>, allow_hyphen_values = true)]
     #[arg(requires = "post", group = "event", help_heading = "Trigger")]
     trigger: Option<Trigger>,

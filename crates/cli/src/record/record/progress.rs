@@ -6,9 +6,9 @@ use hairspring_time::Nanos;
 
 use crate::listing::{clock, span};
 
-/// The progress line. A card that waits for its first data shows its source and the time of waiting. The others show wanted and
-/// reached rate, present and greatest fill of the buffer, worst stall, loss, and how long the disk space lasts. With several
-/// cards rates and losses are sums; the other values are the worst.
+/// The progress line. A card that waits for its first data shows its source and the time of waiting. The others show
+/// wanted and reached rate, present and greatest fill of the buffer, worst stall, loss, and how long the disk space
+/// lasts. With several cards rates and losses are sums; the other values are the worst.
 pub(crate) fn line(cards: &[RecordProgress], length: Option<Nanos>, wait: Option<Nanos>) -> String {
     let waiting = cards.iter().filter_map(|card| Some(waiting(&card.description.hardware, card.waits?, wait)));
     let waiting: Vec<String> = waiting.collect();

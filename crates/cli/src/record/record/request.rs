@@ -1,4 +1,5 @@
-//! [`Request`]: the arguments of `hairspring record`, checked against each other and against the folders before a file is created.
+//! [`Request`]: the arguments of `hairspring record`, checked against each other and against the folders before a file
+//! is created.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ use crate::record::{data_path, target};
 /// A checked request.
 pub(crate) struct Request {
     cards: Vec<(AnyCard, Option<Frames>, Vec<PathBuf>)>,
-    /// What the channels of each card measure.
+    /// Descriptions of each card's channels.
     channels: Vec<Vec<ChannelDescription>>,
     config: RecordConfig,
     length: Option<Nanos>,
@@ -99,7 +100,7 @@ impl Request {
     }
 }
 
-/// The frames after which a card ends; `None` if unknown, or if only a clock can tell.
+/// The frames after which a card ends; `None` if unknown, or if a clock decides.
 fn limit(card: &AnyCard, arguments: &Arguments) -> Result<Option<Frames>, Failure> {
     let asked = match (arguments.frames, arguments.length, card.rate()) {
         (Some(frames), ..) => Some(frames),
@@ -162,7 +163,8 @@ fn config(arguments: &Arguments, cards: &[(AnyCard, Option<Frames>, Vec<PathBuf>
     }
 }
 
-/// Whether nothing may come from a card for a while. A virtual card has the computer's own clock, and a file is read as fast as it can be.
+/// Whether a card may be silent for a while. A virtual card has the computer's own clock, and a file is read as fast as
+/// possible.
 fn may_be_silent(card: &AnyCard) -> bool {
     match card {
         AnyCard::Stream(card) => match card.kind() {

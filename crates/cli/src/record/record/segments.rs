@@ -14,11 +14,12 @@ use crate::exit::Failure;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Long recordings")]
 pub(crate) struct SegmentArguments {
-    /// Divide the recording into segments of this time or size, for instance 10min or 4GiB. No frame is lost between them
+    /// Divide the recording into segments of this time or size, for instance 10min or 4GiB. No frame is lost between
+    /// them
     ///
-    /// Each segment is a recording by its own: NAME-000000, NAME-000001, ... A segment ends with a whole block, so it can be a
-    /// little longer or shorter. With --trigger it ends between two shots, and has one shot at least. NAME then opens all of them as one
-    /// recording.
+    /// Each segment is a recording by its own: NAME-000000, NAME-000001, ... A segment ends with a whole block, so it
+    /// can be a little longer or shorter. With --trigger it ends between two shots, and has one shot at least. NAME
+    /// then opens all of them as one recording.
     #[arg(long, value_name = "TIME|SIZE", value_parser = length, allow_hyphen_values = true)]
     segment: Option<AskedLength>,
     /// Keep so many closed segments, and delete older ones
@@ -32,12 +33,13 @@ pub(crate) struct SegmentArguments {
     keep_bytes: Option<Bytes>,
     /// Pin the segments around a trigger, so that nothing deletes them: a trigger as for --trigger
     ///
-    /// All frames are recorded. The segment in which the trigger is seen becomes pinned, like by `hairspring keep`, and so do its
-    /// neighbours that have any of the --pre frames before the trigger or of the --post frames from it on.
+    /// All frames are recorded. The segment in which the trigger is seen becomes pinned, like by `hairspring keep`, and
+    /// so do its neighbours that have any of the --pre frames before the trigger or of the --post frames from it on.
     #[arg(long, value_name = "TRIGGER", value_parser = parsed::<Trigger>, requires = "segment")]
     #[arg(group = "event", allow_hyphen_values = true)]
     keep_on: Option<Trigger>,
-    /// End the recording in order, with exit code 12, when less than this is free on a target's disk; warn from twice as much on
+    /// End the recording in order, with exit code 12, when less than this is free on a target's disk; warn from twice
+    /// as much on
     #[arg(long, value_name = "SIZE", value_parser = parsed::<Bytes>, requires = "segment", allow_hyphen_values = true)]
     free: Option<Bytes>,
     /// Go on with the series of this name, or begin it if there is none
@@ -78,7 +80,7 @@ impl SegmentArguments {
         Ok(Some(SeriesConfig { length, retention, keep_on, resume: self.resume }))
     }
 
-    /// What is said once, when so much is free and the recording will end for it.
+    /// Warning, printed once, if the free space will end the recording.
     pub(super) fn warning(&self, free: Bytes) -> Option<String> {
         let limit = self.free.filter(|_| !self.make_room)?;
         Some(format!(

@@ -54,7 +54,7 @@ impl Taps {
     pub(crate) fn end(self) {
         for (stop, thread) in self.served {
             stop.notify();
-            // A panic has been told already.
+            // A panic has been reported already.
             let _ = thread.join();
         }
     }

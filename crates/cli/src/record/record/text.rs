@@ -1,4 +1,5 @@
-//! The report of a recording as text: the verdict first, then the account. Without `--verbose` it leaves out what is normal.
+//! The report of a recording as text: the verdict first, then the account. Without `--verbose` it leaves out what is
+//! normal.
 
 use std::path::PathBuf;
 
@@ -117,7 +118,7 @@ fn card(listing: &mut Listing, card: &Recorded, written: &str, verbose: bool) {
     listing.facts("files", shortened(&outcome.files));
 }
 
-/// What became of the segments of a series.
+/// Fate of the segments of a series.
 fn segments(listing: &mut Listing, series: &SeriesSummary, rate: Option<ByteRate>) {
     let count = if series.segments == 1 { "1".to_owned() } else { grouped(series.segments.into()) };
     let (first, last) = (series.first_number, series.last_number);
@@ -174,7 +175,7 @@ fn in_short(refused: &[String]) -> Vec<String> {
     shortened.collect()
 }
 
-/// How data were written to the disk. Without `verbose` only what is not normal.
+/// Ways in which data were written to the disk. Without `verbose` only those that are not normal.
 pub(crate) fn ways(listing: &mut Listing, fallbacks: &[Fallback], direct: Direct, block: Bytes, verbose: bool) {
     // The ring's own name has an underscore.
     let readable = |name: &str| name.replace('_', " ").replace("io uring", "io_uring");

@@ -52,7 +52,7 @@ impl ThreadArguments {
     }
 }
 
-/// What was granted, and what was not.
+/// Lists the grants and refusals of thread settings.
 pub(super) fn text(listing: &mut Listing, grants: &[ThreadGrant]) {
     let one = |grant: &ThreadGrant| {
         let (thread, setting) = (grant.thread, grant.setting.replace('_', " "));

@@ -1,6 +1,7 @@
-//! One owner: whoever records, mends, compresses or deletes a recording is its only one, and everybody else is told which process that is.
+//! One owner: a process that records, mends, compresses or deletes a recording is its only owner; others are refused
+//! with its id.
 //!
-//! Where a test must hold the files of a recording at one moment, the process of this test owns them.
+//! If a test must hold the files of a recording at one moment, the process of this test owns them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -112,7 +113,7 @@ fn a_series_that_runs_is_resumed_by_nobody_else() {
     let verified = said(folder.path(), &["verify", "x", "--quiet"]);
     assert!(stdout(&verified).contains(&by), "{}", stdout(&verified));
     assert!(!stdout(&verified).contains("recover"), "{}", stdout(&verified));
-    // A segment that is closed belongs to nobody.
+    // A closed segment has no owner.
     about(folder.path(), &["recover", "x-000000", "--all"], 0);
     let report = ended(recorder, 0);
     let verified = about(folder.path(), &["verify", "x"], 0);
@@ -165,7 +166,7 @@ fn nobody_changes_what_another_command_changes() {
     // Readers read.
     about(folder.path(), &["verify", "x"], 0);
     drop(owner);
-    // Several may copy it at once, and nobody changes it meanwhile.
+    // Several processes may copy it at once, and none changes it meanwhile.
     let copier = Ownership::take(&files(folder.path(), "x"), Work::Copies).expect("taken");
     about(folder.path(), &["join", "x", "--to", "y"], 0);
     refused(folder.path(), &["compress", "x"], OWNED, &format!("is being copied by process {} (", std::process::id()));
@@ -179,7 +180,8 @@ fn nobody_changes_what_another_command_changes() {
     assert_eq!(contents(folder.path(), "x"), before);
 }
 
-/// Takes something away from a recorder, which then says which file differs and how, and not that it is complete.
+/// Takes something away from a recorder; checks that the report names the file and the difference, and does not call it
+/// complete.
 #[track_caller]
 fn check_taken_away(more: &[&str], act: impl FnOnce(&Path), says: &[&str]) {
     let folder = folder();
@@ -334,14 +336,15 @@ fn a_series_that_would_meet_an_older_segment_is_refused_at_the_start() {
         }
         std::fs::remove_file(path).expect("removed");
     }
-    // What only looks like one is none.
+    // Names that only look similar do not belong to the series.
     for other in ["x-12.sigmf-meta", "x-000002.txt", "xy-000002.sigmf-meta"] {
         std::fs::write(folder.path().join(other), "other").expect("written");
     }
     recorded(folder.path(), &asked, 0);
 }
 
-/// However short of descriptors or memory it is: either it records, or nothing is left behind, and the next try is not refused.
+/// However short of descriptors or memory it is: either it records, or nothing is left behind, and the next try is not
+/// refused.
 #[test]
 fn a_recorder_that_cannot_begin_leaves_nothing_behind() {
     let test = "a_recorder_that_cannot_begin_leaves_nothing_behind";
@@ -367,7 +370,7 @@ fn a_recorder_that_cannot_begin_leaves_nothing_behind() {
             complete += 1;
         } else {
             refused += 1;
-            // Where an allocation fails the process ends at once, as if it was killed, and what it had begun stays.
+            // A failed allocation ends the process at once, like a kill, and its unfinished files stay.
             let was_killed = stderr(&output).contains("the system has none for this process");
             assert!(was_killed || names(folder.path()).is_empty(), "{limit} {more:?}: {}", stderr(&output));
         }
@@ -415,7 +418,7 @@ fn without_locks_a_recorder_goes_on_with_a_note_and_nothing_that_exists_is_chang
     let output = without(&asked);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert!(stdout(&output).contains("No locks available") && stdout(&output).contains("locks"), "{}", stdout(&output));
-    // What is in order needs no change, and so no owner.
+    // A recording in order needs no change, and so no owner.
     assert_eq!(code(&without(&["recover", "x"])), 0);
     assert_eq!(code(&without(&["verify", "x"])), 0);
     assert_eq!(code(&without(&["join", "x", "--to", "joined"])), 0);

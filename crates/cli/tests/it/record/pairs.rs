@@ -1,13 +1,15 @@
-//! Two of everything: each pair of acts on one recording, the second begun at some moment of the first, which may be killed.
+//! Two of everything: each pair of acts on one recording, the second begun at some moment of the first, which may be
+//! killed.
 //!
-//! The acts are commands of Hairspring and of a user; the recording is one, a stripe, a series, or a series on a stripe. Afterwards each
-//! frame that any output called good is readable by the published format and equal to the generator, and no file outside of the
-//! recording has changed: neighbours of similar names, the recording it was copied from, and snapshots by hard links.
-//! What a user removes, moves or truncates may be missing, but no output that ended after that may call it complete.
+//! The acts are commands of Hairspring and of a user; the recording is one, a stripe, a series, or a series on a
+//! stripe. Afterwards each frame that any output called good is readable by the published format and equal to the
+//! generator, and no file outside of the recording has changed: neighbours of similar names, the recording it was
+//! copied from, and snapshots by hard links. What a user removes, moves or truncates may be missing, but no output that
+//! ended after that may call it complete.
 //!
-//! The moments are chosen by a seed, which a failure names: `HAIRSPRING_SEED=N` tries that pair alone. When the acts meet
-//! also depends on the machine, so a repetition may need several tries. `HAIRSPRING_PROOF` multiplies the number of pairs. To follow
-//! takes a Python with the package, which `HAIRSPRING_PYTHON` names.
+//! The moments are chosen by a seed, which a failure names: `HAIRSPRING_SEED=N` tries that pair alone. When the acts
+//! meet also depends on the machine, so a repetition may need several tries. `HAIRSPRING_PROOF` multiplies the number
+//! of pairs. To follow takes a Python with the package, which `HAIRSPRING_PYTHON` names.
 
 mod acts;
 mod copies;
@@ -30,13 +32,13 @@ use crate::{folder, hairspring, stderr};
 
 /// Pairs of an ordinary run.
 const PAIRS: u64 = 40;
-/// So many pairs that failed are named.
+/// Number of failed pairs that are named.
 const MOST_NAMED: usize = 20;
 /// The seed of the recordings that are there before; those of the acts are 1 and 2.
 const BEFORE: u64 = 3;
 const SEEDS: [u64; 3] = [1, 2, BEFORE];
 
-/// What is there before.
+/// State of the recording before the acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     Nothing,
@@ -46,7 +48,7 @@ enum State {
     Compressed,
 }
 
-/// What is beside it, or shared with it.
+/// Files beside it, or shared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Beside {
     /// Neighbours only.
@@ -86,7 +88,7 @@ impl Pair {
             _ => &[State::Whole, State::Whole, State::CutOff, State::Compressed],
         };
         let state = states[chance.below(states.len() as u64) as usize];
-        // What is written through a symbolic link of the user's is written where the user said, so only whole recordings have one.
+        // A write through the user's symbolic link goes to the link's target, so only whole recordings have one.
         let beside = match (chance.below(4), state) {
             (0, State::Whole) if !acts.contains(&Act::Truncate) => Beside::Elsewhere,
             (1 | 2, _) if !acts.contains(&Act::Truncate) => Beside::Snapshot,
@@ -130,7 +132,8 @@ fn of_two_acts_at_once_on_a_recording_neither_lies_nor_destroys_what_is_good() {
     );
 }
 
-/// The seeds of this run: so many, and `HAIRSPRING_PROOF` times as many in a proof; or the one of `HAIRSPRING_SEED`.
+/// The seeds of this run: `ordinary` of them, and `HAIRSPRING_PROOF` times as many in a proof; or the one of
+/// `HAIRSPRING_SEED`.
 fn seeds(ordinary: u64) -> Range<u64> {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     match (number("HAIRSPRING_SEED"), number("HAIRSPRING_PROOF")) {
@@ -182,7 +185,7 @@ impl Masters {
         self.made.clear();
     }
 
-    /// How long an act takes: what it took the last time that nothing happened to it.
+    /// Usual duration of an act: that of its last run without interference.
     fn length(&self, act: Act) -> Duration {
         self.lengths.get(&act).copied().unwrap_or(Duration::from_millis(120))
     }
@@ -203,7 +206,7 @@ fn neighbours(place: &Place) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a file is one that got no name yet: a command that is killed leaves it behind.
+/// Whether a file is an unnamed temporary one, as a killed command leaves it.
 fn is_unfinished(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "tmp")
 }
@@ -298,7 +301,7 @@ fn attempt(pair: &Pair, masters: &mut Masters) -> Result<bool, String> {
             product(doing, &epochs).map_err(|why| format!("what {:?} made: {why}", doing.act))?;
         }
         let copied = copies(&place, pairs, owed)?;
-        // Whatever becomes of a copy, the recording stays as it is.
+        // No act on a copy changes the recording.
         unchanged(&copied.0, &own()).map_err(|why| format!("by what was done to a copy: {why}"))?;
         unchanged(&others_before, &others()).map_err(|why| format!("by what was done to a copy: {why}"))?;
         ending(&place, pair, [&first, &second], recorded_on, owed, in_journals)?;

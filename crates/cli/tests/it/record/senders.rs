@@ -29,8 +29,9 @@ fn since_1970() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as i64
 }
 
-/// What is sent while the recorder is stopped lies in the kernel when Ctrl-C reaches it. It was left there, and the verdict was
-/// "without loss". Also: the time of frame 0 is that of the first data, not that of the command's start.
+/// Regression: data sent while the recorder is stopped lie in the kernel when Ctrl-C arrives. They were left there, and
+/// the verdict was "without loss". Also: the time of frame 0 is that of the first data, not that of the command's
+/// start.
 #[test]
 fn what_a_connection_brought_before_ctrl_c_is_recorded_and_timed() {
     let folder = folder();
@@ -67,7 +68,7 @@ fn what_a_connection_brought_before_ctrl_c_is_recorded_and_timed() {
     assert!(meta["captures"][0]["core:datetime"].is_string(), "{meta:#}");
 }
 
-/// Waits until the program that owns a connection at this port has taken all but so many bytes of what came.
+/// Waits until the program that owns a connection at this port has taken all but `left` bytes of the data received.
 fn wait_for_bytes(port: u16, left: u64) {
     let start = Instant::now();
     let waiting = || {
@@ -112,7 +113,8 @@ fn stray_datagrams_are_counted_and_change_nothing() {
     assert_eq!(says_so, foreign == 1, "{report:#}");
 }
 
-/// Sends numbered datagrams of [`EACH`] frames by the clock, a thousand a second on the average, however late the thread is.
+/// Sends numbered datagrams of [`EACH`] frames by the clock, a thousand a second on the average, however late the
+/// thread is.
 struct Sending {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -132,7 +134,7 @@ impl Sending {
             while !told.load(Ordering::Relaxed) {
                 while u128::from(number) < start.elapsed().as_millis() {
                     let frames = number.to_le_bytes().repeat(EACH as usize);
-                    // Nobody listens while the recording is dead.
+                    // No process listens while the recording is dead.
                     let _ = socket.send_to(&[&number.to_be_bytes()[..], &frames].concat(), to);
                     number += 1;
                 }
@@ -158,7 +160,7 @@ fn first_number(folder: &Path, segment: &str) -> u64 {
     u32::from_le_bytes(*data.first_chunk().expect("a frame")).into()
 }
 
-/// A sender that counts on while nobody records says how many frames are missing; one that began anew does not.
+/// A sender that counts on while no recorder runs shows the number of missing frames; one that began anew does not.
 #[test]
 fn a_series_whose_sender_went_on_is_resumed_with_the_gap_that_its_numbers_say() {
     let folder = folder();
@@ -225,7 +227,7 @@ fn a_wait_for_a_sender_has_the_end_that_was_asked_for() {
     refused(folder.path(), &["record", "--card", CARD, "--to", "y", "--wait", "0s"], 2, "--wait");
 }
 
-/// `--for` counted frames whatever the clock said, so a recording whose sender stopped had no end.
+/// `--for` counted frames and ignored the clock, so a recording whose sender stopped had no end.
 #[test]
 fn a_length_in_time_ends_by_time_where_the_sender_falls_silent() {
     let folder = folder();

@@ -120,7 +120,7 @@ fn retention_deletes_the_oldest_segments_and_never_a_pinned_one() {
     let folder = folder();
     let mut card = vec!["--card", CARD, "--for", "60s", "--to", "x", "--segment", "50ms", "--notify", "16KiB"];
     card.extend(["--keep", "2"]);
-    // Anybody may pin, at any time: here before the segment exists.
+    // Any process may pin, at any time: here before the segment exists.
     std::fs::write(folder.path().join("x-000001.keep"), b"").expect("pinned");
     let mut running = begin(folder.path(), &card);
     let start = Instant::now();
@@ -149,7 +149,8 @@ fn retention_deletes_the_oldest_segments_and_never_a_pinned_one() {
     refused(folder.path(), &["keep", "x"], 2, "no segment");
 }
 
-/// Regression: a segment whose last block was the last of a silent source was not closed before the source went on or ended.
+/// Regression: a segment whose last block was the last of a silent source was not closed before the source went on or
+/// ended.
 #[test]
 fn a_segment_is_closed_though_the_source_falls_silent_where_it_ends() {
     let folder = folder();
@@ -255,7 +256,7 @@ fn segments_are_kept_for_a_time_after_their_end() {
     );
 }
 
-/// A series of 16 MB/s on a disk of 64 MiB: what `record` printed and said, its code, and the report of `verify`.
+/// A series of 16 MB/s on a disk of 64 MiB: output and messages of `record`, its code, and the report of `verify`.
 fn series_on_a_small_disk(options: &str) -> (Value, i32, String, Value) {
     let card = "--card virtual:2ch,16bit,4MS/s --buffer 32MiB --notify 256KiB --to x --segment 1MiB";
     let record = format!("$0 record {card} {options} --quiet --format json");
@@ -374,7 +375,7 @@ fn a_series_that_was_killed_is_resumed_with_a_gap_that_the_clocks_bound() {
         (&Value::Null, &"noise".into()),
         "its own data, from its frame 0 on"
     );
-    // What it was recorded with does not fit.
+    // The settings of the recording do not fit.
     let other = ["--card", "virtual:1ch,16bit,1MS/s", "--for", "1s", "--to", "x", "--segment", "100ms", "--resume"];
     refused(folder.path(), &[&["record"][..], &other].concat(), 2, "another than that of this card");
 }

@@ -16,7 +16,8 @@ fn a_trigger_keeps_what_was_asked_for_around_it() {
     about(folder.path(), &["verify", "x"], 0);
 }
 
-/// Regression: the converter's full scale was taken for that of its low bits, and the trigger fired at a sixteenth of the level.
+/// Regression: the converter's full scale was taken for that of its low bits, and the trigger fired at a sixteenth of
+/// the level.
 #[test]
 fn a_level_of_left_justified_samples_is_a_part_of_their_full_scale() {
     let folder = folder();
@@ -54,7 +55,7 @@ fn the_signal_usr1_triggers_from_outside() {
     assert!(number(&report, "produced_bytes") < 4 * 50_000_000, "one shot was asked for, and it ended then");
 }
 
-/// The first frame triggers, so that the frames before it that were asked for do not exist. Nobody was told.
+/// Regression: the first frame triggers, so the requested frames before it do not exist. No report showed that.
 #[test]
 fn a_shot_that_is_not_whole_is_said_in_report_and_metadata() {
     let folder = folder();

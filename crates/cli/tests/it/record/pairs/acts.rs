@@ -1,4 +1,5 @@
-//! The acts: commands of Hairspring and of a user on one recording, each as something that is begun, killed and waited for.
+//! The acts: commands of Hairspring and of a user on one recording, each as something that is begun, killed and waited
+//! for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,12 +11,12 @@ use serde_json::Value;
 
 use crate::hairspring;
 
-/// How long an act may take at most; a limit against hanging, nothing else.
+/// Time limit of an act, only against hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Frames of a recorder.
 pub(super) const FRAMES: u64 = 12_000;
 
-/// What a recording is.
+/// Layout of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     One,
@@ -37,7 +38,7 @@ impl Kind {
     }
 }
 
-/// What is done.
+/// Act of a command or of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Act {
     Record,
@@ -68,7 +69,7 @@ impl Act {
         CopyLinked, Remove, Move, Truncate,
     ];
 
-    /// Whether the act exists for what a recording is.
+    /// Whether the act exists for this layout.
     pub(super) fn fits(self, kind: Kind) -> bool {
         kind.is_series() || !matches!(self, Resume | Keep | Retention)
     }
@@ -88,11 +89,11 @@ impl Act {
     }
 }
 
-/// Where a pair acts.
+/// Folders of a pair.
 pub(super) struct Place {
     /// The recording's folder, which the user names.
     pub(super) named: PathBuf,
-    /// Where copies, exports and moved files go.
+    /// Folder for copies, exports and moved files.
     pub(super) out: PathBuf,
     pub(super) kind: Kind,
 }
@@ -122,7 +123,7 @@ pub(super) struct Doing {
 }
 
 impl Doing {
-    /// Begins an act. `number` tells the acts of a pair apart: their seeds and the names of what they make.
+    /// Begins an act. `number` distinguishes the acts of a pair: their seeds and the names of their output.
     pub(super) fn begin(act: Act, place: &Place, number: u64) -> Self {
         let ending = if act == Export { ".npy" } else { "" };
         let made = place.out.join(format!("{number}-{act:?}{ending}"));
@@ -275,7 +276,7 @@ pub(super) fn is_of_it(path: &Path) -> bool {
     rest.strip_prefix('.').is_some_and(|ending| OURS.iter().any(|ours| ending.starts_with(ours)))
 }
 
-/// What a user does by hand, file by file.
+/// Acts of a user by hand, file by file.
 fn by_hand(act: Act, place: &Place, made: &Path) {
     for member in place.kind.members() {
         let files = fs::read_dir(place.named.join(member)).into_iter().flatten().flatten().map(|entry| entry.path());

@@ -1,7 +1,8 @@
-//! Copies: any subset of a recording's files, copied, renamed, hard-linked or moved, beside the original or one that is damaged.
+//! Copies: any subset of a recording's files, copied, renamed, hard-linked or moved, beside the original or one that is
+//! damaged.
 //!
-//! Whatever `verify`, `recover`, `compress` and its `--undo` do with such a copy, they change nothing else, and the samples of each data file that came
-//! along are still there, byte for byte. If the whole recording came along, it is whole.
+//! `verify`, `recover`, `compress` and its `--undo` on such a copy change nothing else, and the samples of each copied
+//! data file are still there, byte for byte. If the whole recording was copied, it is whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,10 +17,10 @@ use crate::{folder, hairspring, stderr, stdout};
 /// Copies of an ordinary run.
 const COPIES: u64 = 16;
 
-/// Samples are looked for in pieces of so many bytes.
+/// Size in bytes of the pieces in which samples are searched for.
 const PIECE: usize = 512;
 
-/// How the files come to their new place.
+/// Way in which the files come to their new place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Copied,
@@ -32,9 +33,9 @@ struct Subset {
     kind: Kind,
     state: State,
     way: Way,
-    /// Which of the files, in the order of their names; one bit each.
+    /// The chosen files, in the order of their names; one bit each.
     files: u64,
-    /// Whether what stays behind is damaged.
+    /// Whether the files left behind are damaged.
     is_damaged: bool,
     /// Whether the folders of the members keep their names.
     same_folders: bool,
@@ -161,7 +162,8 @@ fn damage(original: &Path, taken: &[(PathBuf, Vec<u8>)], way: Way) -> Result<(),
     Ok(())
 }
 
-/// Whether the samples of each data file are still there: in the data file, or in a file beside it that recovery made of what it cut off.
+/// Whether the samples of each data file are still there: in the data file, or in a file beside it that recovery made
+/// of the part it cut off.
 fn kept(subset: &Subset, taken: &[(PathBuf, Vec<u8>)], copied: &Path) -> Result<(), String> {
     let now = files(copied);
     for (path, bytes) in taken {

@@ -1,4 +1,4 @@
-//! The judgement of a pair: what was made and what is left agree with what was said.
+//! The judgement of a pair: products and leftovers agree with the reports.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ pub(super) fn unchanged(before: &BTreeMap<PathBuf, Vec<u8>>, after: &BTreeMap<Pa
     if changed.is_empty() { Ok(()) } else { Err(format!("changed: {}", changed.join("; "))) }
 }
 
-/// What an export, play, follow or join made is what the card made.
+/// Checks that the output of an export, play, follow or join equals the data of the card.
 pub(super) fn product(doing: &Doing, epochs: &[u64]) -> Result<(), String> {
     let bytes = || fs::read(&doing.made).map_err(|why| why.to_string());
     let is_good = doing.code() == Some(0);
@@ -73,7 +73,8 @@ pub(super) fn product(doing: &Doing, epochs: &[u64]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether what was played is stretches of what the card made. Its first frame is nowhere said, so any that a segment can begin with counts.
+/// Whether the played data are stretches of the card's data. Their first frame is reported nowhere, so any that a
+/// segment can begin with counts.
 fn played(bytes: &[u8], doing: &Doing, epochs: &[u64]) -> bool {
     const STEP: usize = 1024;
     let frames = (bytes.len() / FRAME) as u64;
@@ -87,8 +88,8 @@ fn played(bytes: &[u8], doing: &Doing, epochs: &[u64]) -> bool {
             }))
 }
 
-/// Recovers and compresses the copies that a user made: nothing in them is wrong, and one of a recording that nobody changed is whole. Returns
-/// the files of the recording before that.
+/// Recovers and compresses the copies that a user made: nothing in them is wrong, and a copy of an unchanged recording
+/// is whole. Returns the files of the recording before that.
 pub(super) fn copies(
     place: &Place,
     pairs: [&Doing; 2],
@@ -149,7 +150,8 @@ pub(super) fn settle(place: &Place) -> Result<Vec<Range<u64>>, String> {
     }
 }
 
-/// What is left of the recording is at least what was there, what was recorded, and what any output called good.
+/// Checks that the recording still has at least its old frames, the recorded ones, and those that any output called
+/// good.
 pub(super) fn ending(
     place: &Place,
     pair: &Pair,
@@ -159,8 +161,8 @@ pub(super) fn ending(
     in_journals: u64,
 ) -> Result<(), String> {
     let destroyed = doings.iter().any(|doing| doing.act.destroys());
-    // What a user does by hand is over before the second act begins. A first act may have looked before, and say so after; but a recorder that
-    // wrote a block after that looks later.
+    // Acts of a user by hand are over before the second act begins. A first act may have looked before, and report
+    // after; but a recorder that wrote a block after that looks later.
     let counts = |doing: &&&Doing| !doings[1].act.destroys() || doing.act.records() && recorded_on;
     let there = settle(place);
     let left = match (&there, destroyed) {
@@ -176,8 +178,8 @@ pub(super) fn ending(
         let is_whole = doing.code() == Some(0);
         let is_good = is_whole || doing.code() == Some(4);
         match doing.act {
-            // Retention may delete whatever was recorded before it.
-            // One that ends with 4 after that says that files are gone.
+            // Retention may delete everything that was recorded before it.
+            // A recorder that ends with 4 after that has reported the missing files.
             act if act.records() && (is_whole || is_good && !destroyed) => {
                 recorded = stored(doing) + if retains { 0 } else { recorded }
             }

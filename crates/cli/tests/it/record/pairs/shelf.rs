@@ -1,5 +1,5 @@
-//! What lies on the disk: folders as they are, and the samples of a recording by the published format alone, without the library that is
-//! under test.
+//! The files on the disk: folders as they are, and the samples of a recording by the published format alone, without
+//! the library under test.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -75,15 +75,15 @@ pub(super) fn blocks(journal: &File) -> u64 {
 /// The frames of one member of a recording or of one segment.
 struct Run {
     frames: Range<u64>,
-    /// Whether they are what the card made.
+    /// The first deviation from the card's data.
     wrong: Option<String>,
 }
 
-/// Reads every recording below a folder whose file names begin with a name, and compares each frame with the generator: the frames that
-/// are there, by their numbers, in order. Two members or segments never have the same frame.
+/// Reads every recording below a folder whose file names begin with a name, and compares each frame with the generator:
+/// the frames that are there, by their numbers, in order. Two members or segments never have the same frame.
 pub(super) fn frames(folder: &Path, name: &str) -> Result<Vec<Range<u64>>, String> {
     let mut runs = Vec::new();
-    // What was joined lies beside the folder that it was joined from.
+    // A joined recording lies beside the folder that it was joined from.
     let epochs = epochs(folder.parent().unwrap_or(folder));
     for (path, bytes) in files(folder) {
         let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -102,8 +102,8 @@ pub(super) fn frames(folder: &Path, name: &str) -> Result<Vec<Range<u64>>, Strin
     }
 }
 
-/// The runs that the metadata of one member list. A series that was joined from behind a resumption states no pattern: its frames were made from
-/// one of the epochs.
+/// The runs that the metadata of one member list. A series that was joined from behind a resumption states no pattern:
+/// its frames were made from one of the epochs.
 fn read(path: &Path, meta: &[u8], epochs: &[u64], runs: &mut Vec<Run>) -> Result<(), String> {
     let meta: Value = serde_json::from_slice(meta).map_err(|error| error.to_string())?;
     let about = &meta["global"];
@@ -142,7 +142,8 @@ fn read(path: &Path, meta: &[u8], epochs: &[u64], runs: &mut Vec<Run>) -> Result
     Ok(())
 }
 
-/// Whether bytes are frames that a card made, one after the other from a frame on; `seeds` and `epochs` are those of all recorders.
+/// Whether bytes are frames that a card made, one after the other from a frame on; `seeds` and `epochs` are those of
+/// all recorders.
 pub(super) fn made(first: u64, bytes: &[u8], seeds: &[u64], epochs: &[u64]) -> bool {
     let layout = Layout::analogue(2, 16).expect("a layout");
     let begins = epochs.iter().filter_map(|epoch| first.checked_sub(*epoch));
@@ -155,7 +156,7 @@ pub(super) fn count(runs: &[Range<u64>]) -> u64 {
     runs.iter().map(|frames| frames.end - frames.start).sum()
 }
 
-/// The frames where the metadata below a folder say that recorders went on.
+/// The frames at which, by the metadata below a folder, recorders went on.
 pub(super) fn epochs(folder: &Path) -> Vec<u64> {
     let mut all = vec![0];
     for (path, bytes) in files(folder) {
