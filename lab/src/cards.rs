@@ -1,4 +1,5 @@
-//! Data acquisition through comedi: the parallel port as a card with digital lines, and the kernel's card that makes waveforms.
+//! Data acquisition through comedi: the parallel port as a card with digital lines, and the kernel's card that makes
+//! waveforms.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -138,7 +139,7 @@ fn waves(target: &Path, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// A buffer that is not emptied in time: the recording says that it is incomplete, and its frames have no gap.
+/// A buffer that is not emptied in time: the recording is marked as incomplete, and its frames have no gap.
 pub(crate) fn overflow(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     use hairspring_ring::End;
     use hairspring_ring::{Memory, ring};

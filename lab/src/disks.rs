@@ -1,4 +1,5 @@
-//! Recordings on memory disks of the kernel: two joined to one (RAID 0), one that fails, and one that drops writes silently.
+//! Recordings on memory disks of the kernel: two joined to one (RAID 0), one that fails, and one that drops writes
+//! silently.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -116,7 +117,8 @@ fn flaky(name: &str, disk: &str) -> Result<(Mapped, u64), String> {
     Ok((mapped, sectors))
 }
 
-/// A disk that fails in the middle of a recording: the recording says so, and all blocks that it claims are on the disk.
+/// A disk that fails in the middle of a recording: the recording reports that, and all blocks that it claims are on the
+/// disk.
 pub(crate) fn errors(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let (mapped, sectors) = flaky("failing", "ram2")?;
     let target = PathBuf::from("/mnt/failing/recording");
@@ -144,7 +146,8 @@ pub(crate) fn errors(_lab: &Lab, findings: &mut Findings) -> Result<(), String> 
     unmount("/mnt/failing")
 }
 
-/// A disk that reports writes as done and drops them: the recorder cannot know, but reading back finds the missing blocks.
+/// A disk that reports writes as done and drops them: the recorder cannot know, but reading back finds the missing
+/// blocks.
 pub(crate) fn dropped(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let (mapped, sectors) = flaky("lying", "ram3")?;
     let target = PathBuf::from("/mnt/lying/recording");
@@ -160,8 +163,8 @@ pub(crate) fn dropped(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
         Ok(())
     })?;
     check(lied && !lying, || "the recording was over before the disk had lied".to_owned())?;
-    // The metadata were written after the fault, so the recording opens. A refusal to open would not test the blocks that the
-    // disk dropped.
+    // The metadata were written after the fault, so the recording opens. A refusal to open would not test the blocks
+    // that the disk dropped.
     let verified = verified(&target).map_err(|error| format!("read it back: {error}"))?;
     let told = format!(
         "{}, {} of {} blocks damaged, {} missing",

@@ -1,7 +1,8 @@
 //! [`Findings`]: the results of a test, as it sends them to the host.
 //!
-//! `exact` holds values that must be the same in every run on every machine: counts and verdicts. `measured` holds times, which
-//! depend on the machine. `captured` holds the bytes that the host must find in the file of the parallel port, in order.
+//! `exact` holds values that must be the same in every run on every machine: counts and verdicts. `measured` holds
+//! times, which depend on the machine. `captured` holds the bytes that the host must find in the file of the parallel
+//! port, in order.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Lines of a GPIO chip: the PL061 of QEMU's board, whose outputs 4 and 5 the host connects with inputs: 4 with 0 and 1 (in this
-//! order), 5 with 2. The host records each change of an output, and compares.
+//! Lines of a GPIO chip: the PL061 of QEMU's board, whose outputs 4 and 5 the host connects with inputs: 4 with 0 and 1
+//! (in this order), 5 with 2. The host records each change of an output, and compares.
 
 use std::path::Path;
 use std::sync::mpsc;

@@ -1,7 +1,8 @@
-//! The hypervisor as a culprit: the host stops the whole machine for a while, again and again, and each hole in the guest's time must be
-//! blamed on what is below its kernel.
+//! The hypervisor as a culprit: the host stops the whole machine for a while, again and again, and each hole in the
+//! guest's time must be blamed on what is below its kernel.
 //!
-//! The counter of the processor goes on while the machine is stopped. The host stops it from the moment at which this test begins until it ends.
+//! The counter of the processor goes on while the machine is stopped. The host stops it from the moment at which this
+//! test begins until it ends.
 
 use std::fs;
 
@@ -14,14 +15,14 @@ use crate::findings::{Findings, check, text};
 
 /// The name by which the host knows when to begin and when to end.
 pub(crate) const TEST: &str = "hypervisor.stops";
-/// The host tells by this that it will stop the machine.
+/// Variable by which the host announces that it will stop the machine.
 pub(crate) const STOPS: &str = "LAB_STOPS";
 
-/// How long real-time threads may have a CPU in each second.
+/// File with the CPU time of real-time threads in each second.
 const LIMIT: &str = "/proc/sys/kernel/sched_rt_runtime_us";
-/// So often the tracer may find out whether the kernel writes records.
+/// Number of self-tests by which the tracer may find out whether the kernel writes records.
 const SELF_TESTS: usize = 5;
-/// So many holes are waited for.
+/// Number of holes to wait for.
 const HOLES: usize = 20;
 /// The host stops for 50 ms. Nothing of the guest's own takes as long.
 const HOLE_LEAST: Nanos = Nanos::from_millis(40);
@@ -29,10 +30,10 @@ const HOLE_LEAST: Nanos = Nanos::from_millis(40);
 const GAP_LEAST: Nanos = Nanos::from_micros(5);
 const GAPS_MOST: usize = 100_000;
 const PATIENCE: Nanos = Nanos::from_secs(40);
-/// Of the time in the holes, this part must go below the kernel.
+/// Least part of the time in the holes that must go below the kernel.
 const RIGHT_LEAST: f64 = 0.99;
 
-/// Polls until there were enough holes, and blames somebody for each.
+/// Polls until there were enough holes, and finds a culprit for each.
 pub(crate) fn stops(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     // A real-time thread that polls would be throttled, which is a hole, too.
     let limit = fs::read_to_string(LIMIT).map_err(text)?;
@@ -49,7 +50,7 @@ fn holes(findings: &mut Findings) -> Result<(), String> {
     let settings = wishes.apply(&Host);
     check(settings.refused().is_none(), || format!("{:?}", settings.refused()))?;
     let mut tracer = Tracer::open(&TracerSettings::of_cpus([cpu])).map_err(text)?;
-    // Some kernels write no records on a CPU for a while. The tracer says so, and then nobody can be blamed.
+    // Some kernels write no records on a CPU for a while. The tracer reports that, and then no culprit can be found.
     let tries = (0..SELF_TESTS).map(|_| tracer.self_test().map_err(text)).collect::<Vec<_>>();
     if let Some(Err(refused)) = tries.last().filter(|_| tries.iter().all(Result::is_err)) {
         findings.not_judged(refused.clone());

@@ -1,5 +1,5 @@
-//! System calls that need structures of C: the device mapper makes disks that fail, comedi attaches a driver, a PTP clock is set, and a page
-//! of memory is locked at its physical address.
+//! System calls that need structures of C: the device mapper makes disks that fail, comedi attaches a driver, a PTP
+//! clock is set, and a page of memory is locked at its physical address.
 
 #![expect(unsafe_code, reason = "ioctl, clock_settime, mmap and mlock")]
 
@@ -66,8 +66,8 @@ impl Mapped {
             put(HEADER + 24, target.as_bytes());
             put(HEADER + TARGET, parameters.as_bytes());
         }
-        // SAFETY: the kernel reads and writes as many bytes as the block says that it has, which it has; it lives until the call
-        // returns.
+        // SAFETY: the kernel reads and writes as many bytes as the block's own length field gives, which the block has;
+        // it lives until the call returns.
         let result = unsafe { libc::ioctl(self.control.as_raw_fd(), number as _, block.as_mut_ptr()) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }

@@ -1,8 +1,8 @@
 //! `lab-guest`: the tests of the drivers, against the kernel's real ones.
 //!
-//! It runs in the virtual machine that `cargo xtask lab` boots, with the command beside it. Each test uses a device that QEMU or the kernel
-//! provides, and reports to the host by one line of JSON in the file that is its only argument: what was found, what was measured,
-//! how long it took. The exit status says nothing. If the machine dies, the missing lines show it.
+//! It runs in the virtual machine that `cargo xtask lab` boots, with the command beside it. Each test uses a device
+//! that QEMU or the kernel provides, and reports to the host by one line of JSON in the file that is its only argument:
+//! findings, measurements and duration. The exit status means nothing. If the machine dies, the missing lines show it.
 //!
 //! It changes modules, disks and devices as it likes: it is made for a machine that is thrown away.
 #![expect(clippy::print_stderr, reason = "the console of the machine, for people")]
@@ -32,7 +32,7 @@ use serde_json::json;
 
 use findings::Findings;
 
-/// What the tests share.
+/// State that the tests share.
 struct Lab {
     timebase: Timebase<Host>,
 }
@@ -112,7 +112,7 @@ fn main() {
     // The kernel hands what it does not know of its command line to the first program.
     let only = std::env::var("LAB_ONLY").unwrap_or_default();
     let tests = if std::env::consts::ARCH == "aarch64" { BOARD_TESTS } else { TESTS };
-    // Where the machine's clock counts instructions it stands when they do: nobody can make a hole in its time.
+    // A machine whose clock counts instructions stands when they do: the host cannot make a hole in its time.
     let is_here = |name: &str| name != hypervisor::TEST || std::env::var_os(hypervisor::STOPS).is_some();
     let chosen: Vec<_> = tests.iter().filter(|(name, _)| name.starts_with(&only) && is_here(name)).collect();
     tell(json!({ "tests": chosen.iter().map(|(name, _)| name).collect::<Vec<_>>() }));

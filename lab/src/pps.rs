@@ -1,5 +1,5 @@
-//! Pulses of a clock, stamped by the kernel's `pps_parport`: each is an interrupt of the parallel port. QEMU's port raises one at
-//! the end of each strobe. The test strobes through I/O ports, bypassing the driver that owns the port.
+//! Pulses of a clock, stamped by the kernel's `pps_parport`: each is an interrupt of the parallel port. QEMU's port
+//! raises one at the end of each strobe. The test strobes through I/O ports, bypassing the driver that owns the port.
 
 use std::path::Path;
 use std::process::Command;
@@ -48,15 +48,16 @@ fn counted() -> Result<u32, String> {
     last.trim().rsplit_once('#').and_then(|(_, number)| number.parse().ok()).ok_or(format!("the last pulse is {last}"))
 }
 
-/// Each pulse is one event with the kernel's stamp; pulses without a waiter are counted as missed; a stop ends the wait.
+/// Each pulse is one event with the kernel's stamp; pulses without a waiter are counted as missed; a stop ends the
+/// wait.
 pub(crate) fn pulses(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u64 = 20;
     let stop = Stop::new().map_err(text)?;
     let open = |path: &str| Pps::open(Path::new(path), &lab.timebase, &stop);
     refused(open(PULSES), "a source without a driver", "load the driver that stamps the pulses")?;
     refused(open("/dev/parport0"), "a port", "load the driver that stamps the pulses")?;
-    // The driver claims the port before it can store pulses, and QEMU interrupts at each claim while interrupts are allowed,
-    // which would crash the kernel.
+    // The driver claims the port before it can store pulses, and QEMU interrupts at each claim while interrupts are
+    // allowed, which would crash the kernel.
     let registers = Registers::open()?;
     registers.write(Registers::CONTROL, registers.strobed & !(Registers::STROBE | Registers::ALLOW))?;
     registers.read(Registers::STATUS).map_err(text)?;
@@ -131,7 +132,8 @@ pub(crate) fn sheet(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     check(figures(&sheet).len() == 5, || format!("the figures are {:?}", figures(&sheet)))
 }
 
-/// A recording counts the pulses, which are given each second by `CLOCK_MONOTONIC`: against them it is neither fast nor slow.
+/// A recording counts the pulses, which are given each second by `CLOCK_MONOTONIC`: against them it is neither fast nor
+/// slow.
 pub(crate) fn recording(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let clock = Clock::new()?;
     // The test gives them later than it should, which is a lateness like that of the kernel's stamps.
@@ -182,7 +184,7 @@ fn figures(sheet: &Value) -> Vec<String> {
     }
 }
 
-/// Removing a device while a thread waits for it gives an error that says so.
+/// Removing a device while a thread waits for it gives an error with that reason.
 pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let stop = Stop::new().map_err(text)?;
     let mut source = Pps::open(Path::new(PULSES), &lab.timebase, &stop).map_err(text)?;

@@ -1,7 +1,8 @@
-//! The PTP hardware clock of QEMU's `e1000e`, through the kernel's driver of that card. The tests set it, as a daemon would.
+//! The PTP hardware clock of QEMU's `e1000e`, through the kernel's driver of that card. The tests set it, as a daemon
+//! would.
 //!
-//! Before version 8.1 QEMU lets the card's counter stand. The driver and the kernel's interface are real nevertheless, and a clock that
-//! stands is one that must be noticed.
+//! Before version 8.1 QEMU lets the card's counter stand. The driver and the kernel's interface are real nevertheless,
+//! and a clock that stands is one that must be noticed.
 
 use std::fs::File;
 use std::path::Path;
@@ -66,7 +67,7 @@ fn wait_for_the_middle(target: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What `hairspring verify` says of a recording that has ended and is complete: of its reference, and in words.
+/// The report of `hairspring verify` on a recording that has ended and is complete: its reference, and the text.
 pub(crate) fn verified(recording: Child, target: &str) -> Result<(Value, String), String> {
     let ended = recording.wait_with_output().map_err(text)?;
     check(ended.status.success(), || format!("{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr).trim()))?;
@@ -109,7 +110,8 @@ pub(crate) fn recording(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     Ok(())
 }
 
-/// A card that is taken away while a recording is compared with its clock: the recording is complete, and says so.
+/// A card that is taken away while a recording is compared with its clock: the recording is complete, and reports the
+/// loss.
 pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const DRIVER: &str = "/sys/bus/pci/drivers/e1000e";
     let mut clock = PtpClock::open(Path::new(CLOCK)).map_err(text)?;

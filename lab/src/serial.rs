@@ -17,7 +17,8 @@ const RTS: Lines = Lines(0b10);
 const CTS: Lines = Lines(0b0001);
 const DSR: Lines = Lines(0b0010);
 
-/// The inputs that the port's loopback connects with outputs. It also connects DCD with the line that enables interrupts.
+/// The inputs that the port's loopback connects with outputs. It also connects DCD with the line that enables
+/// interrupts.
 const LOOPED: Lines = Lines(0b0111);
 
 /// Each output reaches its input and no other: the port's loopback connects DTR with DSR and RTS with CTS.
@@ -60,7 +61,7 @@ pub(crate) fn lines(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     refused(Serial::open(Path::new("/dev/null"), Lines(0)), "no port", "serial:/dev/ttyS0")
 }
 
-/// Removing a port in the middle of a pulse train gives an error that says so.
+/// Removing a port in the middle of a pulse train gives an error with that reason.
 pub(crate) fn unplugged(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let mut port = Serial::open(Path::new(PORT), Lines(0)).map_err(text)?;
     let device = std::fs::read_link("/sys/class/tty/ttyS1/device").map_err(text)?;

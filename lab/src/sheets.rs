@@ -1,5 +1,5 @@
-//! The timing data sheet of the virtual machine, which the first program (`lab/init`) takes with the command before it loads any
-//! driver.
+//! The timing data sheet of the virtual machine, which the first program (`lab/init`) takes with the command before it
+//! loads any driver.
 
 use std::fs::read_to_string;
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a file of the kernel may take to appear or to disappear.
+/// Time limit for a file of the kernel to appear or to disappear.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Runs a script that must succeed, and returns its output.

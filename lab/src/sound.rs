@@ -1,8 +1,8 @@
-//! Sound cards: the kernel's loop-back card, which hands what is played to what records, for content, counts and drift; and QEMU's card, for
-//! interrupts and positions.
+//! Sound cards: the kernel's loop-back card, which hands played data to a recorder, for content, counts and drift; and
+//! QEMU's card, for interrupts and positions.
 //!
-//! Every frame that is played is its own number, so the recorded data say by themselves what is missing. The well-known programs are
-//! the oracles: what they play is recorded, and what is played here they record.
+//! Every frame that is played is its own number, so the recorded data themselves show missing frames. The well-known
+//! programs are the oracles: we record what they play, and they record what we play.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,7 +23,7 @@ use crate::disks;
 use crate::findings::{Findings, check, refused, text};
 use crate::shell;
 
-/// What records, and what plays into it.
+/// Devices for recording, and for playing into it.
 const RECORDS: &str = "alsa:hw:Loopback,0,0,1ch,32bit,48kS/s";
 const PLAYS: &str = "alsa:hw:Loopback,1,0";
 const QEMU: &str = "alsa:hw:1,0,2ch,16bit,48kS/s";
@@ -66,7 +66,7 @@ impl Player {
             Ok(next - 1)
         });
         let player = Self { stop, thread };
-        // What is recorded before it plays is silence.
+        // Frames recorded before it plays are silence.
         match playing.recv_timeout(Duration::from_secs(60)) {
             Ok(()) => Ok(player),
             Err(_) => Err(player.finish().err().unwrap_or_else(|| "the player does not begin".to_owned())),
@@ -102,14 +102,14 @@ fn record(card: &str, to: &Path, more: &[&str]) -> Result<Child, String> {
     command.args(more).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(text)
 }
 
-/// What `hairspring record` reported.
+/// The report of `hairspring record`.
 fn report(child: Child) -> Result<Value, String> {
     let output = child.wait_with_output().map_err(text)?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     serde_json::from_slice(&output.stdout).map_err(|error| format!("{}: {said} ({error})", output.status))
 }
 
-/// What is played arrives, each frame once and in order, and so many as were asked for.
+/// Played data arrive, each frame once and in order, and as many as requested.
 pub(crate) fn content(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const FRAMES: u64 = 2 * RATE_HZ;
     let target = PathBuf::from("/tmp/sound");
@@ -176,8 +176,8 @@ pub(crate) fn overruns(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     Ok(())
 }
 
-/// The card's rate by the first and the last of the recording's marks, off its nominal one. An emulated computer's ticks come late, so a line
-/// through all marks need not exist. The first mark is that of the start.
+/// The card's rate by the first and the last of the recording's marks, off its nominal one. An emulated computer's
+/// ticks come late, so a line through all marks need not exist. The first mark is that of the start.
 fn rate_ppm(target: &Path) -> Result<[f64; 2], String> {
     let recording = Recording::open(&[target.to_owned()]).map_err(text)?;
     let marks = recording.about().clock.marks();
@@ -195,7 +195,7 @@ fn wait_until_running(stream: &str) -> Result<(), String> {
     shell::wait_until(&format!("{status} is not running"), runs)
 }
 
-/// The card's clock is shifted by its control: the recording says by how much.
+/// The card's clock is shifted by its control: the recording reports the shift.
 pub(crate) fn drift(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     for (shift, expected_ppm) in [(100_000, 0.0), (100_500, -4975.1), (99_500, 5025.1)] {
         let name = "iface=PCM,name='PCM Rate Shift 100000',device=0,subdevice=0";
@@ -209,7 +209,7 @@ pub(crate) fn drift(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
         let slack = 1500.0;
         let holds = low - slack <= expected_ppm && expected_ppm <= high + slack;
         check(holds, || format!("{shift}: {low} to {high} ppm, and {expected_ppm} ppm was set"))?;
-        // On a busy host the marks are wide. The interval holds the truth all the same, but says little.
+        // On a busy host the marks are wide. The interval holds the truth all the same, but is of little use.
         if high - low > 8000.0 {
             findings.note(&format!("shift_{shift}"), format!("{low:.0} to {high:.0} ppm, too wide to be a statement"));
         }
@@ -220,7 +220,7 @@ pub(crate) fn drift(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     Ok(())
 }
 
-/// What `aplay` plays is recorded here, and what is played here `arecord` records.
+/// Data that `aplay` plays are recorded here, and data that are played here `arecord` records.
 pub(crate) fn oracles(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let form = "-q -t raw -f S32_LE -c 1 -r 48000";
     let count = RATE_HZ as i32;
@@ -287,7 +287,7 @@ pub(crate) fn sheet(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     check(found >= 4, || format!("only {found} figures: {sheet}"))
 }
 
-/// QEMU's card: as many frames as its interrupts and positions say, at about its rate.
+/// QEMU's card: as many frames as its interrupts and positions count, at about its rate.
 pub(crate) fn positions(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const FRAMES: u64 = 2 * RATE_HZ;
     let interrupts = || -> Result<u64, String> {
@@ -312,7 +312,7 @@ pub(crate) fn positions(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     Ok(())
 }
 
-/// A stream that somebody has, and streams that are not there.
+/// A stream that another process has, and streams that do not exist.
 pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let open = |card: &str| card.parse::<SoundCard>().map_err(text)?.open(None).map_err(text);
     let held = open(QEMU)?;
@@ -340,7 +340,7 @@ pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), Strin
     let recorded = disks::recorded(Box::new(source), PathBuf::from("/tmp/unplugged"), &mut |stored| {
         if stored > 100_000 && taking.is_none() {
             let name = name.clone();
-            // It waits until nobody has the card.
+            // It waits until no process has the card.
             taking = Some(std::thread::spawn(move || std::fs::write(format!("{driver}/unbind"), name)));
         }
         Ok(())

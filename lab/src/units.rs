@@ -1,7 +1,7 @@
 //! A [`SchedulingUnit`] whose events are interrupts of real drivers: from the card's line to the action that serves it.
 //!
-//! Each interrupt must become one activation: none may be lost or doubled, and the counts must add up. Another thread raises the
-//! interrupts and waits until each is served, so that two never merge.
+//! Each interrupt must become one activation: none may be lost or doubled, and the counts must add up. Another thread
+//! raises the interrupts and waits until each is served, so that two never merge.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
@@ -19,9 +19,9 @@ use crate::Lab;
 use crate::findings::{Findings, check, text};
 use crate::{parallel, pci, shell};
 
-/// How long an activation may take.
+/// Time limit for an activation.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the test checks that no interrupt arrives unless one is raised.
+/// Time for which the test checks that no interrupt arrives unless one is raised.
 const QUIET: Duration = Duration::from_millis(20);
 /// The driver only counts interrupts: the thread stamps the event when it wakes up.
 const BY_WAKE: Stamped = Stamped::Wake;
@@ -34,7 +34,8 @@ pub(crate) struct Ran {
     stages: Vec<Stages>,
 }
 
-/// Runs a unit in its own thread until `raise` returns; `raise` receives the number of each activation when it is served.
+/// Runs a unit in its own thread until `raise` returns; `raise` receives the number of each activation when it is
+/// served.
 pub(crate) fn ran<'a, 'd>(
     mut unit: SchedulingUnit<'a, 'd, Host>,
     log: StageLog,
@@ -54,7 +55,7 @@ pub(crate) fn ran<'a, 'd>(
         std::thread::sleep(QUIET);
         stop.set();
         let ended = thread.join().map_err(|_| "the unit panicked".to_owned())?;
-        // The unit's own error says more than a missing answer.
+        // The unit's own error is more precise than a missing answer.
         let counts = ended.map_err(text)?;
         raised?;
         Ok(Ran { counts, stages: log.collect() })
@@ -100,8 +101,8 @@ pub(crate) fn judge(
     Ok(())
 }
 
-/// Interrupts of the card, which the action serves through a device with a lock. The action itself raises every other interrupt,
-/// after its acknowledgement and while interrupts are masked; it must arrive once they are unmasked.
+/// Interrupts of the card, which the action serves through a device with a lock. The action itself raises every other
+/// interrupt, after its acknowledgement and while interrupts are masked; it must arrive once they are unmasked.
 pub(crate) fn uio(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u32 = 200;
     let card = pci::card()?;
@@ -153,8 +154,8 @@ pub(crate) fn uio(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     check(from_action.len() == COUNT as usize / 2 && !from_action.contains(&false), || format!("{:?}", ran.counts))
 }
 
-/// An interrupt from before the wait is delivered once. Unmasking before it is served would double it, because the card still
-/// asserts it.
+/// An interrupt from before the wait is delivered once. Unmasking before it is served would double it, because the card
+/// still asserts it.
 fn unserved(lab: &Lab, card: &str) -> Result<(), String> {
     /// The kernel's count of interrupts.
     fn counted() -> Result<u32, String> {
@@ -217,8 +218,8 @@ impl Registers {
     }
 }
 
-/// Interrupts of the parallel port. The unit owns the driver; strobes, and reads of the status, which clear QEMU's interrupt,
-/// bypass it.
+/// Interrupts of the parallel port. The unit owns the driver; strobes, and reads of the status, which clear QEMU's
+/// interrupt, bypass it.
 pub(crate) fn parport(lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     const COUNT: u8 = 100;
     let mut port = Parport::open(Path::new(parallel::PORT), parallel::SAFE).map_err(text)?;

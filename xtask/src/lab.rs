@@ -1,8 +1,10 @@
-//! `cargo xtask lab`: the drivers against the kernel's real ones, in a virtual machine that is made, run and thrown away.
+//! `cargo xtask lab`: the drivers against the kernel's real ones, in a virtual machine that is made, run and thrown
+//! away.
 //!
-//! There are two: a PC, and a board for arm64, which has GPIO lines. Each is QEMU in software emulation with a PREEMPT_RT kernel of the distribution; its programs are `lab-guest` and the command (see
-//! `lab/README.md`). What the guest found comes back as lines of JSON, what it did to the parallel port as a file. This page compares, prints and
-//! counts. Times of a machine in software emulation say nothing about a real one: they are printed, never judged.
+//! There are two: a PC, and a board for arm64, which has GPIO lines. Each is QEMU in software emulation with a
+//! PREEMPT_RT kernel of the distribution; its programs are `lab-guest` and the command (see `lab/README.md`). The
+//! guest's findings come back as lines of JSON, its output on the parallel port as a file. This page compares, prints
+//! and counts. Times of a machine in software emulation do not apply to a real one: they are printed, never judged.
 
 mod image;
 pub(crate) mod kind;
@@ -29,7 +31,8 @@ use results::Results;
 
 /// The guest's programs, the tests first.
 const PROGRAMS: [&str; 2] = ["lab-guest", "hairspring"];
-/// As the tests build them, examples and their dependencies included, so that after those there is next to nothing to do.
+/// As the tests build them, examples and their dependencies included, so that after those there is next to nothing to
+/// do.
 const BUILD: [&str; 8] = ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--bins", "--examples"];
 /// The board's: the tests alone, without any library of its own.
 const BUILD_FOR_BOARD: [&str; 4] = ["build", "-p", "lab", "--bins"];
@@ -37,13 +40,13 @@ const BOARD_ENVIRONMENT: [(&str, &str); 2] = [
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS", "-C target-feature=+crt-static"),
 ];
-/// How long the build of the guest may take.
+/// Time limit for the build of the guest.
 const BUILD_LIMIT: Duration = Duration::from_secs(480);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// First install what is missing: QEMU from the Debian archive when run as root; the kernel and BusyBox stay under the
-    /// target directory
+    /// First install what is missing: QEMU from the Debian archive when run as root; the kernel and BusyBox stay under
+    /// the target directory
     #[arg(long)]
     setup: bool,
     /// Boot twice with a clock that counts instructions, and compare what both found

@@ -1,8 +1,8 @@
 //! `cargo xtask lint`: the invariants of ARCHITECTURE.md as searches over all files of the repository.
 //!
-//! Each check is one function from [`Repository`] to violations, with a test of a snippet that it must report and one that it
-//! must accept. Rust files are searched with their comments and strings blanked out (`source.rs`), so that a mention in a comment
-//! is not a violation.
+//! Each check is one function from [`Repository`] to violations, with a test of a snippet that it must report and one
+//! that it must accept. Rust files are searched with their comments and strings blanked out (`source.rs`), so that a
+//! mention in a comment is not a violation.
 
 mod book;
 mod effects;
@@ -27,7 +27,7 @@ pub(crate) struct Violation {
     pub(crate) path: String,
     /// From 1; 0 when the whole file is meant.
     pub(crate) line: usize,
-    /// What is wrong, and what to do about it.
+    /// The fault and its remedy.
     pub(crate) what: String,
 }
 

@@ -9,10 +9,11 @@
 //! | `windows` | an archive for 64-bit Windows: command, DLL, import libraries, headers |
 //! | always | `hairspring-VERSION.cdx.json` (CycloneDX), `SHA256SUMS` |
 //!
-//! The same sources make the same files, byte for byte, in whatever folder and whenever: files carry the time of the last commit or
-//! `SOURCE_DATE_EPOCH`, and paths of this machine are replaced in the binaries. A part whose tools are missing is left out and named, and the
-//! task then ends with 1. Python's tools and a C compiler for other systems come from PyPI (`packaging/requirements.txt`) into the target
-//! directory; Rust's standard libraries for them come from rustup.
+//! The same sources make the same files, byte for byte, in whatever folder and whenever: files carry the time of the
+//! last commit or `SOURCE_DATE_EPOCH`, and paths of this machine are replaced in the binaries. A part whose tools are
+//! missing is left out and named, and the task then ends with 1. Python's tools and a C compiler for other systems come
+//! from PyPI (`packaging/requirements.txt`) into the target directory; Rust's standard libraries for them come from
+//! rustup.
 
 mod bill;
 mod parts;
@@ -36,7 +37,8 @@ pub(crate) struct Arguments {
     /// Make only these parts: crates, debian, wheels, static, windows
     #[arg(long, value_name = "PART")]
     only: Vec<String>,
-    /// The folder of the files, new, empty, or that of an earlier release [default: release-files under the target directory]
+    /// The folder of the files, new, empty, or that of an earlier release [default: release-files under the target
+    /// directory]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -58,15 +60,15 @@ const PARTS: [Part; 5] = [
 /// A release that is being made.
 struct Making<'a> {
     workspace: &'a Workspace,
-    /// Where the files go.
+    /// Folder for the files.
     out: &'a Path,
     /// Seconds since 1970 that files in archives carry.
     epoch: i64,
 }
 
 impl Making<'_> {
-    /// A Cargo command whose binaries hold no path of this machine. It has a target directory of its own: other flags would have
-    /// everything compiled again.
+    /// A Cargo command whose binaries hold no path of this machine. It has a target directory of its own: other flags
+    /// would have everything compiled again.
     fn cargo(&self, arguments: &[&str]) -> Result<Command, String> {
         let mut command = self.workspace.cargo(arguments);
         command.env("CARGO_TARGET_DIR", self.target());
@@ -120,7 +122,7 @@ fn make_anew(out: &Path) -> Result<(), String> {
     }
     let _ = fs::remove_dir_all(out);
     fs::create_dir_all(out).map_err(|error| format!("create {}: {error}", out.display()))?;
-    // Of a release that is ended in the middle, too, the next one knows the folder.
+    // Written first, so that the next release recognizes the folder even if this one is interrupted.
     fs::write(out.join(CHECKSUMS), "").map_err(|error| format!("write {CHECKSUMS}: {error}"))
 }
 

@@ -1,6 +1,7 @@
 //! The archive of sheets, for `hairspring.archive`. The package turns its columns into frames.
 //!
-//! SQLite stands in this module, not in Python's own `sqlite3`: two copies of SQLite that open one file in one process undo each other's locks.
+//! SQLite stands in this module, not in Python's own `sqlite3`: two copies of SQLite that open one file in one process
+//! undo each other's locks.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -129,7 +130,7 @@ impl SheetArchive {
         Ok((found.sheets.into_iter().map(listed).collect(), quantities.collect(), columns))
     }
 
-    /// What became of figures over months, as JSON.
+    /// Trends of figures over months, as JSON.
     #[pyo3(signature = (only, machine, effort))]
     fn trends(
         &self,

@@ -1,4 +1,5 @@
-//! Times as Python passes them: seconds as any real number, nanoseconds as whole numbers. Booleans and texts are refused.
+//! Times as Python passes them: seconds as any real number, nanoseconds as whole numbers. Booleans and texts are
+//! refused.
 
 use hairspring_machine::Instant;
 use hairspring_time::{DelayError, Host, Machine, Nanos};
@@ -20,8 +21,8 @@ pub(crate) struct Seconds(pub(crate) Nanos);
 /// A span in nanoseconds.
 pub(crate) struct Whole(pub(crate) Nanos);
 
-/// A span counted from the entry of the call, by the kernel's clock: with cold caches it takes microseconds from here to the
-/// delay.
+/// A span counted from the entry of the call, by the kernel's clock: with cold caches it takes microseconds from here
+/// to the delay.
 pub(crate) struct FromNow<T> {
     pub(crate) began: Instant,
     pub(crate) span: T,

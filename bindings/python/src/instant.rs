@@ -1,4 +1,5 @@
-//! [`Instant`]: a point in time with its epoch, so that a difference across a suspend is an error and not a wrong number.
+//! [`Instant`]: a point in time with its epoch, so that a difference across a suspend is an error and not a wrong
+//! number.
 
 use std::cmp::Ordering;
 
@@ -9,8 +10,8 @@ use pyo3::pyclass::CompareOp;
 
 use crate::arguments::{Seconds, Whole, not_pickled};
 
-/// A point in time of a time base, read by its instant(). `later - earlier` is nanoseconds. Instants of different epochs (with a
-/// suspend or a step of the clock between them) have no difference and no order: ValueError.
+/// A point in time of a time base, read by its instant(). `later - earlier` is nanoseconds. Instants of different
+/// epochs (with a suspend or a step of the clock between them) have no difference and no order: ValueError.
 #[pyclass(frozen, from_py_object, module = "hairspring")]
 #[derive(Clone, Copy)]
 pub(crate) struct Instant(pub(crate) hairspring_time::Instant);
@@ -39,7 +40,7 @@ impl Instant {
         self.0.epoch().number()
     }
 
-    /// The instant so many nanoseconds later.
+    /// The instant `ns` nanoseconds later.
     fn plus_ns(&self, ns: Whole) -> Self {
         Self(self.0 + ns.0)
     }

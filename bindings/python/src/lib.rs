@@ -1,13 +1,13 @@
 //! `hairspring._hairspring`: the compiled part of the Python package `hairspring`.
 //!
-//! It translates arguments to times, reports to objects and errors to exceptions. Other crates wait and measure. People import
-//! the package in `python/hairspring`; this module is private to it.
+//! It translates arguments to times, reports to objects and errors to exceptions. Other crates wait and measure. People
+//! import the package in `python/hairspring`; this module is private to it.
 //!
-//! **GIL.** A call that waits longer than `waiting::HELD_MOST` releases the GIL meanwhile. Python handles signals in the main
-//! thread between two of its instructions, so a long wait checks for them at least every 0.15 s.
+//! **GIL.** A call that waits longer than `waiting::HELD_MOST` releases the GIL meanwhile. Python handles signals in
+//! the main thread between two of its instructions, so a long wait checks for them at least every 0.15 s.
 //!
-//! **Interpreters.** Only the main interpreter of the process; others get an `ImportError`. A free-threaded Python turns the GIL
-//! on for this module.
+//! **Interpreters.** Only the main interpreter of the process; others get an `ImportError`. A free-threaded Python
+//! turns the GIL on for this module.
 
 mod archive;
 mod arguments;
@@ -64,8 +64,8 @@ mod _hairspring {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::interpreter::admit(module.py())?;
-        // The module prints nothing: a panic becomes an exception, which tells it. This module has its own copy of the standard
-        // library, so the hook affects no other.
+        // The module prints nothing: a panic becomes an exception with its message. This module has its own copy of the
+        // standard library, so the hook affects no other.
         std::panic::set_hook(Box::new(|_| ()));
         Ok(())
     }

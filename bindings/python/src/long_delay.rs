@@ -12,8 +12,8 @@ use crate::report::Report;
 use crate::timebase::{Timebase, given_or_default};
 use crate::waiting::{self, Ending, Goal};
 
-/// Delays that sleep first and poll last; never early. A LongDelay learns how late the kernel wakes the thread, so each thread
-/// needs its own: a call while another thread waits with it raises RuntimeError.
+/// Delays that sleep first and poll last; never early. A LongDelay learns how late the kernel wakes the thread, so each
+/// thread needs its own: a call while another thread waits with it raises RuntimeError.
 #[pyclass(frozen, module = "hairspring")]
 pub(crate) struct LongDelay {
     state: Mutex<State>,
@@ -23,7 +23,7 @@ pub(crate) struct LongDelay {
 
 struct State {
     long: hairspring_time::LongDelay<'static, Host>,
-    /// That of the long delay: a delay ends by it without the lock on the state.
+    /// The time base of the long delay: a delay ends by it without the lock on the state.
     timebase: Arc<hairspring_time::Timebase>,
     ending: Ending,
 }
@@ -47,8 +47,8 @@ impl LongDelay {
             let slept = waiting::sleep(py, timebase, long, *ending, goal(timebase))?;
             Ok((slept, Arc::clone(timebase)))
         })?;
-        // Calls the same method that is about to return. The delay is unlocked here, unless another thread uses it too, which is
-        // an error.
+        // Calls the same method that is about to return. The delay is unlocked here, unless another thread uses it too,
+        // which is an error.
         if slept.is_early() && this.with(|_| Ok(())).is_ok() {
             let before = Host.monotonic();
             this.late_ns.call1(py, (slf.getattr("delay_ns")?, 0))?;
@@ -83,8 +83,9 @@ impl LongDelay {
         Err(not_pickled("a LongDelay", "make one in the thread that needs it"))
     }
 
-    /// Learns from about 10 ms of short sleeps. `lead` ends every delay earlier by that much, so that the average hits the target
-    /// and delays may be early. `budget` limits the polling time of one delay; below 200 µs the end is not rehearsed.
+    /// Learns from about 10 ms of short sleeps. `lead` ends every delay earlier by that much, so that the average hits
+    /// the target and delays may be early. `budget` limits the polling time of one delay; below 200 µs the end is not
+    /// rehearsed.
     #[new]
     #[pyo3(signature = (timebase = None, *, lead = None, lead_ns = None, budget = None, budget_ns = None))]
     fn new(
@@ -110,8 +111,8 @@ impl LongDelay {
         Ok(Self { state: Mutex::new(State { long, timebase, ending }), late_ns })
     }
 
-    /// Uses the successor that refine() made of its time base. Its lead, its budget and what it has learned stay. Deadlines of a former
-    /// epoch are then refused.
+    /// Uses the successor that refine() made of its time base. Its lead, its budget and what it has learned stay.
+    /// Deadlines of a former epoch are then refused.
     fn adopt(&self, successor: Timebase) -> PyResult<()> {
         self.with(|state| {
             state.long.adopt(hairspring_time::Timebase::clone(&successor.0));
@@ -120,18 +121,18 @@ impl LongDelay {
         })
     }
 
-    /// Waits at least so many seconds (without a lead), asleep for all but the end.
+    /// Waits at least the given number of seconds (without a lead), asleep for all but the end.
     fn delay(slf: &Bound<'_, Self>, seconds: FromNow<Seconds>) -> PyResult<Report> {
         Self::wait(slf, |_| Goal::For { began: seconds.began, request: seconds.span.0 })
     }
 
-    /// Waits at least so many nanoseconds (without a lead), asleep for all but the end.
+    /// Waits at least `ns` nanoseconds (without a lead), asleep for all but the end.
     fn delay_ns(slf: &Bound<'_, Self>, ns: FromNow<Whole>) -> PyResult<Report> {
         Self::wait(slf, |_| Goal::For { began: ns.began, request: ns.span.0 })
     }
 
-    /// Waits until the time base's now() is not before `deadline`, an Instant or seconds. One that has passed returns at once, with its
-    /// lateness.
+    /// Waits until the time base's now() is not before `deadline`, an Instant or seconds. One that has passed returns
+    /// at once, with its lateness.
     fn delay_until(slf: &Bound<'_, Self>, deadline: Deadline) -> PyResult<Report> {
         Self::wait(slf, |timebase| Goal::Until(deadline.on(timebase)))
     }
@@ -141,8 +142,8 @@ impl LongDelay {
         Self::wait(slf, |timebase| Goal::Until(moment(timebase, deadline_ns.0)))
     }
 
-    /// Finds the lead with which the median delay of so many seconds is exact, sets it and returns it in seconds. Measures 51
-    /// delays; above 20 ms as many as fit into a second, but at least 11.
+    /// Finds the lead with which the median delay of the given number of seconds is exact, sets it and returns it in
+    /// seconds. Measures 51 delays; above 20 ms as many as fit into a second, but at least 11.
     fn tune(slf: &Bound<'_, Self>, seconds: Seconds) -> PyResult<f64> {
         Self::tuned(slf, seconds.0).map(Nanos::as_secs_f64)
     }
@@ -164,7 +165,7 @@ impl LongDelay {
         self.with(|state| Ok(state.ending.lead.count()))
     }
 
-    /// How long before its deadline a delay of so many nanoseconds would begin to poll.
+    /// Time before its deadline at which a delay of `request_ns` nanoseconds would begin to poll.
     fn window_ns(&self, request_ns: Whole) -> PyResult<i64> {
         let request = request_ns.0;
         self.with(|state| Ok((state.long.window(request) + state.ending.ahead(request)).count()))

@@ -44,8 +44,8 @@ impl Profile {
         Ok(Self(Mutex::new(Spans { profile, open: Vec::with_capacity(16) })))
     }
 
-    /// Uses the successor that refine() made of its time base. Its rate also converts the spans recorded so far. If it takes time from
-    /// another source, blocks under way are forgotten: their end is a RuntimeError.
+    /// Uses the successor that refine() made of its time base. Its rate also converts the spans recorded so far. If it
+    /// takes time from another source, blocks under way are forgotten: their end is a RuntimeError.
     fn adopt(&self, successor: Timebase) {
         let mut spans = self.spans();
         if successor.0.source() != spans.profile.timebase().source() {

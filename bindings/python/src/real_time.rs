@@ -1,8 +1,8 @@
 //! [`RealTime`]: real-time settings of the calling thread, in force during a `with` block.
 //!
-//! The guard that restores the settings belongs to the thread that made it, so it stays in thread-local storage. The Python
-//! object, which any thread may hold, knows only the guard's number and thread. Blocks can end in any order. A thread that ends
-//! restores its settings; then any thread may leave its blocks.
+//! The guard that restores the settings belongs to the thread that made it, so it stays in thread-local storage. The
+//! Python object, which any thread may hold, knows only the guard's number and thread. Blocks can end in any order. A
+//! thread that ends restores its settings; then any thread may leave its blocks.
 
 use std::cell::RefCell;
 use std::ffi::CString;
@@ -70,8 +70,9 @@ impl RealTime {
         Err(not_pickled("a RealTime", "make one in the thread that needs it"))
     }
 
-    /// `policy` is 'fifo', 'rr' or 'other', `priority` 1 to 99, `cpu` the CPU to stay on, `slack` the timer slack of the kernel,
-    /// `idle` the longest time that a CPU may take to leave an idle state: 0 turns idle states off, on all CPUs of the machine.
+    /// `policy` is 'fifo', 'rr' or 'other', `priority` 1 to 99, `cpu` the CPU to stay on, `slack` the timer slack of
+    /// the kernel, `idle` the longest time that a CPU may take to leave an idle state: 0 turns idle states off, on all
+    /// CPUs of the machine.
     #[new]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     #[pyo3(signature = (policy = None, priority = 50, *, cpu = None, lock_memory = false, slack = None, slack_ns = None,
@@ -201,7 +202,7 @@ impl Grant {
         matches!(self.0, hairspring_time::Grant::Granted(_))
     }
 
-    /// What the system said, if it refused.
+    /// The system's message, if it refused.
     #[getter]
     fn reason(&self) -> Option<String> {
         match &self.0 {
@@ -212,7 +213,7 @@ impl Grant {
         }
     }
 
-    /// What to do about a refusal.
+    /// Remedy for a refusal.
     #[getter]
     fn remedy(&self) -> Option<&str> {
         match &self.0 {

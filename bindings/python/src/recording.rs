@@ -25,7 +25,8 @@ pyo3::create_exception!(
     "A block of a recording does not hold what was recorded. Its attributes tell the place: block, first_frame, frames, path, offset, length."
 );
 
-/// Missing frames: number of the first one, how many, cause, and the least and the most that there may be if only an interval is known.
+/// Missing frames: number of the first one, how many, cause, and the least and the most that there may be if only an
+/// interval is known.
 type MissingPiece = (u64, u64, &'static str, Option<(u64, u64)>);
 
 /// A recording as journals and checksums prove it.
@@ -39,8 +40,8 @@ pub(crate) struct Contents {
     /// The metadata of a recording of another program, which may lie in an archive.
     #[pyo3(get)]
     document: Option<String>,
-    /// Whether two neighbouring channels are one complex sample; and whether the files have the highest byte of a sample first. What is read has
-    /// not, a memory map of the files has.
+    /// Whether two neighbouring channels are one complex sample; and whether the files have the highest byte of a
+    /// sample first. A read returns the lowest byte first; a memory map of the files shows them as they are.
     #[pyo3(get)]
     is_complex: bool,
     #[pyo3(get)]
@@ -54,7 +55,8 @@ pub(crate) struct Contents {
     /// Runs of frames without a gap: number of the first frame, and how many.
     #[pyo3(get)]
     sections: Vec<(u64, u64)>,
-    /// All missing frames in order, declared or not. Causes are those of gaps, `left_out`, `deleted`, `not_stated`, and `damaged` for frames in no file.
+    /// All missing frames in order, declared or not. Causes are those of gaps, `left_out`, `deleted`, `not_stated`, and
+    /// `damaged` for frames in no file.
     #[pyo3(get)]
     missing: Vec<MissingPiece>,
     /// The number of the first frame, and that behind the last one, missing ones included.
@@ -78,7 +80,8 @@ pub(crate) struct Contents {
     /// When its frames were taken.
     #[pyo3(get)]
     axis: FrameAxis,
-    /// When its first frame was taken, in nanoseconds since 1970, and how much earlier that may have been. None if nobody knows.
+    /// Time of its first frame, in nanoseconds since 1970, and the time by which it may have been earlier. None if
+    /// unknown.
     #[pyo3(get)]
     started: Option<(i64, i64)>,
     /// The number of the frame behind those that are stored, or declared as missing, without an exception before them.
@@ -113,8 +116,8 @@ impl FrameAxis {
         Some((time.earliest.as_monotonic().count(), time.latest.as_monotonic().count()))
     }
 
-    /// How much later `frame` of the other was taken, in nanoseconds at least and at most; and between which of its frames the other was
-    /// when `frame` of this one was taken.
+    /// Time by which `frame` of the other was taken later, in nanoseconds at least and at most; and the two frames of
+    /// the other between which `frame` of this one was taken.
     #[expect(clippy::type_complexity, reason = "two intervals")]
     fn align(&self, other: &Self, frame: u64) -> PyResult<((i64, i64), Option<(i64, i64)>)> {
         let found = align(&self.0, &other.0, Frames(frame));
@@ -123,11 +126,11 @@ impl FrameAxis {
     }
 }
 
-/// How often a read checks for signals.
+/// Interval at which a read checks for signals.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Runs `work` without the GIL. `work` calls its argument often, which lets Python handle its signals; an exception from a signal
-/// handler ends the work.
+/// Runs `work` without the GIL. `work` calls its argument often, which lets Python handle its signals; an exception
+/// from a signal handler ends the work.
 fn detached<T: Send, E: Send>(
     py: Python<'_>,
     work: impl FnOnce(&mut dyn FnMut() -> ControlFlow<()>) -> Result<T, E> + Send,
@@ -148,8 +151,8 @@ fn detached<T: Send, E: Send>(
 }
 
 /// Opens a recording by the path of any of its members. Compares blocks that no sync covers with their checksums, with
-/// `verify` all blocks; without a boolean none, and the journals are believed. Of a series only the segments from that frame on, if `since`
-/// is given. An exception from a signal handler ends it.
+/// `verify` all blocks; without a boolean none, and the journals are believed. Of a series only the segments from that
+/// frame on, if `since` is given. An exception from a signal handler ends it.
 #[pyfunction]
 #[pyo3(signature = (paths, verify, since = None))]
 pub(crate) fn read_recording(
@@ -239,7 +242,7 @@ fn contents(
         sections,
         missing: missing.iter().map(stretch).collect(),
         extent: (missing.extent().start, missing.extent().end),
-        // What a recorder has yet to do is no fault.
+        // Work that a recorder has yet to do is no fault.
         faults: if recording.holder().is_some() { recording.faults().to_vec() } else { proven.faults.clone() },
         state,
         container: layout.container().to_string(),
@@ -256,7 +259,8 @@ fn contents(
 
 #[pymethods]
 impl Contents {
-    /// Who owned the files when they were opened, as in "is being recorded by process 4711 (hairspring)"; None if nobody did.
+    /// The process that owned the files when they were opened, as in "is being recorded by process 4711 (hairspring)";
+    /// None if there was none.
     fn owner(&self) -> Option<String> {
         self.recording.holder().map(|holder| holder.to_string())
     }
@@ -288,7 +292,8 @@ impl Contents {
         Ok(Piece { runs, address, length, _excerpt: Mutex::new(excerpt) })
     }
 
-    /// Numbers of frames that cut a range into chunks of whole blocks, each of about `bytes`: its first and its end, too.
+    /// Numbers of frames that cut a range into chunks of whole blocks, each of about `bytes`: its first and its end,
+    /// too.
     fn edges(&self, first: u64, end: u64, bytes: u64) -> Vec<u64> {
         let timeline = self.recording.timeline();
         let (layout, mut edges) = (timeline.layout(), vec![first]);

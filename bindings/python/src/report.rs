@@ -1,4 +1,4 @@
-//! What a delay did, as Python sees it: [`Report`], [`Verdict`], [`Gaps`].
+//! Report of a delay, as Python sees it: [`Report`], [`Verdict`], [`Gaps`].
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::waiting::Waited;
 
-/// What a delay did. Names that end in `_ns` are integers; the others are seconds.
+/// Measured times and verdict of a delay. Names that end in `_ns` are integers; the others are seconds.
 #[pyclass(frozen, module = "hairspring")]
 pub(crate) struct Report(pub(crate) Waited);
 
@@ -19,13 +19,13 @@ impl Report {
         self.0.report.requested.count()
     }
 
-    /// How long it took.
+    /// Measured length of the delay.
     #[getter]
     fn actual_ns(&self) -> i64 {
         self.0.report.actual.count()
     }
 
-    /// How much longer than requested; negative only with a lead.
+    /// Lateness: time beyond the request; negative only with a lead.
     #[getter]
     fn late_ns(&self) -> i64 {
         self.0.report.late.count()
@@ -43,14 +43,14 @@ impl Report {
         self.0.report.polled.count()
     }
 
-    /// How long before the deadline the polling was planned to begin; 0 if the delay only polled.
+    /// Planned time of polling before the deadline; 0 if the delay only polled.
     #[getter]
     fn window_ns(&self) -> i64 {
         self.0.report.window.count()
     }
 
-    /// How long the thread waited for the GIL after the end of the delay; 0 if it kept the GIL or had it back before. Not part of
-    /// `late_ns`.
+    /// Time that the thread waited for the GIL after the end of the delay; 0 if it kept the GIL or had it back before.
+    /// Not part of `late_ns`.
     #[getter]
     fn gil_wait_ns(&self) -> i64 {
         self.0.lock.count()
@@ -62,19 +62,19 @@ impl Report {
         self.0.report.requested.as_secs_f64()
     }
 
-    /// How long it took, in seconds.
+    /// Measured length of the delay, in seconds.
     #[getter]
     fn actual(&self) -> f64 {
         self.0.report.actual.as_secs_f64()
     }
 
-    /// How much longer than requested, in seconds.
+    /// Lateness: time beyond the request, in seconds.
     #[getter]
     fn late(&self) -> f64 {
         self.0.report.late.as_secs_f64()
     }
 
-    /// What disturbed it.
+    /// Disturbances of the delay.
     #[getter]
     fn verdict(&self) -> Verdict {
         Verdict(self.0.report.verdict)
@@ -87,7 +87,7 @@ impl Report {
     }
 }
 
-/// What disturbed the thread during the delay, as far as it can be detected. True if the verdict is clean.
+/// Disturbances of the thread during the delay, as far as they can be detected. True if the verdict is clean.
 #[pyclass(frozen, eq, module = "hairspring")]
 #[derive(PartialEq)]
 pub(crate) struct Verdict(hairspring_time::Verdict);

@@ -1,5 +1,5 @@
-//! Sheets as texts: takes them with the suite in this process, reads and renders them. The package turns them into dictionaries
-//! and frames.
+//! Sheets as texts: takes them with the suite in this process, reads and renders them. The package turns them into
+//! dictionaries and frames.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 /// Columns of a sheet as text.
 const WIDTH: usize = 100;
 
-/// Takes a sheet in this process, on the calling thread, without the GIL, and returns its JSON. Ctrl-C ends it between two
-/// measurements with a KeyboardInterrupt.
+/// Takes a sheet in this process, on the calling thread, without the GIL, and returns its JSON. Ctrl-C ends it between
+/// two measurements with a KeyboardInterrupt.
 #[pyfunction]
 #[pyo3(signature = (only, effort, cpu, priority, redact, program))]
 pub(crate) fn take_sheet(
@@ -72,8 +72,8 @@ fn read(json: &str) -> PyResult<Sheet> {
     hairspring_sheet::render::from_json(json).map_err(|error| PyValueError::new_err(format!("failed to {error}")))
 }
 
-/// Reads a sheet's JSON and writes it again. A text that is not a sheet of this version raises a ValueError, which says what the
-/// text is.
+/// Reads a sheet's JSON and writes it again. A text that is not a sheet of this version raises a ValueError, which
+/// names the kind of the text.
 #[pyfunction]
 pub(crate) fn read_sheet(json: &str) -> PyResult<String> {
     read(json).map(|sheet| hairspring_sheet::render::to_json(&sheet))

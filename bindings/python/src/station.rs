@@ -1,4 +1,5 @@
-//! The published state of a station, for `hairspring.station`. The Rust reader keeps the order of memory accesses, which Python cannot.
+//! The published state of a station, for `hairspring.station`. The Rust reader keeps the order of memory accesses,
+//! which Python cannot.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};

@@ -9,7 +9,7 @@ use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError, PyValu
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// How often a wait checks for signals.
+/// Interval at which a wait checks for signals.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A reader of a live tap.
@@ -19,7 +19,7 @@ pub(crate) struct TapHandle(Mutex<TapReader>);
 /// Frames in memory of their own, which numpy uses in place.
 #[pyclass(frozen, module = "hairspring")]
 pub(crate) struct TapFrames {
-    /// Number of the first frame; None if nobody knows it any more, or if there is none.
+    /// Number of the first frame; None if it is no longer known, or if there is none.
     #[pyo3(get)]
     first_frame: Option<u64>,
     #[pyo3(get)]
@@ -64,7 +64,8 @@ impl TapHandle {
 
 #[pymethods]
 impl TapHandle {
-    /// Opens the tap of this name, or the socket of this path. Waits for the recorder's answer without the GIL, at most five seconds.
+    /// Opens the tap of this name, or the socket of this path. Waits for the recorder's answer without the GIL, at most
+    /// five seconds.
     #[new]
     fn new(py: Python<'_>, name: &str) -> PyResult<Self> {
         let place: TapPlace =
@@ -73,8 +74,8 @@ impl TapHandle {
         Ok(Self(Mutex::new(reader)))
     }
 
-    /// What does not change: container, channels, bits, grain (frames, bytes), rate (frames, seconds), id, text, capacity in bytes, and user
-    /// and process of the recorder.
+    /// Constant facts: container, channels, bits, grain (frames, bytes), rate (frames, seconds), id, text, capacity in
+    /// bytes, and user and process of the recorder.
     fn about<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let reader = self.reader();
         let layout = reader.layout();
@@ -92,8 +93,8 @@ impl TapHandle {
         Ok(about)
     }
 
-    /// Waits without the GIL until so many frames can be read, the stream has ended, or the time is over, and copies what follows each other.
-    /// Python handles its signals meanwhile.
+    /// Waits without the GIL until `frames` frames can be read, the stream has ended, or the time is over, and copies
+    /// consecutive frames. Python handles its signals meanwhile.
     fn read(&self, py: Python<'_>, frames: u64, timeout_ns: Option<u64>) -> PyResult<TapFrames> {
         let until = timeout_ns.and_then(|ns| Instant::now().checked_add(Duration::from_nanos(ns)));
         loop {
@@ -113,7 +114,7 @@ impl TapHandle {
         Ok(py.detach(|| self.copy(frames)))
     }
 
-    /// Passes over what is older than so many frames, and copies these. Waits for nothing.
+    /// Skips all but the newest `frames` frames, and copies these. Does not wait.
     fn newest(&self, py: Python<'_>, frames: u64) -> TapFrames {
         py.detach(|| {
             self.reader().skip_to_newest(Frames(frames));
@@ -147,7 +148,7 @@ impl TapHandle {
 }
 
 impl TapHandle {
-    /// Copies at most so many frames that are there.
+    /// Copies at most `frames` of the available frames.
     fn copy(&self, frames: u64) -> TapFrames {
         let mut reader = self.reader();
         let most = frames.min(reader.available().0);

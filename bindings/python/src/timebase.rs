@@ -1,4 +1,5 @@
-//! [`Timebase`], and the default one for the functions of the module, which their first call calibrates, not the import.
+//! [`Timebase`], and the default one for the functions of the module, which their first call calibrates, not the
+//! import.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +17,7 @@ use crate::waiting;
 #[derive(Clone)]
 pub(crate) struct Timebase(pub(crate) Arc<hairspring_time::Timebase>);
 
-/// How long a calibration sleeps between two readings of the kernel's clock, after each of which it checks for signals.
+/// Sleep of a calibration between two readings of the kernel's clock, after each of which it checks for signals.
 const LOOK_LEAST: Nanos = Nanos::from_millis(4);
 const LOOK_MOST: Nanos = Nanos::from_millis(100);
 
@@ -52,8 +53,8 @@ pub(crate) fn given_or_default(py: Python<'_>, given: Option<Timebase>) -> PyRes
     }
 }
 
-/// The time now in seconds, on the scale of CLOCK_MONOTONIC. After ten days of uptime a float resolves 0.1 µs: use now_ns() for
-/// short spans.
+/// The time now in seconds, on the scale of CLOCK_MONOTONIC. After ten days of uptime a float resolves 0.1 µs: use
+/// now_ns() for short spans.
 #[pyfunction]
 pub(crate) fn now(py: Python<'_>) -> PyResult<f64> {
     default(py).map(Timebase::now)
@@ -65,13 +66,13 @@ pub(crate) fn now_ns(py: Python<'_>) -> PyResult<i64> {
     default(py).map(Timebase::now_ns)
 }
 
-/// Waits at least so many seconds by polling, at most 0.1; never early. Longer: LongDelay.
+/// Waits at least the given number of seconds by polling, at most 0.1; never early. Longer: LongDelay.
 #[pyfunction]
 pub(crate) fn delay(py: Python<'_>, seconds: Seconds) -> PyResult<Report> {
     default(py)?.delay(py, seconds)
 }
 
-/// Waits at least so many nanoseconds by polling, at most 10**8; never early. Longer: LongDelay.
+/// Waits at least `ns` nanoseconds by polling, at most 10**8; never early. Longer: LongDelay.
 #[pyfunction]
 pub(crate) fn delay_ns(py: Python<'_>, ns: Whole) -> PyResult<Report> {
     default(py)?.delay_ns(py, ns)
@@ -124,8 +125,8 @@ impl Timebase {
         self.0.now().as_monotonic().as_secs_f64()
     }
 
-    /// The time now in nanoseconds, on the scale of CLOCK_MONOTONIC. The number has no epoch: use instant() for differences
-    /// across a suspend.
+    /// The time now in nanoseconds, on the scale of CLOCK_MONOTONIC. The number has no epoch: use instant() for
+    /// differences across a suspend.
     fn now_ns(&self) -> i64 {
         self.0.now().as_monotonic().count()
     }
@@ -136,12 +137,12 @@ impl Timebase {
         crate::instant::Instant(self.0.now())
     }
 
-    /// Waits at least so many seconds by polling, at most 0.1; never early.
+    /// Waits at least the given number of seconds by polling, at most 0.1; never early.
     fn delay(&self, py: Python<'_>, seconds: Seconds) -> PyResult<Report> {
         waiting::poll(py, &self.0, seconds.0).map(Report)
     }
 
-    /// Waits at least so many nanoseconds by polling, at most 10**8; never early.
+    /// Waits at least `ns` nanoseconds by polling, at most 10**8; never early.
     fn delay_ns(&self, py: Python<'_>, ns: Whole) -> PyResult<Report> {
         waiting::poll(py, &self.0, ns.0).map(Report)
     }
@@ -174,7 +175,7 @@ impl Timebase {
         self.0.calibration().baseline.count()
     }
 
-    /// How long the first calibration took.
+    /// Duration of the first calibration.
     #[getter]
     fn cost_ns(&self) -> i64 {
         self.0.cost().wall.count()
@@ -214,8 +215,8 @@ impl Refined {
         Timebase(Arc::new(self.0.timebase.clone()))
     }
 
-    /// `continued` or `rerated` if the scale continues; `suspended`, `stepped` or `distrusted` if times before and after cannot
-    /// be compared.
+    /// `continued` or `rerated` if the scale continues; `suspended`, `stepped` or `distrusted` if times before and
+    /// after cannot be compared.
     #[getter]
     fn continuity(&self) -> &'static str {
         match self.0.continuity {
@@ -233,7 +234,7 @@ impl Refined {
         matches!(self.0.continuity, Continuity::Continued | Continuity::Rerated)
     }
 
-    /// How long the machine was suspended, or how far the clock was stepped.
+    /// Time that the machine was suspended, or the step of the clock.
     #[getter]
     fn by_ns(&self) -> i64 {
         match self.0.continuity {

@@ -1,21 +1,23 @@
 //! Waits without the GIL, and checks for Ctrl-C.
 //!
-//! **Problem.** A thread that releases the GIL must take it back. That takes 0.1 µs if no other thread wants it, but up to the
-//! interpreter's switch interval (5 ms) for each thread that runs Python code. A delay of 1 µs would be late by that.
+//! **Problem.** A thread that releases the GIL must take it back. That takes 0.1 µs if no other thread wants it, but up
+//! to the interpreter's switch interval (5 ms) for each thread that runs Python code. A delay of 1 µs would be late by
+//! that.
 //!
-//! **Solution.** A delay of at most [`HELD_MOST`] keeps the GIL: it delays other threads by less than a hundredth of the switch
-//! interval. A longer delay releases the GIL, and its report says how long it waited to get the GIL back ([`Waited::lock`]),
-//! which is not part of its lateness.
+//! **Solution.** A delay of at most [`HELD_MOST`] keeps the GIL: it delays other threads by less than a hundredth of
+//! the switch interval. A longer delay releases the GIL, and its report has the time that it waited to get the GIL back
+//! ([`Waited::lock`]), which is not part of its lateness.
 //!
-//! **The end of a long delay.** After a sleep of milliseconds the interpreter's code and data are no longer in the caches, and
-//! the caller would see the end some microseconds late. So the library ends the sleep earlier by [`Ending::ahead`] and takes the
-//! GIL back. Python rehearses: it returns from a long delay of zero with a report, reads a clock and subtracts. Then the library
-//! polls the rest with the GIL held. If the GIL comes back after the end, the delay is over at once, and the time since its end
-//! is [`Waited::lock`]. A rehearsal that an interruption stretches beyond the end makes the delay late.
+//! **The end of a long delay.** After a sleep of milliseconds the interpreter's code and data are no longer in the
+//! caches, and the caller would see the end some microseconds late. So the library ends the sleep earlier by
+//! [`Ending::ahead`] and takes the GIL back. Python rehearses: it returns from a long delay of zero with a report,
+//! reads a clock and subtracts. Then the library polls the rest with the GIL held. If the GIL comes back after the end,
+//! the delay is over at once, and the time since its end is [`Waited::lock`]. A rehearsal that an interruption
+//! stretches beyond the end makes the delay late.
 //!
-//! **Signals.** Python runs its handlers in the main thread, between two of its instructions. So long delays sleep in pieces of
-//! [`PIECE`], which a signal ends early, until [`END`] is left, and wait for that in one piece. An exception from a handler ends
-//! the delay.
+//! **Signals.** Python runs its handlers in the main thread, between two of its instructions. So long delays sleep in
+//! pieces of [`PIECE`], which a signal ends early, until [`END`] is left, and wait for that in one piece. An exception
+//! from a handler ends the delay.
 
 use hairspring_time::{DelayError, Host, Instant, LongDelay, Machine, Nanos, REQUEST_MOST, Report};
 use pyo3::prelude::*;
@@ -25,13 +27,13 @@ use crate::arguments::refused;
 /// The longest delay that keeps the GIL.
 pub(crate) const HELD_MOST: Nanos = Nanos::from_micros(50);
 
-/// The shortest and longest time before the end of a long delay at which it takes the GIL back: twice the length of a rehearsal,
-/// which takes 30 µs with cold caches and more on a slow machine. Holding the GIL that long delays other threads by at most a
-/// tenth of the switch interval.
+/// The shortest and longest time before the end of a long delay at which it takes the GIL back: twice the length of a
+/// rehearsal, which takes 30 µs with cold caches and more on a slow machine. Holding the GIL that long delays other
+/// threads by at most a tenth of the switch interval.
 const AHEAD_LEAST: Nanos = Nanos::from_micros(100);
 const AHEAD_MOST: Nanos = Nanos::from_micros(500);
 
-/// How often a long delay checks for signals.
+/// Interval at which a long delay checks for signals.
 const PIECE: Nanos = Nanos::from_millis(100);
 /// The end of a long delay that it waits for in one piece: its two sleeps, with time to take the GIL back.
 const END: Nanos = Nanos::from_millis(50);
@@ -81,7 +83,7 @@ pub(crate) fn poll_until(py: Python<'_>, timebase: &hairspring_time::Timebase, d
     Ok(Waited { report: report.map_err(refused)?, lock })
 }
 
-/// How the long delays of an object end.
+/// End of an object's long delays.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending {
     /// How much earlier than requested the delay ends.
@@ -106,7 +108,8 @@ impl Ending {
         if request - self.lead > ahead * 2 { ahead } else { Nanos::ZERO }
     }
 
-    /// Learns the length of a rehearsal: quickly if it took longer, because then delays are late, and slowly if it took less.
+    /// Learns the length of a rehearsal: quickly if it took longer, because then delays are late, and slowly if it took
+    /// less.
     pub(crate) fn note(&mut self, took: Nanos) {
         let (difference, share) = (took.min(AHEAD_MOST) - self.takes, if took > self.takes { 2 } else { 16 });
         self.takes += Nanos::new(difference.count() / share);

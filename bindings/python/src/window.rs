@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use crate::arguments::not_pickled;
 use pyo3::types::{PyBool, PyTuple};
 
-/// The 32-bit words of a mapped file or device, each access one load or store; read-only unless `writable` is set. Give `bytes`
-/// for files without a size, such as devices.
+/// The 32-bit words of a mapped file or device, each access one load or store; read-only unless `writable` is set. Give
+/// `bytes` for files without a size, such as devices.
 #[pyclass(module = "hairspring")]
 pub(crate) struct Window {
     /// None when it is closed.

@@ -1,5 +1,5 @@
-//! The archive of sheets: a text that is added comes back byte for byte, and is refused otherwise; documents and files that another
-//! program wrote are read or refused.
+//! The archive of sheets: a text that is added comes back byte for byte, and is refused otherwise; documents and files
+//! that another program wrote are read or refused.
 
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,7 @@ fn add(place: &Place, bytes: &[u8]) {
     assert_eq!((rebuilt.sheets, &rebuilt.unreadable[..]), (sheets, &[][..]));
 }
 
-/// What stands compressed in the archive is what another program put there.
+/// Writes the document of a foreign program in place of the compressed one.
 fn foreign_document(place: &Place, bytes: &[u8]) {
     let path = place.archive_of(&place.bytes);
     let Some((packs, bytes)) = bytes.split_first() else { return };

@@ -1,5 +1,5 @@
-//! Compressed data: any bytes stand in place of the compressed file of a closed recording. It is opened, verified and restored. What can be restored
-//! is afterwards as sound as it was compressed: no block that was proven is lost.
+//! Compressed data: any bytes stand in place of the compressed file of a closed recording. It is opened, verified and
+//! restored. A restored recording is as sound as it was compressed: no block that was proven is lost.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ pub fn check(bytes: &[u8]) {
     let before = before.expect("what is restored was read before");
     let recording = Recording::open_in(&mut store, &paths).expect("what was restored is opened");
     let after = verify(&mut store, &recording, VerifyOptions::default(), &mut |_| ()).expect("and read");
-    // What does not decompress as a whole is recovered: its damaged blocks become gaps that are declared.
+    // Data that do not decompress as a whole are recovered: the damaged blocks become gaps that are declared.
     if restored.damaged.is_empty() {
         assert_eq!((after.damaged, after.missing, &after.faults), (before.damaged, before.missing, &before.faults));
     } else {

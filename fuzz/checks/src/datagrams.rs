@@ -1,5 +1,5 @@
-//! Datagrams of a card, over the loopback interface: whatever comes, in whatever order, every frame is in the ring or in a gap, and gaps lie where
-//! data end.
+//! Datagrams of a card, over the loopback interface: whatever comes, in whatever order, every frame is in the ring or
+//! in a gap, and gaps lie where data end.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ const POLICIES: [OnOverrun; 3] = [OnOverrun::Gap, OnOverrun::Stop, OnOverrun::Ov
 /// Datagrams of one input.
 const DATAGRAMS_MOST: usize = 256;
 
-/// What has come out of the ring.
+/// Frames that have come out of the ring.
 struct Heard {
     consumer: Consumer,
     layout: Layout,
@@ -89,7 +89,7 @@ pub fn check(bytes: &[u8]) {
         if input.is_empty() {
             break;
         }
-        // Which sender, whether the source and the recorder look now, and the time that passes.
+        // The byte selects the sender, whether the source and the recorder look now, and the time that passes.
         let (what, length) = (input.byte(), usize::from(input.byte()));
         let datagram = input.take(length);
         let _ = senders[usize::from(what & 1)].send_to(datagram, to);

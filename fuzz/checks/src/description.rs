@@ -1,5 +1,5 @@
-//! Descriptions of devices, event sources, instruments and analogue inputs, and the files of stations: whatever is accepted is printed as it
-//! can be read again, and whatever is refused says where.
+//! Descriptions of devices, event sources, instruments and analogue inputs, and the files of stations: an accepted text
+//! is printed such that it can be read again, and a refusal names the place.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;

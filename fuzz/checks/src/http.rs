@@ -1,5 +1,5 @@
-//! Requests of browsers to `scope --serve`: whatever is understood has one target and one host without an end of line, and on loopback
-//! only this server's own names are answered.
+//! Requests of browsers to `scope --serve`: whatever is understood has one target and one host without an end of line,
+//! and on loopback only this server's own names are answered.
 
 #[expect(
     dead_code,

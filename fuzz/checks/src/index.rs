@@ -1,4 +1,5 @@
-//! The index of a series: of records with right checksums, and of any bytes, a reader gets what a shortened index tells, too.
+//! The index of a series: of records with right checksums, and of any bytes, a reader gets at least the content of a
+//! shortened index.
 
 use hairspring_recording::series::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
 

@@ -1,5 +1,5 @@
-//! Journals: of any records, with checksums that are right, a recording is opened, verified and recovered; then it is in order,
-//! and a second recovery finds nothing to do. Of any bytes a reader believes only what it would write itself.
+//! Journals: of any records, with checksums that are right, a recording is opened, verified and recovered; then it is
+//! in order, and a second recovery finds nothing to do. Of any bytes a reader believes only what it would write itself.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,8 @@ fn about() -> About {
     }
 }
 
-/// A start, and behind it the bytes as records: each gets the magic, the number and the checksum that belong at its place.
+/// A start, and behind it the bytes as records: each gets the magic, the number and the checksum that belong at its
+/// place.
 fn sealed(bytes: &[u8]) -> Vec<u8> {
     let start = Record::Start {
         id: about().id,

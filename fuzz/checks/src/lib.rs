@@ -1,8 +1,9 @@
-//! What the fuzz targets check: one function for each parser of foreign files, packets and answers.
+//! Checks of the fuzz targets: one function for each parser of foreign files, packets and answers.
 //!
-//! A function takes any bytes. It panics if the parser panics, contradicts itself, or accepts what it cannot write again. The targets in
-//! `fuzz/targets` hand the fuzzer's inputs to these functions. They are a crate of the main workspace, so every change of a parser is
-//! compiled with its check, and the ordinary tests run each check on its seeds (`tests/seeds.rs`).
+//! A function takes any bytes. It panics if the parser panics, contradicts itself, or accepts what it cannot write
+//! again. The targets in `fuzz/targets` hand the fuzzer's inputs to these functions. They are a crate of the main
+//! workspace, so every change of a parser is compiled with its check, and the ordinary tests run each check on its
+//! seeds (`tests/seeds.rs`).
 
 pub mod archive;
 pub mod card;
@@ -25,8 +26,8 @@ pub mod topology;
 /// A check of any bytes.
 pub type Check = fn(&[u8]);
 
-/// All checks with the names of their targets. A target names its own: so it holds no code of the others, whose edges the fuzzer would look through
-/// after each input.
+/// All checks with the names of their targets. A target names its own: so it holds no code of the others, whose edges
+/// the fuzzer would look through after each input.
 pub const CHECKS: &[(&str, Check)] = &[
     ("archive", archive::check),
     ("card", card::check),
@@ -60,7 +61,7 @@ impl<'b> Input<'b> {
         self.0.is_empty()
     }
 
-    /// At most so many bytes.
+    /// At most `most` bytes.
     fn take(&mut self, most: usize) -> &'b [u8] {
         let (taken, rest) = self.0.split_at(most.min(self.0.len()));
         self.0 = rest;

@@ -1,4 +1,5 @@
-//! Small texts of command lines and files of jobs: requirements, choices of settings, spans of time, names of taps, patterns of rows, gates.
+//! Small texts of command lines and files of jobs: requirements, choices of settings, spans of time, names of taps,
+//! patterns of rows, gates.
 
 use hairspring_advice::job::JobNeed;
 use hairspring_machine::Nanos;

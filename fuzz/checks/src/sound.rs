@@ -1,5 +1,5 @@
-//! Answers of sound cards. A set-up that is accepted does not contradict itself. Of any pointers and times, frames are counted without an overflow.
-//! A recording of a card that stops, is deaf, or is pulled out accounts for every frame.
+//! Answers of sound cards. A set-up that is accepted does not contradict itself. Of any pointers and times, frames are
+//! counted without an overflow. A recording of a card that stops, is deaf, or is pulled out accounts for every frame.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_source::sound::PointerCount;

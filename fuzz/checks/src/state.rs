@@ -22,7 +22,7 @@ pub fn check(bytes: &[u8]) {
     }
     if let Some((state, again)) = published_again(&words) {
         assert_eq!(state.units.len(), units);
-        // What is no text becomes longer, and is cut at the end of its place, once.
+        // Invalid text becomes longer when it is replaced, and is cut at the end of its place, once.
         let (first, again) = published_again(&again).expect("what was published is read");
         assert_eq!(published_again(&again), Some((first, again)));
     }

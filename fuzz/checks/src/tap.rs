@@ -1,5 +1,5 @@
-//! A live tap whose recorder is of ill will: its greeting, its descriptors, its page and its ring are any bytes. A reader refuses it or reads on,
-//! and copies only what it has room for.
+//! A live tap whose recorder is of ill will: its greeting, its descriptors, its page and its ring are any bytes. A
+//! reader refuses it or reads on, and copies only what it has room for.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use rustix::net::{
 
 use crate::Input;
 
-/// What the page says first, in words of 8 bytes: magic, version, id, capacity, channels, bits, container, rate, text.
+/// The head of the page, in words of 8 bytes: magic, version, id, capacity, channels, bits, container, rate, text.
 fn page(capacity: u64) -> Vec<u8> {
     let facts = [u64::from_ne_bytes(*b"hairtap\0"), PAGE_VERSION, 1, 2, capacity, 2, 16, 3, 1000, 1, 0];
     let mut page: Vec<u8> = facts.iter().flat_map(|word| word.to_ne_bytes()).collect();

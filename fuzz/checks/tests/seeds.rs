@@ -1,5 +1,5 @@
-//! Each check holds on its seeds and on simple changes of them. So a check that does not compile any more, or a seed that breaks a promise, shows
-//! in every run of the tests; the fuzzer itself needs the nightly toolchain.
+//! Each check holds on its seeds and on simple changes of them. So a check that does not compile any more, or a seed
+//! that breaks a promise, shows in every run of the tests; the fuzzer itself needs the nightly toolchain.
 
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,8 @@
-//! What a bridge costs a station: reactions of a unit with and without the EPICS bridge beside it, in turns (ABBA).
+//! Cost of a bridge for a station: reactions of a unit with and without the EPICS bridge beside it, in turns (ABBA).
 //!
-//! The station is `hairspring serve`, in a process of its own each time. This process fires its signal a thousand times a second. In one half of
-//! the turns the station publishes its state and `hairspring-ioc` serves it, with a look ten times a second. The figures are the station's own.
+//! The station is `hairspring serve`, in a process of its own each time. This process fires its signal a thousand times
+//! a second. In one half of the turns the station publishes its state and `hairspring-ioc` serves it, with a look ten
+//! times a second. The figures are the station's own.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,19 +15,19 @@ use serde_json::Value;
 
 /// Turns: without, with, with, without.
 const TURNS: [bool; 4] = [false, true, true, false];
-/// How often the turns are repeated.
+/// Number of repeats of the turns.
 const ROUNDS: usize = 4;
-/// How long a station runs, in seconds.
+/// Time that a station runs, in seconds.
 const SECONDS: i64 = 6;
 /// Between two events.
 const PERIOD: Duration = Duration::from_millis(1);
-/// The priority of the thread that fires: a signal is stamped before its sender wakes the unit, so a sender that is preempted between the
-/// two would be counted as the unit's lateness.
+/// The priority of the thread that fires: a signal is stamped before its sender wakes the unit, so a sender that is
+/// preempted between the two would be counted as the unit's lateness.
 const FIRES: u8 = 85;
 /// The most by which the bridge may change the median.
 const MOST: f64 = 0.05;
 
-/// What one run of the station says of its reactions.
+/// The station's report of its reactions in one run.
 struct Reactions {
     count: u64,
     median_ns: f64,

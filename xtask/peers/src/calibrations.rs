@@ -96,7 +96,8 @@ pub(crate) fn run(quick: bool) -> Result<(), String> {
     for candidate in ["hairspring", "hairspring_100ms", "quanta", "fastant"] {
         let children: Vec<_> = (0..processes)
             .map(|_| {
-                // Started one after the other, so that the calibrations do not disturb each other; their baselines overlap.
+                // Started one after the other, so that the calibrations do not disturb each other; their baselines
+                // overlap.
                 std::thread::sleep(Duration::from_millis(60));
                 let own = std::env::current_exe().map_err(|error| format!("find this program: {error}"))?;
                 let child =

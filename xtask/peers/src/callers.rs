@@ -1,9 +1,9 @@
 //! Compares calls from C, Python and Tcl with calls from Rust, and with each language's own clock and sleep.
 //!
-//! Each language has a program in `xtask/peers/callers`, which measures our calls and the language's own in turns; the programs
-//! run in turns, too. They use the installed packages: C by pkg-config, Tcl by TCLLIBPATH, Python by its own path. Fresh
-//! processes with and without the Python package measure the cost of its import. A list under the table says which goals this run
-//! has reached.
+//! Each language has a program in `xtask/peers/callers`, which measures our calls and the language's own in turns; the
+//! programs run in turns, too. They use the installed packages: C by pkg-config, Tcl by TCLLIBPATH, Python by its own
+//! path. Fresh processes with and without the Python package measure the cost of its import. A list under the table
+//! says which goals this run has reached.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -227,7 +227,7 @@ pub(crate) fn compiled(folder: &Path, words: &[&str], name: &str) -> Result<Comm
     Ok(Command::new(std::path::absolute(program).map_err(|error| error.to_string())?))
 }
 
-/// The line that says why a program failed: the first that does not belong to a stack trace.
+/// The line with the reason why a program failed: the first that does not belong to a stack trace.
 pub(crate) fn complaint(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let mut lines = text.lines().filter(|line| !line.starts_with([' ', '\t']) && !line.starts_with("Traceback"));

@@ -1,7 +1,8 @@
-//! Foreign suites of executives: our programs of their contracts in rounds, and their own sources from a checkout on a porting layer of ours.
+//! Foreign suites of executives: our programs of their contracts in rounds, and their own sources from a checkout on a
+//! porting layer of ours.
 //!
-//! No source of a suite is committed. `--with SUITE=DIR` names a checkout, whose sources are compiled as they are, with a porting layer that
-//! takes its back-end from `HS_BACKEND`.
+//! No source of a suite is committed. `--with SUITE=DIR` names a checkout, whose sources are compiled as they are, with
+//! a porting layer that takes its back-end from `HS_BACKEND`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::callers::complaint;
 
 pub(crate) const BACK_ENDS: [&str; 2] = ["fibers", "threads"];
 
-/// How often a run of a suite is looked at.
+/// Interval at which a run of a suite is polled.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A suite, its name after `--with`, and a file by which its checkout is known.
@@ -55,7 +56,7 @@ impl Checkout {
     }
 }
 
-/// How a run of a suite ended.
+/// End of a run of a suite.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Success,
@@ -64,7 +65,8 @@ pub(crate) enum Ending {
     Silence,
 }
 
-/// Runs a suite on a back-end until it ends or prints nothing for `silence`; its output goes through `file`, so that it waits for no reader.
+/// Runs a suite on a back-end until it ends or prints nothing for `silence`; its output goes through `file`, so that it
+/// waits for no reader.
 pub(crate) fn observed(
     mut program: Command,
     back_end: &str,
@@ -99,7 +101,7 @@ pub(crate) fn observed(
     Ok((said, ending))
 }
 
-/// Runs a program of ours on the back-ends in turns, with a number that says how much it is to do, and reads what it says.
+/// Runs a program of ours on the back-ends in turns, with a number for the amount of work, and reads its output.
 pub(crate) fn in_rounds<T>(
     program: &Command,
     suite: &str,

@@ -1,10 +1,12 @@
-//! The source of datagrams beside a plain receiver: a loop of `recv` into one buffer, which checks nothing. A sender on another thread
-//! floods a port of the loopback interface; each receiver has its turn in each round. Ours takes the kernel's stamps and counts, checks
-//! sender, size and number of each datagram, and copies the samples into the ring. What it did not get must be in its gaps. It is served as in a
-//! recording, whose thread sleeps while several datagrams gather.
+//! The source of datagrams beside a plain receiver: a loop of `recv` into one buffer, which checks nothing. A sender on
+//! another thread floods a port of the loopback interface; each receiver has its turn in each round. Ours takes the
+//! kernel's stamps and counts, checks sender, size and number of each datagram, and copies the samples into the ring.
+//! Datagrams that it missed must be in its gaps. It is served as in a recording, whose thread sleeps while several
+//! datagrams gather.
 //!
-//! Sender and receiver have a CPU of their own, as where the sender is another computer. Left alone, the scheduler puts a receiver that blocks for
-//! each datagram onto its sender's CPU, and another one elsewhere: then the rates would compare places. Both are shown.
+//! Sender and receiver have a CPU of their own, as where the sender is another computer. Left alone, the scheduler puts
+//! a receiver that blocks for each datagram onto its sender's CPU, and another one elsewhere: then the rates would
+//! compare places. Both are shown.
 
 #![expect(unsafe_code, reason = "setsockopt, for a sender that hands the kernel several datagrams by one call")]
 
@@ -35,7 +37,7 @@ const TOO_SHORT_TO_SLEEP: Nanos = Nanos::from_micros(5);
 /// Bytes before the samples: the number.
 const HEADER: usize = 8;
 
-/// What a sender sends: bytes of samples in a datagram, and datagrams by one call.
+/// Traffic of a sender: bytes of samples in a datagram, and datagrams by one call.
 const TRAFFIC: [(usize, usize); 3] = [(1_464, 1), (8_192, 1), (1_464, 40)];
 
 /// Compares the two for each kind of traffic.
@@ -118,7 +120,7 @@ fn one(samples: usize, burst: usize, ours: bool, apart: bool) -> Result<f64, Str
     })
 }
 
-/// Sends until it is told to stop, then a few datagrams slowly, which arrive. Returns how many datagrams were sent.
+/// Sends until `stop` is set, then a few datagrams slowly, which arrive. Returns the number of datagrams sent.
 fn flood(sender: &UdpSocket, samples: usize, burst: usize, stop: &AtomicBool) -> std::io::Result<u64> {
     let each = HEADER + samples;
     let mut bytes = vec![0; each * burst];
@@ -168,7 +170,8 @@ fn plain(socket: &UdpSocket, stop: &AtomicBool) -> Result<(f64, Option<u64>), St
     }
 }
 
-/// The source and a ring whose consumer lets everything go. Returns the rate, and all bytes that it stored or declared lost.
+/// The source and a ring whose consumer lets everything go. Returns the rate, and all bytes that it stored or declared
+/// lost.
 fn source(socket: UdpSocket, stop: &AtomicBool, sent: &AtomicBool) -> Result<(f64, Option<u64>), String> {
     let told = |error: &dyn std::fmt::Display| format!("receive: {error}");
     socket.set_nonblocking(true).map_err(|error| told(&error))?;

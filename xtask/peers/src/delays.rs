@@ -69,7 +69,8 @@ pub(crate) fn run(timebase: Timebase, cpu: Cpu, quick: bool) {
     println!("The counter's rate is known to ±{}.\n", quantity(timebase.calibration().bound_ppm, Unit::Ppm));
 }
 
-/// What a caller does with a report: it looks at the lateness. To hand over the whole report would copy it, which the others need not do.
+/// Reads the lateness of a report, as a caller does. To hand over the whole report would copy it, which the others need
+/// not do.
 fn late(told: Result<Report, DelayError>) {
     black_box(told.map_or(Nanos::ZERO, |report| report.late));
 }
@@ -82,8 +83,9 @@ struct Tally {
     wall: Nanos,
 }
 
-/// Makes and times `turn` delays. Inlined, like the calls: the stamps stand right before and after the call, as in a program that makes it.
-/// A way back through this function would be in no cache after a sleep, and be counted with the delay.
+/// Makes and times `turn` delays. Inlined, like the calls: the stamps stand right before and after the call, as in a
+/// program that makes it. A way back through this function would be in no cache after a sleep, and be counted with the
+/// delay.
 #[inline(always)]
 fn take(tally: &mut Tally, timebase: &Timebase, request: Nanos, turn: usize, mut delay: impl FnMut()) {
     let began = (Host.monotonic(), Host.read(Clock::ThreadCpu));

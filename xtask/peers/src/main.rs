@@ -1,8 +1,8 @@
-//! `cargo xtask peers`: other people's clocks, calibrations, sleeps, copies of memory and executives beside ours, in one
-//! run on one CPU.
+//! `cargo xtask peers`: other people's clocks, calibrations, sleeps, copies of memory and executives beside ours, in
+//! one run on one CPU.
 //!
-//! Figures of two machines, or of two moments, cannot be compared. So each table is taken in rounds in which every candidate has
-//! its turn, and only ratios count. The same stamps time all candidates from outside, ours too.
+//! Figures of two machines, or of two moments, cannot be compared. So each table is taken in rounds in which every
+//! candidate has its turn, and only ratios count. The same stamps time all candidates from outside, ours too.
 #![expect(clippy::print_stdout, reason = "a command talks to its user")]
 #![expect(clippy::print_stderr, reason = "progress goes beside the result")]
 

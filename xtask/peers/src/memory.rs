@@ -1,7 +1,8 @@
-//! Copies of memory: ours beside `mbw` (the C library's copy) and `likwid-bench` (non-temporal stores), in the same run.
+//! Copies of memory: ours beside `mbw` (the C library's copy) and `likwid-bench` (non-temporal stores), in the same
+//! run.
 //!
-//! The two count differently: mbw reports MiB copied per second, likwid-bench 10⁶ bytes read or written, which is twice the bytes
-//! copied. All figures here are bytes copied.
+//! The two count differently: mbw reports MiB copied per second, likwid-bench 10⁶ bytes read or written, which is twice
+//! the bytes copied. All figures here are bytes copied.
 
 use std::ops::ControlFlow;
 use std::process::Command;
@@ -127,7 +128,8 @@ fn likwid(array: Bytes) -> Result<f64, String> {
     likwid_rate(&output).ok_or_else(|| unread("likwid-bench", &output))
 }
 
-/// Bytes copied in a second by each run: `0 Method: MEMCPY Elapsed: 0.01434 MiB: 64.00000 Copy: 4462.107 MiB/s`, with tabs.
+/// Bytes copied in a second by each run: `0 Method: MEMCPY Elapsed: 0.01434 MiB: 64.00000 Copy: 4462.107 MiB/s`, with
+/// tabs.
 fn mbw_rates(output: &str) -> Vec<f64> {
     let rate = |line: &str| {
         let (_, rate) = line.split_once("Copy:")?;

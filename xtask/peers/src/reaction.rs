@@ -1,7 +1,8 @@
-//! From an event to the code that reacts: a scheduling unit beside a bare thread that is blocked in `read` on an eventfd.
+//! From an event to the code that reacts: a scheduling unit beside a bare thread that is blocked in `read` on an
+//! eventfd.
 //!
-//! Both wait on the same CPU under SCHED_FIFO at the same priority. One thread fires them in turns, from another CPU or, without
-//! a real-time priority, from the same one.
+//! Both wait on the same CPU under SCHED_FIFO at the same priority. One thread fires them in turns, from another CPU
+//! or, without a real-time priority, from the same one.
 
 use std::fs::File;
 use std::io::Read;

@@ -78,7 +78,8 @@ pub(crate) fn run(timebase: &Timebase, quick: bool) {
     );
 }
 
-/// A pair of stamps with nothing between, as in a span; the difference is kept, so that the compiler does not remove it.
+/// A pair of stamps with nothing between, as in a span; the difference is kept, so that the compiler does not remove
+/// it.
 #[inline(always)]
 fn pair(profile: &Profile<'_, Host>) -> i64 {
     profile.pair_ticks()

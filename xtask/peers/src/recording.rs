@@ -1,7 +1,7 @@
-//! The recorder beside fio: the same disk, block and depth, each writing to a new file whose space was reserved, each in its
-//! turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read the files back; so does a plain loop of
-//! reads, beside excerpts in Rust and in Python, all through the page cache, which is emptied of the file before. The last table
-//! counts the CPU time of recording a gigabyte per second.
+//! The recorder beside fio: the same disk, block and depth, each writing to a new file whose space was reserved, each
+//! in its turn. Ours checks, journals and syncs while it writes; fio verifies nothing. Then both read the files back;
+//! so does a plain loop of reads, beside excerpts in Rust and in Python, all through the page cache, which is emptied
+//! of the file before. The last table counts the CPU time of recording a gigabyte per second.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -236,7 +236,8 @@ fn plainly_read(base: &Path) -> Result<f64, String> {
     }
 }
 
-/// The rate of reading a recording with the Python package, excerpt by excerpt; none, with a note, if the package is not installed.
+/// The rate of reading a recording with the Python package, excerpt by excerpt; none, with a note, if the package is
+/// not installed.
 fn python(base: &Path, check: &str, notes: &mut Vec<String>) -> Result<Option<f64>, String> {
     forget(&File::open(Files::of(base).data).map_err(|error| error.to_string())?)?;
     let script = include_str!("../callers/read_recording.py");
@@ -260,7 +261,7 @@ fn forget(file: &File) -> Result<(), String> {
 /// The memory of fio's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memory {
-    /// What it chooses.
+    /// fio's default.
     Own,
     /// Reserved pages of 2 MiB.
     Huge,

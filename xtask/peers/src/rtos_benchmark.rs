@@ -1,11 +1,13 @@
-//! The contract of rtos-benchmark as a program in C on the installed library: 32 rows on fibers and on threads, in turns.
+//! The contract of rtos-benchmark as a program in C on the installed library: 32 rows on fibers and on threads, in
+//! turns.
 //!
-//! The program is `crates/c/tests/rtos_benchmark.c`, which says what each row times and when it holds. A row that takes less than the stamps
-//! around it has no figure, because the stamps' cost is in it.
+//! The program is `crates/c/tests/rtos_benchmark.c`, which documents what each row times and when it holds. A row that
+//! takes less than the stamps around it has no figure, because the stamps' cost is in it.
 //!
-//! With a checkout of the suite (`--with rtos-benchmark=DIR`), its own sources run, too, on the porting layer `rtos-benchmark/bench_port.c`. The suite checks
-//! no row, so less can be said of one: a row of its own sources holds if all services in it succeeded, if it was reported, and if none of its figures is a
-//! stamp too old, which a thread leaves that did not run where it was to.
+//! With a checkout of the suite (`--with rtos-benchmark=DIR`), its own sources run, too, on the porting layer
+//! `rtos-benchmark/bench_port.c`. The suite checks no row, so the test of a row is weaker: a row of its own sources
+//! holds if all services in it succeeded, if it was reported, and if none of its figures is a stamp too old, which is
+//! left by a thread that did not run where it had to.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,12 +62,12 @@ const ROWS: [(&str, &str); 32] = [
 const LATENCY: &str = "interrupt_latency";
 const PORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rtos-benchmark/bench_port.c");
 const PORT_HEADER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rtos-benchmark/bench_port.h");
-/// How long the suite may print nothing, for each of its iterations: of the latency's it takes one in a little more than a millisecond.
+/// Longest silence of the suite for each iteration; one of the latency test takes a little more than a millisecond.
 const SILENCE: Duration = Duration::from_millis(2);
 /// No row takes as long: its stamps are not those of one iteration.
 const TOO_LONG_NS: f64 = 10e9;
 
-/// What a run said: the mean of two stamps, and its rows.
+/// Parsed output of a run: the mean of two stamps, and its rows.
 #[derive(Debug)]
 struct Said {
     stamps_ns: f64,
@@ -176,8 +178,8 @@ fn read(said: &str) -> Result<Said, String> {
     }
 }
 
-/// Reads the suite's report, after the stamps that our porting layer prints: a row, then its mean, least and most. A row that is missing has not been
-/// reported: a run that stands still is killed.
+/// Reads the suite's report, after the stamps that our porting layer prints: a row, then its mean, least and most. A
+/// row that is missing has not been reported: a run that stands still is killed.
 fn read_own(said: &str) -> Result<Said, String> {
     let mut found = Said { stamps_ns: f64::NAN, rows: BTreeMap::new() };
     for line in said.lines() {
@@ -203,7 +205,7 @@ fn outcome<'a>(said: &'a Said, row: &str) -> &'a str {
     said.rows.get(row).map_or("n/a", |row| &row.outcome)
 }
 
-/// How many rows hold in every round, and what the others lack.
+/// Number of rows that hold in every round, and the faults of the others.
 fn verdict(said: &[Said], back_end: &str) -> String {
     if said.is_empty() {
         return "no result".to_owned();
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(verdict(&whole, "threads"), "32 of 32 rows hold");
         assert_eq!(cell(&whole, LATENCY), "20.0 µs / 31.0 µs / 90.0 µs");
         assert!(cell(&whole, "thread_resume").starts_with("below 20"), "{}", cell(&whole, "thread_resume"));
-        // Of a run that was killed.
+        // The report of a run that was killed.
         let stuck = [read_own(&report("** Interrupt Stats [avg, min, max] in nanoseconds **\n\r")).unwrap()];
         assert_eq!(
             verdict(&stuck, "fibers"),

@@ -1,11 +1,13 @@
-//! The contract of Thread-Metric as a program in C on the installed library: eight tests on fibers and on threads, in turns.
+//! The contract of Thread-Metric as a program in C on the installed library: eight tests on fibers and on threads, in
+//! turns.
 //!
-//! The program is `crates/c/tests/thread_metric.c`, which says what each test counts and when it passes. Beside our figures stand those of the Linux ports of
-//! FreeRTOS and ThreadX, for the four tests that were taken of them. They come from another machine of this kind, so they give an order of
-//! magnitude and no ratio.
+//! The program is `crates/c/tests/thread_metric.c`, which documents what each test counts and when it passes. Beside
+//! our figures stand those of the Linux ports of FreeRTOS and ThreadX, for the four tests that were taken of them. They
+//! come from another machine of this kind, so they give an order of magnitude and no ratio.
 //!
-//! With a checkout of the suite (`--with thread-metric=DIR`), its own sources run, too, on the porting layer `thread-metric/tm_port.c`. The suite must be in
-//! its form for hosts: `include/tm_api.h`, `src/`, and the duration and number of its periods from the environment.
+//! With a checkout of the suite (`--with thread-metric=DIR`), its own sources run, too, on the porting layer
+//! `thread-metric/tm_port.c`. The suite must be in its form for hosts: `include/tm_api.h`, `src/`, and the duration and
+//! number of its periods from the environment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,11 +19,11 @@ use crate::callers::compiled;
 use crate::checkout::{BACK_ENDS, Ending, in_rounds, observed};
 
 const ROUNDS: usize = 9;
-/// How long each test counts in a round.
+/// Counting time of each test in a round.
 const DURATION_MS: u64 = 200;
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/c/tests/thread_metric.c");
-/// The tests, in the suite's order, and what FreeRTOS's and ThreadX's ports did a second: medians of five periods of 5 s, on one CPU, at the ordinary
-/// policy, with the suite's own sources.
+/// The tests, in the suite's order, and what FreeRTOS's and ThreadX's ports did a second: medians of five periods of 5
+/// s, on one CPU, at the ordinary policy, with the suite's own sources.
 const TESTS: [(&str, Option<[f64; 2]>); 8] = [
     ("basic", None),
     ("cooperative", Some([170_452.0, 31_518.0])),
@@ -48,7 +50,7 @@ const PORT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/thread-metric/tm_port.c
 const PERIODS: u64 = 3;
 const SPARE: Duration = Duration::from_secs(5);
 
-/// What one run of the program said: the count and the outcome of each test.
+/// Parsed output of one run: the count and the outcome of each test.
 type Said = BTreeMap<String, (f64, String)>;
 
 pub(crate) fn run(folder: &Path, quick: bool, suite: Option<&Path>) -> Result<(), String> {

@@ -1,5 +1,5 @@
-//! Proofs of the executive on this machine: preemption before the call returns, periodic timers without drift, and priority
-//! inversion with and without its remedy.
+//! Proofs of the executive on this machine: preemption before the call returns, periodic timers without drift, and
+//! priority inversion with and without its remedy.
 
 pub(crate) mod mutants;
 
@@ -139,8 +139,8 @@ fn expiries(backend: Backend, period: Nanos, span: Nanos) -> Result<Expiries, Bo
     Ok(std::mem::take(&mut *all.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Compares the lateness of our periodic timer with cyclictest's on the same kernel, one after the other. Without cyclictest the
-/// proof says so and does not fail.
+/// Compares the lateness of our periodic timer with cyclictest's on the same kernel, one after the other. Without
+/// cyclictest the proof reports that and does not fail.
 pub(crate) fn cyclictest(seconds: i64) -> Verdict {
     let mut figures = Map::new();
     // As Debian's rt-tests has it: one thread on the last CPU, 1 ms, SCHED_FIFO 80, idle states as the system has them.
@@ -174,8 +174,9 @@ pub(crate) fn cyclictest(seconds: i64) -> Verdict {
     Verdict { passed: (0.2..5.0).contains(&ratio) && ours.early == 0, figures }
 }
 
-/// Measures how long an urgent task waits for a resource that a low task holds while a middle task computes. With the remedies it waits no
-/// longer than the low task holds the resource; without them it waits as long as the middle task computes.
+/// Measures how long an urgent task waits for a resource that a low task holds while a middle task computes. With the
+/// remedies it waits no longer than the low task holds the resource; without them it waits as long as the middle task
+/// computes.
 pub(crate) fn inversion() -> Verdict {
     let mut figures = Map::new();
     let mut passed = true;
@@ -193,7 +194,8 @@ pub(crate) fn inversion() -> Verdict {
                 Err(error) => return defect(error),
             };
             figures.insert(label, json!(waited.to_string()));
-            // Not an absolute time: compares with the program's own computing time, with a margin of half the difference.
+            // Not an absolute time: compares with the program's own computing time, with a margin of half the
+            // difference.
             passed &= (waited < (hold + compute).half()) == cured;
         }
     }

@@ -1,9 +1,10 @@
-//! The fuzz targets in turns, until all together have tried so many inputs: coverage-guided inputs to every parser, with the nightly
-//! toolchain and `cargo fuzz`.
+//! Runs the fuzz targets in turns, until all together have tried the requested number of inputs: coverage-guided inputs
+//! to every parser, with the nightly toolchain and `cargo fuzz`.
 //!
-//! Each target has its turn of the same length, as many at once as there are CPUs. So fast parsers get more inputs than slow ones. The figures of a
-//! target are the inputs that it tried, and how many edges of the instrumented code they reached, of how many. What was reached is kept after each
-//! turn ([`Tally`]), so a run that was ended goes on. The corpus stays under the target directory, and later turns begin with what earlier ones found.
+//! Each target has its turn of the same length, as many at once as there are CPUs, so that fast parsers get more inputs
+//! than slow ones. The figures of a target are the inputs that it tried, and the edges of the instrumented code that
+//! they reached, of the total. They are kept after each turn ([`Tally`]), so a run that was ended goes on. The corpus
+//! stays under the target directory, and later turns begin with the findings of earlier ones.
 
 mod tally;
 
@@ -108,20 +109,20 @@ fn turns(terms: &Terms, figures: &mut Map<String, serde_json::Value>) -> Result<
     outcome.map(|()| tally.inputs(&targets) >= terms.inputs)
 }
 
-/// Which target has its turn, and what the turns so far came to.
+/// State of a run: the target whose turn it is, and the results of the turns so far.
 struct Turns<'a> {
     tally: Tally,
     targets: &'a [String],
-    /// How many inputs are to be tried.
+    /// Number of inputs to try.
     inputs: u64,
-    /// How many turns were given.
+    /// Number of turns given.
     given: usize,
     outcome: Result<(), String>,
 }
 
 impl<'a> Turns<'a> {
-    /// The target of the next turn. None if a target failed, if the inputs are tried and all targets had as many turns, or if there is no
-    /// time for a turn.
+    /// The target of the next turn. None if a target failed, if the inputs are tried and all targets had as many turns,
+    /// or if there is no time for a turn.
     fn next(&mut self, is_time: bool) -> Option<&'a str> {
         let at = self.given % self.targets.len();
         let is_over = self.outcome.is_err() || !is_time || at == 0 && self.tally.inputs(self.targets) >= self.inputs;
@@ -183,7 +184,7 @@ fn compile(build: &Path, targets: &[String]) -> Result<PathBuf, String> {
     Ok(build.join(triple).join("release"))
 }
 
-/// What a turn of a target came to, if no input did harm.
+/// Figures of a turn of a target, if no input did harm.
 fn fuzz(folder: &Path, programs: &Path, target: &str, seconds: u32) -> Result<Fuzzed, String> {
     let build = folder.join(BUILD);
     let corpus = build.join("corpus").join(target);

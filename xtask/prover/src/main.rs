@@ -1,9 +1,9 @@
 //! The proofs, one subcommand each; `cargo xtask prove` runs them and writes the report.
 //!
 //! A proof prints what it likes and ends with one JSON object on the last line of standard output:
-//! `{"passed": bool, "figures": {…}}`. Its exit status agrees with `passed`. It has at least one figure: how much
-//! was tried, and under which names the counts of what was excluded or wrong can be found. One that cannot be tried here says
-//! why under `not_run`.
+//! `{"passed": bool, "figures": {…}}`. Its exit status agrees with `passed`. It has at least one figure: the number of
+//! trials, and the counts of excluded or wrong ones, each under its name. A proof that cannot be tried here gives the
+//! reason under `not_run`.
 //!
 //! A new proof is a file here with `fn prove() -> Verdict`, a variant in `Proof`, and a row in the table of
 //! `xtask/src/prove.rs` with its claim and its time limit.
@@ -111,7 +111,7 @@ enum Proof {
     },
     /// Priority inversion, and what cures it
     Inversion,
-    /// The executive's timer is as late as cyclictest says that this kernel wakes threads
+    /// The executive's timer is as late as cyclictest measures that this kernel wakes threads
     Cyclictest {
         /// How long each
         #[arg(long, default_value_t = 5)]
@@ -200,7 +200,8 @@ enum Proof {
         #[arg(long, default_value = "target/prove-recording")]
         dir: PathBuf,
     },
-    /// The sanitizers see no data race and no bad access in the tests of ring, source, record and play that have threads or raw memory
+    /// The sanitizers see no data race and no bad access in the tests of ring, source, record and play that have
+    /// threads or raw memory
     StreamSanitizers,
     /// The sanitizers see no data race and no bad access in the tests of the executive's thread back-end
     ExecutiveSanitizers,
@@ -229,7 +230,7 @@ enum Proof {
         #[arg(long, default_value = "10s")]
         time: hairspring_machine::Nanos,
     },
-    /// Each way to install works as README.md says
+    /// Each way to install works as README.md documents it
     Installs,
     /// An archive of many sheets is small and fast
     Archive {
@@ -249,7 +250,7 @@ enum Proof {
     },
     /// Debian packages and the source distribution are installed, used and removed
     Packages,
-    /// What the metadata of recordings on the scripted disk say is true after every end
+    /// The metadata of recordings on the scripted disk are true after every end
     Crashes {
         /// How many recordings
         #[arg(long, default_value_t = 20_000)]
@@ -294,7 +295,7 @@ enum Proof {
         /// How many are drawn, at least
         #[arg(long, default_value_t = 350)]
         mutants: usize,
-        /// What decides which are drawn
+        /// Seed of the draw
         #[arg(long, default_value_t = 1)]
         seed: u64,
         /// For how long at most; another run goes on from there
@@ -312,17 +313,17 @@ const STREAM_CRATES: &[&str] = &["hairspring-ring", "hairspring-source", "hairsp
 const STREAM_TESTS: &[&str] =
     &["ring::", "memory::", "monitor::", "player::", "trigger::external::", "session::", "recorder::", "store::"];
 
-/// The tests of the thread back-end but those of its cost. Fibers are left out: ThreadSanitizer keeps a stack of calls for each thread,
-/// and a switch of stacks that it is not told of upsets that.
+/// The tests of the thread back-end but those of its cost. Fibers are left out: ThreadSanitizer keeps a stack of calls
+/// for each thread, and a switch of stacks without notice to it upsets that.
 const EXECUTIVE_TESTS: &[&str] = &["thread::", "--skip", "thread::tests::cost::"];
 
-/// What a proof found.
+/// Outcome and figures of a proof.
 struct Verdict {
     passed: bool,
     figures: Map<String, Value>,
 }
 
-/// The figure that says why a proof could not be tried: then it has not passed, and has not failed either.
+/// The figure with the reason why a proof could not be tried: then it has not passed, and has not failed either.
 const NOT_RUN: &str = "not run";
 
 impl Verdict {

@@ -1,14 +1,16 @@
 //! Mutation runs with cargo-mutants, one part at a time: every change it makes to the code must be found by a test.
 //!
-//! Promises: a mutant that lives is either in `mutants.toml` with a reason, or the proof has not passed. An entry of that list
-//! whose mutant is found by now, or is gone, is an error, too. What was not tried is counted, and the proof has not passed.
+//! Promises: a mutant that lives is either in `mutants.toml` with a reason, or the proof has not passed. An entry of
+//! that list whose mutant is found by now, or is gone, is an error, too. What was not tried is counted, and the proof
+//! has not passed.
 //!
-//! First all mutants are compiled into one build, each behind a switch, and tried against the tests that reach it ([`together`]). cargo-mutants
-//! then tries alone what has no place for a switch.
+//! First all mutants are compiled into one build, each behind a switch, and tried against the tests that reach it
+//! ([`together`]). cargo-mutants then tries alone what has no place for a switch.
 //!
-//! That can take hours, so results are kept in `target/mutants/PART/results.json` and a run goes on where the last one stopped.
-//! A kill is kept as long as the mutated file stays as it is: tests that are added later only find more. A survivor is kept
-//! as long as the whole crate stays as it is. Delete the folder to start again. [`sample`] tries a random part of all of them.
+//! That can take hours, so results are kept in `target/mutants/PART/results.json` and a run goes on where the last one
+//! stopped. A kill is kept as long as the mutated file stays as it is: tests that are added later only find more. A
+//! survivor is kept as long as the whole crate stays as it is. Delete the folder to start again. [`sample`] tries a
+//! random part of all of them.
 
 mod list;
 mod results;
@@ -28,7 +30,8 @@ use super::{NOT_RUN, Verdict};
 use list::Exceptions;
 use results::{Outcome, Results};
 
-/// What is mutated together, and the tests that have to find it: the crate's own ones alone, so that a mutant is cheap.
+/// Code that is mutated together, and the tests that have to find it: the crate's own ones alone, so that a mutant is
+/// cheap.
 struct Part {
     name: &'static str,
     package: &'static str,
@@ -122,7 +125,7 @@ pub(crate) struct Mutant {
     listed: Value,
 }
 
-/// Tries what has not been tried of this part, for so long at most.
+/// Tries the untried mutants of this part, for `seconds` at most.
 pub(crate) fn prove(part: &str, seconds: u32) -> Verdict {
     let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
     let Some(part) = PARTS.iter().find(|known| known.name == part) else {
@@ -153,15 +156,16 @@ fn try_part(part: &Part, seconds: u32) -> Result<Verdict, String> {
     Ok(judge(&every, &mutants, &results, &exceptions, &run))
 }
 
-/// What a run tells beside its results.
+/// Messages of a run beside its results.
 #[derive(Debug, Default)]
 struct Run {
     together: together::Tried,
-    /// What cargo-mutants said.
+    /// Last output of cargo-mutants.
     said: String,
 }
 
-/// Tries those of the chosen mutants that were not tried yet, for so many seconds at most; none in no time. Returns what is known then.
+/// Tries the untried ones among the chosen mutants, for `seconds` at most; none if that is 0. Returns all results known
+/// then.
 fn try_some(
     part: &Part,
     exceptions: &Exceptions,
@@ -227,8 +231,8 @@ fn selection(part: &Part) -> Vec<String> {
     ["--package", part.package].into_iter().chain(files).map(str::to_owned).collect()
 }
 
-/// What a mutant may do to the computer. Without these capabilities no thread becomes real-time, so a loop without an end leaves the CPU
-/// to others until its time is over, and no clock is set. Its memory has a limit, too.
+/// What a mutant may do to the computer. Without these capabilities no thread becomes real-time, so a loop without an
+/// end leaves the CPU to others until its time is over, and no clock is set. Its memory has a limit, too.
 const LIMITS: [&[&str]; 2] =
     [&["setpriv", "--bounding-set=-sys_nice,-sys_time,-sys_boot,-sys_rawio"], &["prlimit", "--as=17179869184"]];
 
@@ -243,7 +247,7 @@ fn works(limit: &[&str]) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// Runs cargo-mutants over what is not skipped, ends it at the limit, and gives back what it said last.
+/// Runs cargo-mutants over the files that are not skipped, ends it at the limit, and returns its last output.
 fn run_alone(part: &Part, exceptions: &Exceptions, folder: &Path, seconds: u32) -> Result<String, String> {
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());

@@ -1,4 +1,4 @@
-//! What strangers get, and how they install it.
+//! The packages that users get, and their installation.
 
 pub(crate) mod distribution;
 pub(crate) mod installs;

@@ -1,9 +1,9 @@
-//! Where a proof runs: one CPU and one policy for the life of a guard, with pauses so that the kernel does not throttle real-time
+//! CPU and policy of a proof for the life of a guard, with pauses so that the kernel does not throttle real-time
 //! polling.
 
 use hairspring_time::{Cpu, Host, Machine, Nanos, Policy, RealTime, RealTimeGuard};
 
-/// How long real-time threads poll without a pause; the kernel stalls them after 950 ms in each second.
+/// Longest polling of a real-time thread without a pause; the kernel stalls it after 950 ms in each second.
 pub(crate) const STRETCH: Nanos = Nanos::from_millis(30);
 /// The length of the pause.
 pub(crate) const PAUSE: Nanos = Nanos::from_millis(10);

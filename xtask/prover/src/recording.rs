@@ -225,7 +225,8 @@ pub(crate) fn bytes_in_journal(records: &[Record]) -> u64 {
     blocks.values().sum()
 }
 
-/// Bytes that the last sync but one in a running recorder's journal covers: they were on the device before the last one was entered.
+/// Bytes that the last sync but one in a running recorder's journal covers: they were on the device before the last one
+/// was entered.
 pub(crate) fn promised(records: &[Record]) -> u64 {
     let mut covered = records.iter().rev().filter_map(|record| match record {
         Record::Sync { durable_bytes, .. } => Some(*durable_bytes),

@@ -1,7 +1,8 @@
-//! The initial file system of the machine (initramfs): an archive in cpio's `newc` format, which the kernel unpacks into memory.
+//! The initial file system of the machine (initramfs): an archive in cpio's `newc` format, which the kernel unpacks
+//! into memory.
 //!
-//! It holds BusyBox, the script that runs as init, the tests, the command, and the kernel's modules with their dependencies, in
-//! loading order. Each module lists its own dependencies.
+//! It holds BusyBox, the script that runs as init, the tests, the command, and the kernel's modules with their
+//! dependencies, in loading order. Each module lists its own dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -102,7 +102,7 @@ impl Kind {
         }
     }
 
-    /// Where its files are.
+    /// Folder of its files.
     pub(crate) fn folder(self, workspace: &Workspace) -> PathBuf {
         workspace.scratch(match self {
             Self::Pc => "lab",

@@ -1,9 +1,10 @@
 //! [`Machine`]: the virtual machine, and one run of it.
 //!
-//! It is a PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no rights. It has two CPUs, or one if
-//! its clock counts instructions. The PC has a parallel port that writes what is strobed into a file, two serial ports, the `edu` card and a network card; the
-//! board has a chip whose lines are wired to each other. The results come back on a virtual serial line. The machine has no network and no
-//! disk of this computer. It is ended when its time is over.
+//! It is a PC, or a board for arm64, in software emulation, so that it is the same everywhere and needs no rights. It
+//! has two CPUs, or one if its clock counts instructions. The PC has a parallel port that writes what is strobed into a
+//! file, two serial ports, the `edu` card and a network card; the board has a chip whose lines are wired to each other.
+//! The results come back on a virtual serial line. The machine has no network and no disk of this computer. It is ended
+//! when its time is over.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +23,7 @@ use crate::workspace::Workspace;
 const BOOT_LIMIT: Duration = Duration::from_secs(420);
 const MEMORY_MIB: &str = "512";
 
-/// What the guest's clocks follow.
+/// Time source of the guest's clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     /// This computer's clock.
@@ -40,11 +41,11 @@ pub(super) struct Machine {
     only: String,
 }
 
-/// What a run left behind.
+/// Results of a run.
 pub(super) struct Booted {
     /// The lines of the guest.
     pub(super) results: String,
-    /// What the parallel port took, or what its lines did.
+    /// Bytes that the parallel port received, or the changes of its lines.
     pub(super) captured: Vec<u8>,
     /// Empty if it ended unasked.
     pub(super) how_it_ended: String,
@@ -77,7 +78,7 @@ impl Machine {
     /// Keeps the sheet of a boot beside the other files, for people and for `hairspring compare`.
     pub(super) fn keep(&self, label: &str, sheet: Option<&serde_json::Value>) -> Result<(), String> {
         let path = self.folder.join(format!("sheet-{}.json", label.replace(' ', "-")));
-        // What an earlier run left there is not this one's.
+        // Remove the file of an earlier run.
         let _ = fs::remove_file(&path);
         let kept = sheet.map_or(Ok(()), |sheet| fs::write(&path, format!("{sheet:#}\n")));
         kept.map_err(|error| format!("write {}: {error}", path.display()))
@@ -87,7 +88,7 @@ impl Machine {
     pub(super) fn boot(&self, label: &str, clock: Clock, limit: Duration) -> Booted {
         let file = |name: &str| {
             let path = self.folder.join(name);
-            // What an earlier run left there is not this one's.
+            // Remove the file of an earlier run.
             let _ = fs::remove_file(&path);
             path
         };

@@ -1,8 +1,8 @@
-//! [`Results`]: the guest's results as lines of JSON, and the effects that the host saw: bytes of the parallel port, changes of
-//! lines.
+//! [`Results`]: the guest's results as lines of JSON, and the effects that the host saw: bytes of the parallel port,
+//! changes of lines.
 //!
-//! The first line names all tests, so that a test that never ended is noticed. The bytes and changes that the host saw are
-//! compared with those that the tests report, in order.
+//! The first line names all tests, so that a test that never ended is noticed. The bytes and changes that the host saw
+//! are compared with those that the tests report, in order.
 
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ pub(super) struct Results {
     sheet: Option<(Value, Result<Sheet, String>)>,
 }
 
-/// How two runs compare.
+/// Comparison of two runs.
 pub(super) struct Compared {
     /// For people.
     pub(super) told: String,

@@ -57,8 +57,8 @@ impl Sheet {
         format!("{} rows, {absent} of them absent with their reasons", self.rows.len())
     }
 
-    /// How many rows are the same to the last digit, histograms included, and which are not: two boots with a clock that counts
-    /// instructions repeat one experiment.
+    /// Number of rows that are the same to the last digit, histograms included, and the names of the others: two boots
+    /// with a clock that counts instructions repeat one experiment.
     pub(super) fn compared_with(&self, other: &Sheet) -> (String, Vec<String>) {
         let (first, second) = (&self.rows, &other.rows);
         let mut differences = Vec::new();
@@ -86,11 +86,11 @@ impl Row {
             Ok(figure) if figure["unit"].as_str().is_none() || figure["n"].as_u64().is_none_or(|n| n == 0) => {
                 return Err(format!("row {id} has a figure without a unit or without values"));
             }
-            // Of an event too short for the stamps only an upper limit is known.
+            // An event too short for the stamps has only an upper limit.
             Ok(figure) if figure["at_most"].is_number() && figure["median"].is_null() => {}
             Ok(figure) => {
-                // The median is that of the rounds' medians. It lies between the least and the greatest value, but with two modes
-                // not always between the quartiles of all values.
+                // The median is that of the rounds' medians. It lies between the least and the greatest value, but with
+                // two modes not always between the quartiles of all values.
                 for ordered in [&ORDERED[..], &["min", "median", "max"]] {
                     let known: Vec<f64> = ordered.iter().filter_map(|name| figure[name].as_f64()).collect();
                     if known.is_empty() || !known.is_sorted() {

@@ -1,7 +1,8 @@
 //! Stops the machine and lets it go on, as a hypervisor does that has something else to do.
 //!
-//! The guest's counter is that of this computer and goes on meanwhile. So the guest sees holes in its time, in which its kernel did nothing,
-//! and of which this side knows for certain who made them. They begin with the test that asks for them, and end with it.
+//! The guest's counter is that of this computer and goes on meanwhile. So the guest sees holes in its time, in which
+//! its kernel did nothing, and of which this side knows for certain who made them. They begin with the test that asks
+//! for them, and end with it.
 
 use std::fs;
 use std::path::Path;
@@ -11,10 +12,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The test of the guest, and what tells the guest of these stops.
+/// The test of the guest, and the variable that announces the stops to it.
 const TEST: &str = "hypervisor.stops";
 pub(super) const TOLD: &str = "LAB_STOPS=1";
-/// How long the machine stands and how long it runs, in turns.
+/// Times for which the machine stands and runs, in turns.
 const STOPPED: Duration = Duration::from_millis(50);
 const RUNNING: Duration = Duration::from_millis(100);
 

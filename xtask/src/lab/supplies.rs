@@ -1,8 +1,8 @@
-//! Requirements of the lab beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox; for the PC also the well-known programs for
-//! sound cards, to compare with; for the board also a linker.
+//! Requirements of the lab beside Cargo: QEMU, a PREEMPT_RT kernel with its modules, and BusyBox; for the PC also the
+//! well-known programs for sound cards, to compare with; for the board also a linker.
 //!
-//! Installing QEMU and the linker needs root. The kernel and BusyBox are only downloaded and unpacked into the target directory;
-//! they never run on this system. The newest kernel is looked up at run time.
+//! Installing QEMU and the linker needs root. The kernel and BusyBox are only downloaded and unpacked into the target
+//! directory; they never run on this system. The newest kernel is looked up at run time.
 
 use std::fs;
 use std::path::{Path, PathBuf};

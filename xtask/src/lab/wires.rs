@@ -1,8 +1,8 @@
 //! [`Wires`]: the wiring of the board's chip, on the host's side of the emulation.
 //!
-//! Over a socket (`-qtest`, here with an emulated processor) QEMU reports when the chip drives a line, and sets inputs on
-//! request. Over another socket (QMP) it names the chip's place among its objects. Each output in [`WIRES`] is connected with
-//! inputs, and each change of an output is recorded, in order.
+//! Over a socket (`-qtest`, here with an emulated processor) QEMU reports when the chip drives a line, and sets inputs
+//! on request. Over another socket (QMP) it names the chip's place among its objects. Each output in [`WIRES`] is
+//! connected with inputs, and each change of an output is recorded, in order.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ const WIRES: [(u8, u8); 3] = [(4, 0), (4, 1), (5, 2)];
 /// The folder of QEMU's objects that the chip is in.
 const OBJECTS: &str = "/machine/unattached";
 const CHIP: &str = "child<pl061>";
-/// How long QEMU may take to start, and to answer.
+/// Time limit for QEMU to start, and to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The sockets.

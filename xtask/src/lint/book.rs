@@ -1,4 +1,5 @@
-//! Checks of Markdown pages: the files that they name exist, links lead to files, and their code comes from examples that run.
+//! Checks of Markdown pages: the files that they name exist, links lead to files, and their code comes from examples
+//! that run.
 
 use super::{Repository, Violation};
 use crate::r#gen;
@@ -116,7 +117,8 @@ struct Block {
     code: String,
 }
 
-/// The blocks of code in a page that are examples: the line where each ends, and its text without the indentation of a tab.
+/// The blocks of code in a page that are examples: the line where each ends, and its text without the indentation of a
+/// tab.
 fn blocks(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut open: Option<Block> = None;

@@ -1,7 +1,7 @@
 //! Invariant 4: libraries do not print, exit, or start threads that the caller did not ask for.
 //!
-//! Checks every crate except the command, without tests, examples and benchmarks. Only files that ARCHITECTURE.md lists under `##
-//! Threads` may start threads.
+//! Checks every crate except the command, without tests, examples and benchmarks. Only files that ARCHITECTURE.md lists
+//! under `## Threads` may start threads.
 
 use super::ledger::{self, Ledger};
 use super::source::{Source, has_word, words};
@@ -11,8 +11,8 @@ use super::{Repository, Violation};
 const COMMAND: &str = "cli";
 const PRINTING: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 const ENDING: &[&str] = &["process::exit", "process::abort"];
-/// The one file of a library that may end the process, as the header of C's executive states: a killed task that does not return from its
-/// function holds up the run for ever, and nothing can unwind through C.
+/// The one file of a library that may end the process, as the header of C's executive states: a killed task that does
+/// not return from its function holds up the run for ever, and nothing can unwind through C.
 const MAY_END: &str = "crates/c/src/exec/context.rs";
 const STARTING: &[&str] = &["thread::spawn", "thread::scope", "thread::Builder"];
 

@@ -1,8 +1,8 @@
 //! Invariant 5: crates depend downwards only, and formats stay above the clock.
 //!
-//! The table says which of our crates each crate may use; a crate that the table lacks is a violation, so that a new one gets its
-//! place. `serde` and similar crates are not used below the sheet, neither in a manifest nor in code, except in the one file that
-//! writes a crate's own product.
+//! The table lists the crates of ours that each crate may use; a crate that the table lacks is a violation, so that a
+//! new one gets its place. `serde` and similar crates are not used below the sheet, neither in a manifest nor in code,
+//! except in the one file that writes a crate's own product.
 
 use super::source::has_word;
 use super::{Repository, Violation};

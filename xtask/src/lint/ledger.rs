@@ -1,7 +1,7 @@
 //! The ledgers in ARCHITECTURE.md: lists of files with special permissions.
 //!
-//! A ledger consists of every path in backticks in a list item or table row between its heading and the next one. There are three
-//! headings: `## Unsafe ledger`, `## Platform ledger` and `## Threads`.
+//! A ledger consists of every path in backticks in a list item or table row between its heading and the next one. There
+//! are three headings: `## Unsafe ledger`, `## Platform ledger` and `## Threads`.
 
 use super::{Repository, Violation};
 

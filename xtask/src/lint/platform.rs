@@ -1,9 +1,11 @@
-//! Invariant 1: platform code stands only in files under a folder `host/` that ARCHITECTURE.md lists under `## Platform ledger`.
+//! Invariant 1: platform code stands only in files under a folder `host/` that ARCHITECTURE.md lists under
+//! `## Platform ledger`.
 //!
-//! Searches every crate of the product, with its tests, for conditions on the target, the shorthands `unix` and `windows` inside
-//! `cfg`, inline assembly, and intrinsics of one architecture.
+//! Searches every crate of the product, with its tests, for conditions on the target, the shorthands `unix` and
+//! `windows` inside `cfg`, inline assembly, and intrinsics of one architecture.
 //!
-//! One exception: at the root of a crate, `#[cfg(target_os = "…")]` on the line above `mod name;` chooses a whole module.
+//! One exception: at the root of a crate, `#[cfg(target_os = "…")]` on the line above `mod name;` chooses a whole
+//! module.
 
 use super::ledger::{self, Ledger};
 use super::source::{Source, has_word, is_name};
@@ -36,7 +38,8 @@ fn depends(source: &Source) -> bool {
     source.lines().any(|(line, code)| dependence(code).is_some() && !chooses_a_module(source, line))
 }
 
-/// Whether this line, counted from 1, is a condition on `target_os` alone, above a module with its own file, at a crate's root.
+/// Whether this line, counted from 1, is a condition on `target_os` alone, above a module with its own file, at a
+/// crate's root.
 fn chooses_a_module(source: &Source, line: usize) -> bool {
     let is_root = source.path.ends_with("/src/lib.rs") || source.path.ends_with("/src/main.rs");
     let declared = source.code.get(line).map_or("", |next| next.trim());

@@ -146,8 +146,8 @@ fn end_of_character(characters: &[char], at: usize) -> Option<usize> {
     (characters.get(at + 2) == Some(&'\'')).then_some(at + 3)
 }
 
-/// Marks the lines of every item under `#[cfg(test)]`: from the attribute to the item's closing brace, or to its semicolon if it
-/// has no braces.
+/// Marks the lines of every item under `#[cfg(test)]`: from the attribute to the item's closing brace, or to its
+/// semicolon if it has no braces.
 fn test_lines(code: &str, count: usize) -> Vec<bool> {
     let mut test = vec![code.contains("#![cfg(test)]"); count];
     for (begin, _) in code.match_indices("#[cfg(test)]") {

@@ -1,7 +1,7 @@
 //! Invariant 3: time in a public signature has a type, or its raw number carries the unit last.
 //!
-//! Checks parameters, results and public fields of the crates that handle time. A raw number whose name speaks of time and does
-//! not end in a unit is a violation: `late: u64` could be anything, `late_ns: u64` cannot.
+//! Checks parameters, results and public fields of the crates that handle time. A raw number whose name speaks of time
+//! and does not end in a unit is a violation: `late: u64` could be anything, `late_ns: u64` cannot.
 
 use super::source::{Source, is_name, words};
 use super::{Repository, Violation};

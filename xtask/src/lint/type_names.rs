@@ -1,7 +1,7 @@
 //! Invariant 9: no two public types share a name.
 //!
-//! Checks all `pub` structures, enumerations, unions, traits and type aliases of the product. A type with one name on several
-//! platforms is one type: of files under `host/` only those for Linux count.
+//! Checks all `pub` structures, enumerations, unions, traits and type aliases of the product. A type with one name on
+//! several platforms is one type: of files under `host/` only those for Linux count.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! Invariant 2: unsafe code stands only in files on the ledger, and each block says why it is sound.
+//! Invariant 2: unsafe code stands only in files on the ledger, and each block has a reason why it is sound.
 //!
-//! Every `unsafe { … }`, `unsafe impl` and `unsafe extern { … }` follows a comment `// SAFETY: …`. A few similar blocks may share a sentence; a sentence
-//! that many blocks share is too general. An entry without unsafe code is stale.
+//! Every `unsafe { … }`, `unsafe impl` and `unsafe extern { … }` follows a comment `// SAFETY: …`. A few similar blocks
+//! may share a sentence; a sentence that many blocks share is too general. An entry without unsafe code is stale.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::ledger::{self, Ledger};
 use super::source::{Source, has_word, words};
 use super::{Repository, Violation};
 
-/// How often the repository may repeat one SAFETY sentence word for word.
+/// Limit of word-for-word repeats of one SAFETY sentence in the repository.
 const SAME_SENTENCE: usize = 3;
 
 pub(crate) fn find(repository: &Repository) -> Vec<Violation> {
@@ -59,8 +59,8 @@ fn is_unsafe(code: &str) -> bool {
     has_word(code, "unsafe") || (has_word(code, "unsafe_code") && (lets_in("allow") || lets_in("expect")))
 }
 
-/// True for a block, an implementation and a block of foreign items; functions and traits state their contract in their documentation, and
-/// the compiler demands a block inside.
+/// True for a block, an implementation and a block of foreign items; functions and traits state their contract in their
+/// documentation, and the compiler demands a block inside.
 fn needs_reason(source: &Source, line: usize) -> bool {
     let code = &source.code[line - 1];
     words(code, "unsafe").any(|at| {
@@ -73,8 +73,8 @@ fn needs_reason(source: &Source, line: usize) -> bool {
     })
 }
 
-/// The comment before an unsafe block: directly above its statement (attributes and the beginning of the statement may stand
-/// between), or earlier on the same line.
+/// The comment before an unsafe block: directly above its statement (attributes and the beginning of the statement may
+/// stand between), or earlier on the same line.
 fn reason(source: &Source, line: usize) -> Option<String> {
     let mut index = line - 1;
     while index > 0 {

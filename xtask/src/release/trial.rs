@@ -1,7 +1,8 @@
-//! The files for Windows, tried before they are packed: what they need, and programs in C that each of the import libraries links.
+//! The files for Windows, tried before they are packed: what they need, and programs in C that each of the import
+//! libraries links.
 //!
-//! The programs and the command run under Wine, with the DLL of the release. Microsoft's linker does not run here; lld, which Zig has, reads the
-//! same form of import library.
+//! The programs and the command run under Wine, with the DLL of the release. Microsoft's linker does not run here; lld,
+//! which Zig has, reads the same form of import library.
 
 use std::fs;
 use std::path::Path;
@@ -63,7 +64,7 @@ pub(super) fn run(making: &Making, folder: &Path) -> Result<(), String> {
     }
 }
 
-/// The libraries that a file needs, by what objdump says of it.
+/// The libraries that a file needs, from objdump's output.
 fn needed(said: &str) -> Vec<&str> {
     said.lines().filter_map(|line| line.trim().strip_prefix("DLL Name: ")).collect()
 }

@@ -15,7 +15,7 @@ struct Wheel {
     platform: &'static str,
 }
 
-/// What zig calls musl's C library. The loader of musl takes itself for it, under whatever name it is installed.
+/// Zig's name of musl's C library. The loader of musl takes itself for it, under whatever name it is installed.
 const MUSL: &str = "libc.so";
 
 /// The first is the one for the Debian package, too.
@@ -72,7 +72,8 @@ fn maturin(making: &Making, arguments: &[&str]) -> Result<Command, String> {
     Ok(command)
 }
 
-/// What an index and other systems would refuse: the texts, the interface of Python, the libraries and their versions.
+/// Checks for faults that an index or other systems would refuse: the texts, the interface of Python, the libraries and
+/// their versions.
 fn check(making: &Making, files: &[PathBuf]) -> Result<(), String> {
     let python = tools::python(making.workspace)?;
     library::run(Command::new(&python).args(["-m", "twine", "check", "--strict"]).args(files))?;
@@ -88,7 +89,7 @@ fn check(making: &Making, files: &[PathBuf]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a wheel runs on the platform of its name, by what auditwheel says of it.
+/// Whether a wheel runs on the platform of its name, from auditwheel's output.
 fn suits(file: &Path, said: &str) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     let platform = WHEELS.iter().map(|wheel| wheel.platform).find(|platform| name.contains(*platform));
@@ -130,7 +131,8 @@ mod tests {
         assert!(suits(wheel, &said("linux_x86_64", "{}")).is_err() && suits(wheel, "nothing").is_err());
         assert!(suits(wheel, &said("manylinux_2_28_x86_64", r#"{"libc.so": null}"#)).is_err());
         let musl = Path::new("hairspring-0.1.0-cp310-abi3-musllinux_1_2_x86_64.whl");
-        // Symptom: no wheel for musl passed. Cause: auditwheel found a text of that name for the linker among the libraries of this system.
+        // Symptom: no wheel for musl passed. Cause: auditwheel found a text of that name for the linker among the
+        // libraries of this system.
         assert_eq!(suits(musl, &said("musllinux_1_2_x86_64", r#"{"libc.so": null}"#)), Ok(()));
         assert!(suits(musl, &said("musllinux_1_2_x86_64", r#"{"libc.so": null, "libx.so": null}"#)).is_err());
         assert!(suits(musl, &said("manylinux_2_17_x86_64", "{}")).is_err());

@@ -1,4 +1,5 @@
-//! The archive for 64-bit Windows: command and DLL with their versions, import libraries for both families of linkers, headers.
+//! The archive for 64-bit Windows: command and DLL with their versions, import libraries for both families of linkers,
+//! headers.
 
 use std::fs;
 use std::path::Path;

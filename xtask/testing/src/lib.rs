@@ -1,4 +1,4 @@
-//! What the tests of several crates share: skips that are counted, other processes, and sheets of real machines.
+//! Shared parts of the tests of several crates: skips that are counted, other processes, and sheets of real machines.
 
 pub mod process;
 pub mod sheets;
@@ -6,7 +6,7 @@ pub mod sheets;
 use std::fmt::Display;
 use std::io::Write;
 
-/// Says that a test, or a part of it, cannot run here, in the form that `cargo xtask test` counts.
+/// Reports that a test, or a part of it, cannot run here, in the form that `cargo xtask test` counts.
 pub fn skip(test: &str, reason: impl Display) {
     // One write, and not through `eprintln!`, which the test harness captures.
     let _ = std::io::stderr().write_all(format!("test-skip: {test}: {reason}\n").as_bytes());

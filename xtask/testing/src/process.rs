@@ -1,4 +1,4 @@
-//! Other processes: this test binary again, told by its environment what to do.
+//! Other processes: this test binary again, with its job in the environment.
 //!
 //! The binary has a test named `a_job` at its root, which calls [`do_job`] with what it can do.
 
@@ -9,18 +9,18 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Where a child finds its job.
+/// Environment variable with a child's job.
 const JOB: &str = "HAIRSPRING_TEST_JOB";
-/// What a child says when it is where it shall be.
+/// Line that a child prints when it is ready.
 const READY: &str = "ready";
-/// How often a process is stopped, and for how long.
+/// Number of stops of a process, and the time of each.
 const STOPS: u32 = 12;
 const STOPPED: Duration = Duration::from_millis(40);
 
 /// A process that does a job in a folder, in one of several ways.
 pub struct Other {
     child: Child,
-    /// Kept, for it may have more to say.
+    /// Kept open, so that the child can print more.
     _said: BufReader<ChildStdout>,
 }
 
@@ -52,7 +52,7 @@ impl Other {
         command.args(["--exact", "a_job", "--nocapture"]).env(JOB, job);
         let mut child = command.stdout(Stdio::piped()).stdin(Stdio::piped()).spawn().expect("it starts");
         let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
-        // What stands before it on its line is the test harness's.
+        // The test harness may have printed before it on the same line.
         let is_ready = said.by_ref().lines().map_while(Result::ok).any(|line| line.ends_with(READY));
         assert!(is_ready, "it is not ready");
         Self { child, _said: said }
@@ -92,8 +92,8 @@ fn this_binary() -> std::path::PathBuf {
     std::env::current_exe().expect("this binary")
 }
 
-/// In a child, does its job: `job` gets the name of the job, the folder, the way, and what says that the child is ready. In any other
-/// process, does nothing.
+/// In a child, does its job: `job` gets the name of the job, the folder, the way, and a function that reports the child
+/// ready. In any other process, does nothing.
 ///
 /// # Panics
 /// If the parent has named no job, folder and way.
@@ -107,7 +107,8 @@ pub fn do_job(job: impl FnOnce(&str, &Path, &str, &dyn Fn())) {
     job(name, Path::new(folder), way, &ready);
 }
 
-/// Starts a process, and stops it by SIGSTOP at moments that have nothing to do with what it does. Returns when it has ended.
+/// Starts a process, and stops it by SIGSTOP at moments that have nothing to do with what it does. Returns when it has
+/// ended.
 ///
 /// # Panics
 /// If it fails.

@@ -1,8 +1,8 @@
 //! The port for executives of futures, shared by tokio and Embassy, which add only how to spawn and to run.
 //!
-//! All are cooperative: a task that wakes another continues, and the other runs at its next await. Tasks wait for a count with a
-//! waker or a queue with a waker, in one thread without locks. These are the cheapest possible waits, so the figures show the
-//! executive's own wake and poll. Primitives from a library cost more.
+//! All are cooperative: a task that wakes another continues, and the other runs at its next await. Tasks wait for a
+//! count with a waker or a queue with a waker, in one thread without locks. These are the cheapest possible waits, so
+//! the figures show the executive's own wake and poll. Primitives from a library cost more.
 
 use hairspring_machine::Instant;
 use std::cell::{Cell, RefCell};
@@ -27,7 +27,7 @@ const MAIL_ROOM: usize = 8;
 /// The same CPU as that of our fibers' carrier thread.
 const PRIORITY: u8 = 60;
 
-/// How one executive spawns and runs.
+/// Spawning and running of one executive.
 pub(crate) trait Driver: 'static {
     fn make() -> Result<Self, Absent>
     where

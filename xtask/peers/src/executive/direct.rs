@@ -1,7 +1,7 @@
 //! Our executive without the port: the measured calls stand in the task's body, as a user writes them.
 //!
-//! The port's bodies are asynchronous, so they keep their variables in memory across calls. That costs a few nanoseconds, which
-//! matter for fibers only. The goals are compared with these figures.
+//! The port's bodies are asynchronous, so they keep their variables in memory across calls. That costs a few
+//! nanoseconds, which matter for fibers only. The goals are compared with these figures.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(crate) fn conclude(
     tray.take()
 }
 
-/// B wakes A, which waits again, while so many other tasks wait for ever, each on its own stack.
+/// B wakes A, which waits again, while `others` other tasks wait for ever, each on its own stack.
 pub(crate) fn wake_wait(backend: Backend, bench: &Bench, others: usize) -> Outcome {
     let executive = executive(backend)?;
     let (tray, count) = (Tray::default(), Arc::new(Count::default()));

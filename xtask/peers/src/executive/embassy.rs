@@ -1,8 +1,8 @@
 //! embassy-executor: its raw executor, polled in a loop.
 //!
-//! The executor of its `platform-std` sleeps on a condition variable whenever nothing is ready, and signals that variable at
-//! each wake of an empty queue: half a microsecond of locks around a few nanoseconds of executor. The raw executor in a loop
-//! is the executor itself, as its `platform-spin` runs it.
+//! The executor of its `platform-std` sleeps on a condition variable whenever nothing is ready, and signals that
+//! variable at each wake of an empty queue: half a microsecond of locks around a few nanoseconds of executor. The raw
+//! executor in a loop is the executor itself, as its `platform-spin` runs it.
 #![expect(unsafe_code, reason = "the raw executor asks that it be polled by one at a time")]
 
 use std::cell::Cell;
@@ -46,7 +46,8 @@ impl Driver for Polled {
             flag.set(true);
         });
         while !done.get() {
-            // SAFETY: the executor is this port's alone, a port is not Send, and no task can reach it: one poll at a time.
+            // SAFETY: the executor is this port's alone, a port is not Send, and no task can reach it: one poll at a
+            // time.
             unsafe { self.executor.poll() };
         }
     }

@@ -1,7 +1,8 @@
-//! The same calls from C and from Rust, in turns: what C's checks of handles and its way through the shared library add.
+//! The same calls from C and from Rust, in turns: what C's checks of handles and its way through the shared library
+//! add.
 //!
-//! From Rust they stand in a task's body; from C a task of `callers/services.c` makes them in the installed library. Each pair carries its proof:
-//! no call failed, the message came, the more urgent task had run.
+//! From Rust they stand in a task's body; from C a task of `callers/services.c` makes them in the installed library.
+//! Each pair carries its proof: no call failed, the message came, the more urgent task had run.
 
 use std::ops::ControlFlow;
 use std::path::Path;

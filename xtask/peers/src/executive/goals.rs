@@ -1,4 +1,5 @@
-//! Our goals beside the measured values. They are checked and printed, never asserted, because machines and moments differ.
+//! Our goals beside the measured values. They are checked and printed, never asserted, because machines and moments
+//! differ.
 
 use hairspring_sheet::Unit;
 use hairspring_sheet::render::quantity;
@@ -8,16 +9,16 @@ use super::from_c::{BACK_ENDS, Figures};
 use super::rounds::{Candidate, Results};
 use super::scaling::{GROWTH_MOST, Growth};
 
-/// Of our fibers, in nanoseconds.
+/// Limits for our fibers, in nanoseconds.
 const FOUR_TS_MOST_NS: f64 = 20.0;
 const WAKE_WAIT_MOST_NS: f64 = 10.0;
 const SEND_RUN_MOST_NS: f64 = 12.0;
-/// Of ours over others that work the same way.
+/// Limits for the ratio of ours to others that work the same way.
 const OVER_COROUTINE_MOST: f64 = 4.0;
 const OVER_ASYNCHRONOUS_MOST: f64 = 1.5;
 const OVER_FUTEX_MOST: f64 = 1.05;
 const DELAY_OVER_BARE_MOST: f64 = 1.1;
-/// Of a call from C over the same from Rust.
+/// Limit for the ratio of a call from C to the same from Rust.
 const FROM_C_MOST: f64 = 2.0;
 
 /// A goal and the measured value.
@@ -49,7 +50,8 @@ fn above(what: &str, value: Option<f64>, least: f64, whose: &str) -> Goal {
     Goal { what: format!("{what} above {} ({whose})", quantity(least, Unit::PerSecond)), seen }
 }
 
-/// The goals about the compared scenarios. `wall` has the medians in nanoseconds for a round, `rate` those in operations per second.
+/// The goals about the compared scenarios. `wall` has the medians in nanoseconds for a round, `rate` those in
+/// operations per second.
 fn compared(
     wall: impl Fn(Compared, Candidate) -> Option<f64>,
     rate: impl Fn(Compared, Candidate) -> Option<f64>,
@@ -85,7 +87,8 @@ fn compared(
     ]
 }
 
-/// The goal about the pairs of calls of one back-end, by the ratio of C to Rust: the greatest counts, and all must be there.
+/// The goal about the pairs of calls of one back-end, by the ratio of C to Rust: the greatest counts, and all must be
+/// there.
 fn from_c(back_end: &str, ratios: impl Iterator<Item = (&'static str, Option<f64>)>) -> Goal {
     let ratios: Option<Vec<_>> = ratios.map(|(pair, ratio)| Some((pair, ratio?))).collect();
     let greatest = ratios.and_then(|ratios| ratios.into_iter().max_by(|(_, one), (_, other)| one.total_cmp(other)));
@@ -135,7 +138,8 @@ pub(crate) fn print(results: &Results, growths: &[Growth], ten_thousand: Option<
 mod tests {
     use super::*;
 
-    /// The verdicts, by the beginning of the goal, if one cell has this value and all others 100 (ns, or operations per second).
+    /// The verdicts, by the beginning of the goal, if one cell has this value and all others 100 (ns, or operations per
+    /// second).
     #[track_caller]
     fn check(scenario: Compared, candidate: Candidate, value: f64, what: &str, verdict: &str) {
         let cell = move |at: Compared, whose: Candidate| {

@@ -43,7 +43,8 @@ pub(crate) fn corosensei(bench: &Bench) -> Outcome {
     believed(batch)
 }
 
-/// Two threads on one CPU with two futexes: one wakes the more urgent one, which runs and waits, and then the first continues.
+/// Two threads on one CPU with two futexes: one wakes the more urgent one, which runs and waits, and then the first
+/// continues.
 pub(crate) fn futex(bench: &Bench) -> Outcome {
     #[derive(Default)]
     struct Words {

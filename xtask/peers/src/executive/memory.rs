@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use hairspring_exec::{Backend, Create, ExecConfig, Executive, Limit, Priority, RunLimit, Services};
 
-/// How many are parked.
+/// Number of parked fibers.
 const FIBERS: usize = 1_000;
 
 /// In the fresh process: prints the bytes for each fiber.

@@ -1,6 +1,7 @@
 //! A stopwatch for loops that do not use the port: the lower bounds, and our executive with its calls in a task's body.
 //!
-//! Each round carries a proof: a count that the more urgent task raises and the measuring one reads when its call has returned.
+//! Each round carries a proof: a count that the more urgent task raises and the measuring one reads when its call has
+//! returned.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +20,7 @@ pub(crate) const LOW: TaskUrgency = 48;
 pub(crate) const CHUNK: u64 = 512;
 /// Tasks of a chain of messages.
 pub(crate) const LINKS: u8 = 16;
-/// How often a task that was not preempted checks whether the other task has caught up.
+/// Limit of checks, by a task that was not preempted, whether the other task has caught up.
 const CATCH_UP_MOST: u32 = 1_000_000;
 /// Above this share of rounds without proof there is no result.
 const UNPROVEN_MOST: f64 = 0.001;
@@ -45,8 +46,8 @@ impl Count {
     }
 }
 
-/// After a call that returned before the more urgent task ran: lets it catch up, so that one such round does not spoil the
-/// rest. False: the round has no proof.
+/// After a call that returned before the more urgent task ran: lets it catch up, so that one such round does not spoil
+/// the rest. False: the round has no proof.
 #[cold]
 #[inline(never)]
 pub(crate) fn catch_up(count: &Count, number: u64) -> bool {

@@ -1,7 +1,7 @@
 //! POSIX message queues and semaphores between pinned `SCHED_FIFO` threads: what C programs on Linux use.
 //!
-//! A task is a thread that waits for a start; starts and wakes are semaphores (they count, a wake is not latched one deep), mail
-//! is a queue of the kernel. libc and the kernel do all the work; this file makes no scheduling decisions.
+//! A task is a thread that waits for a start; starts and wakes are semaphores (they count, a wake is not latched one
+//! deep), mail is a queue of the kernel. libc and the kernel do all the work; this file makes no scheduling decisions.
 
 use std::future::{Future, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -56,7 +56,7 @@ pub(crate) struct MqCalls<'k> {
     me: usize,
 }
 
-/// What unwinds a task at the end of a run.
+/// Panic payload that unwinds a task at the end of a run.
 struct Ended;
 
 impl Shared {

@@ -1,4 +1,4 @@
-//! What ports by table have in common: [`Number`], a place in a table, and [`Never`], the interrupts that they do not have.
+//! Common parts of ports by table: [`Number`], a place in a table, and [`Never`], the interrupts that they do not have.
 
 use hairspring_suite::executive::port::{InterruptCalls, InterruptTrigger, Port};
 

@@ -1,6 +1,7 @@
 //! Semaphores, message queues and futexes of POSIX and Linux.
 //!
-//! Thin wrappers with only the calls that the adapters need. An impossible failure of a call is a bug of this file and panics.
+//! Thin wrappers with only the calls that the adapters need. An impossible failure of a call is a bug of this file and
+//! panics.
 #![expect(unsafe_code, reason = "calls of libc on objects that it wants at a fixed address")]
 
 use std::cell::UnsafeCell;
@@ -26,7 +27,7 @@ impl Semaphore {
         let memory = MaybeUninit::<libc::sem_t>::zeroed();
         // SAFETY: a `sem_t` is plain memory, of which all zeros is a value; `sem_init` makes it a semaphore.
         let semaphore = Self(Box::new(UnsafeCell::new(unsafe { memory.assume_init() })));
-        // SAFETY: the box is where the semaphore stays, and nobody else knows of it yet.
+        // SAFETY: the semaphore stays in the box, and no other thread has a reference to it yet.
         let result = unsafe { libc::sem_init(semaphore.0.get(), 0, count) };
         assert_eq!(result, 0, "counts here are small");
         semaphore
@@ -47,7 +48,7 @@ impl Semaphore {
 
 impl Drop for Semaphore {
     fn drop(&mut self) {
-        // SAFETY: `self` is the last to know it, so nobody waits.
+        // SAFETY: `self` is the last reference, so no thread waits.
         unsafe { libc::sem_destroy(self.0.get()) };
     }
 }
@@ -56,7 +57,7 @@ impl Drop for Semaphore {
 pub(crate) struct Queue(libc::mqd_t);
 
 impl Queue {
-    /// A queue with room for so many messages.
+    /// A queue with room for `room` messages.
     pub(crate) fn new(room: i64) -> std::io::Result<Self> {
         // Relaxed: only that no two are the same.
         let number = NEXT_QUEUE.fetch_add(1, Ordering::Relaxed);
@@ -97,7 +98,7 @@ impl Queue {
     pub(crate) fn release(&self) {
         let at_once = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let message = Message::default();
-        // SAFETY: as in `send`; a deadline in the past does not wait. If the queue is full nobody waits for it.
+        // SAFETY: as in `send`; a deadline in the past does not wait. If the queue is full no thread waits for it.
         unsafe { libc::mq_timedsend(self.0, (&raw const message).cast(), size_of::<Message>(), 0, &raw const at_once) };
     }
 }

@@ -1,4 +1,4 @@
-//! How our fibers scale: 10 tasks or timers against 10,000.
+//! Scaling of our fibers: 10 tasks or timers against 10,000.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// How much more the operation costs among many.
+    /// Factor by which the operation costs more among many.
     pub(crate) fn ratio(&self) -> Option<f64> {
         Some(self.many.as_ref()?.median / self.few.as_ref()?.median)
     }

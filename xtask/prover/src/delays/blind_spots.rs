@@ -1,10 +1,10 @@
 //! Proof: of the delays that stamps around the call see late, few are called clean.
 //!
-//! What disturbs a thread before the first or after the last look that a delay takes at the counter is not seen by the delay
-//! itself. The stamps of its caller see it.
+//! A delay itself does not see a disturbance of the thread before its first or after its last reading of the counter.
+//! The stamps of its caller do.
 //!
-//! A first delay after a pause is counted apart: its code is cold, and what fetching it takes before the first reading inside the call is
-//! not the delay's to see. It is no disturbance either, for the next pause brings it again.
+//! A first delay after a pause is counted apart: its code is cold, and the delay cannot see the time of fetching it
+//! before the first reading inside the call. It is no disturbance either, for the next pause brings it again.
 
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};
@@ -14,11 +14,11 @@ use crate::{Verdict, order_statistics};
 
 /// The requests.
 const REQUESTS: [Nanos; 3] = [Nanos::from_micros(1), Nanos::from_micros(10), Nanos::from_micros(30)];
-/// What is late: by more than this.
+/// Lateness beyond which a delay counts as late.
 const LATE: Nanos = Nanos::new(1_500);
-/// One of so many late delays may be called clean.
+/// One in this number of late delays may be called clean.
 const CLEAN_ONE_OF: u64 = 20;
-/// With fewer late delays the share says nothing.
+/// With fewer late delays the share is not significant.
 const LATE_LEAST: u64 = 200;
 
 pub(crate) fn prove(count: u64) -> Verdict {
@@ -72,10 +72,10 @@ pub(crate) fn prove(count: u64) -> Verdict {
 /// Delays of one kind.
 #[derive(Default)]
 struct Seen {
-    /// How late each was for its caller, in nanoseconds.
+    /// Lateness of each for its caller, in nanoseconds.
     late: Vec<i64>,
     too_late: u64,
-    /// Of those that were too late: called clean.
+    /// Number of those that were too late and called clean.
     clean: u64,
 }
 

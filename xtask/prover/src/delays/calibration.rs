@@ -1,8 +1,9 @@
 //! Proof: the stated bound of a calibration holds, in many fresh processes, and costs hardly any CPU.
 //!
-//! Each process calibrates at once and refines at the age of 100 ms, stating rate and bound both times. Then it sleeps until
-//! it is 20 s old and measures the true rate of its own counter between the narrowest of 200 brackets at both ends of these
-//! 20 s. That measurement has a bound as well, five thousand times smaller than the first one and part of the comparison.
+//! Each process calibrates at once and refines at the age of 100 ms, stating rate and bound both times. Then it sleeps
+//! until it is 20 s old and measures the true rate of its own counter between the narrowest of 200 brackets at both
+//! ends of these 20 s. That measurement has a bound as well, five thousand times smaller than the first one and part of
+//! the comparison.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -96,7 +97,7 @@ fn end(mut child: Child) -> Result<Value, String> {
     if status.success() { Ok(last["figures"].clone()) } else { Err(format!("{status}: {last}")) }
 }
 
-/// A child: calibrates, refines and measures the true rate. Its verdict only says that it finished.
+/// A child: calibrates, refines and measures the true rate. Its verdict only shows that it finished.
 pub(crate) fn child(seconds: u32) -> Verdict {
     let began = Host.monotonic();
     let Ok(young) = Timebase::calibrate(Host) else {

@@ -1,10 +1,10 @@
 //! Proof: long delays end within a microsecond where nothing disturbs them, at every length, under two policies.
 //!
-//! The proof decides whether a delay was disturbed without looking at its lateness: by the gaps that its watch saw and by the
-//! time that the thread waited for its CPU (`schedstat`). It counts disturbed delays; if there are more than 5 percent, there is
-//! no result. A late wake-up and a lateness without a known cause are no disturbance: they count against the delay. Lateness is
-//! the one in the delay's report, from its first reading to its last. The report of the proof also shows stamps around the call,
-//! converted at the end with a time base refined over the whole run.
+//! The proof decides whether a delay was disturbed without looking at its lateness: by the gaps that its watch saw and
+//! by the time that the thread waited for its CPU (`schedstat`). It counts disturbed delays; if there are more than 5
+//! percent, there is no result. A late wake-up and a lateness without a known cause are no disturbance: they count
+//! against the delay. Lateness is the one in the delay's report, from its first reading to its last. The report of the
+//! proof also shows stamps around the call, converted at the end with a time base refined over the whole run.
 
 use hairspring_machine::Clock;
 use hairspring_time::{Cause, Host, LongDelay, Machine, Nanos, Policy, Report, Timebase};
@@ -35,7 +35,7 @@ struct Sample {
     report: Report,
     /// Ticks between the outer stamps.
     outer: i64,
-    /// Time the thread waited for its CPU meanwhile, as far as the kernel tells.
+    /// Time the thread waited for its CPU meanwhile, as far as the kernel shows it.
     waited: Nanos,
 }
 
@@ -99,8 +99,8 @@ fn sample(timebase: &Timebase, long: &mut LongDelay<'_, Host>, request: Nanos) -
     Ok(Sample { report: report.map_err(|error| error.to_string())?, outer: after.since(before), waited })
 }
 
-/// Whether the thread lost its CPU at the end, by evidence independent of the lateness: a gap, or a wait for the CPU longer than
-/// the reserved time.
+/// Whether the thread lost its CPU at the end, by evidence independent of the lateness: a gap, or a wait for the CPU
+/// longer than the reserved time.
 fn is_disturbed(sample: &Sample) -> bool {
     let seen = [Cause::Preempted, Cause::Interrupted, Cause::InterruptedOrStolen];
     let gaps = seen.iter().any(|cause| sample.report.verdict.gaps(*cause).count > 0);

@@ -1,8 +1,8 @@
 //! Proof: a guaranteed minimum is never early, in very many delays of random length, under two policies.
 //!
-//! Each delay lies between two ordered stamps of its own. All stamps are kept and converted after the run, with a time base
-//! refined over the whole run, not with the one that the delays used. The thread stays on one CPU, so both stamps come from one
-//! counter.
+//! Each delay lies between two ordered stamps of its own. All stamps are kept and converted after the run, with a time
+//! base refined over the whole run, not with the one that the delays used. The thread stays on one CPU, so both stamps
+//! come from one counter.
 
 use hairspring_time::{Host, Machine, Nanos, Policy, Timebase};
 use serde_json::{Map, json};

@@ -1,7 +1,7 @@
 //! Proof: a watch counts as many preemptions as the kernel counts involuntary switches.
 //!
-//! In each round a competitor keeps the same CPU busy. The proof compares the watch's preemptions with `ru_nivcsw`, and their
-//! length with the time that the thread waited for its CPU (`schedstat`). Every second round has no competitor.
+//! In each round a competitor keeps the same CPU busy. The proof compares the watch's preemptions with `ru_nivcsw`, and
+//! their length with the time that the thread waited for its CPU (`schedstat`). Every second round has no competitor.
 
 use std::time::Duration;
 

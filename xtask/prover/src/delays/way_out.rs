@@ -10,12 +10,12 @@ use crate::Verdict;
 
 const OURS: &str = "**hairspring**";
 const PEER: &str = "spin_sleep, hint";
-/// At most so much above the peer's median, in nanoseconds.
+/// Greatest excess over the peer's median, in nanoseconds.
 const ABOVE_PEER: f64 = 10.0;
-/// At most so much below [`LONG_FROM`], where reading the counter takes 9.5 ns.
+/// Greatest excess below [`LONG_FROM`], where reading the counter takes 9.5 ns.
 const SHORT_MOST: f64 = 60.0;
 const LONG_FROM: f64 = 1e6;
-/// At most so much of a CPU at 1 s, under SCHED_FIFO, in percent.
+/// Greatest use of a CPU at 1 s, under SCHED_FIFO, in percent.
 const CPU_MOST: f64 = 0.02;
 
 /// A row of the peers' table.

@@ -1,7 +1,7 @@
 //! Proof: each deliberate break of the executive's core is found by the test that the list names.
 //!
-//! The list is `crates/exec-core/mutants.toml`. The proof works in a copy of the crate in the folder for temporary files and leaves the
-//! crate alone. It compiles that copy once per mutant.
+//! The list is `crates/exec-core/mutants.toml`. The proof works in a copy of the crate in the folder for temporary
+//! files and leaves the crate alone. It compiles that copy once per mutant.
 
 use std::fs;
 use std::io;

@@ -1,13 +1,13 @@
-//! Proof: exposures of a shutter with an instrument read in the middle are never short, and undisturbed ones end within 10 µs of
-//! their time.
+//! Proof: exposures of a shutter with an instrument read in the middle are never short, and undisturbed ones end within
+//! 10 µs of their time.
 //!
-//! The proof decides whether an exposure was disturbed without looking at its error. It uses the gaps that the last delay saw,
-//! the gap between that delay's return and the closing write, and the time that the thread waited for its CPU after the reading
-//! (`schedstat`). If more than 5 percent are disturbed, there is no result. Gaps that together are shorter than the promise are
-//! no excuse, so they do not count as a disturbance; neither do a late wake-up and a lateness without a known cause. The error is
-//! the one in the exposure's report. `CLOCK_MONOTONIC`, read before the opening write and after the closing one, is independent
-//! of our scale. Its difference must lie within the bounds of the report. An exposure that is longer by more than the promise and two writes
-//! must say so.
+//! The proof decides whether an exposure was disturbed without looking at its error. It uses the gaps that the last
+//! delay saw, the gap between that delay's return and the closing write, and the time that the thread waited for its
+//! CPU after the reading (`schedstat`). If more than 5 percent are disturbed, there is no result. Gaps that together
+//! are shorter than the promise are no excuse, so they do not count as a disturbance; neither do a late wake-up and a
+//! lateness without a known cause. The error is the one in the exposure's report. `CLOCK_MONOTONIC`, read before the
+//! opening write and after the closing one, is independent of our scale. Its difference must lie within the bounds of
+//! the report. The report must flag an exposure that is longer by more than the promise and two writes.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -29,19 +29,19 @@ use crate::{Verdict, order_statistics};
 const GOOD_NS: i64 = 10_000;
 /// The largest share of disturbed exposures with which there is a result.
 const EXCLUDED_MOST: f64 = 0.05;
-/// How long the instrument takes to answer.
+/// Response time of the instrument.
 const ANSWER: Duration = Duration::from_millis(20);
 /// The required bound of the calibration, in parts per million.
 const SCALE_PPM: f64 = 0.1;
 /// Time reserved for the end of the exposure if the instrument is late.
 const SPARE: Nanos = Nanos::from_millis(5);
-/// How many bad exposures the report lists one by one.
+/// Number of bad exposures that the report lists one by one.
 const BEYOND_MOST: usize = 10;
-/// After so many exposures the time base is refined.
+/// Exposures between two refinements of the time base.
 const BLOCK: u32 = 10;
 
-/// A board that reads the kernel's clock before the write that opens and after the one that closes. Between them a rehearsal
-/// writes the open state again.
+/// A board that reads the kernel's clock before the write that opens and after the one that closes. Between them a
+/// rehearsal writes the open state again.
 struct Clocked<D> {
     board: D,
     is_open: bool,
@@ -85,11 +85,11 @@ struct Sample {
     report: ExposureReport<String>,
     /// The length with the two writes, by the kernel's clock.
     by_kernel: Nanos,
-    /// Time the thread waited for its CPU after the reading, as far as the kernel tells.
+    /// Time the thread waited for its CPU after the reading, as far as the kernel shows it.
     waited: Nanos,
 }
 
-/// Makes so many exposures of this length.
+/// Makes `count` exposures of this length.
 pub(crate) fn prove(count: u32, time: Nanos) -> Verdict {
     let mut figures = Map::new();
     let passed = match samples(count, time, &mut figures) {
@@ -112,8 +112,8 @@ fn samples(count: u32, time: Nanos, figures: &mut Map<String, Value>) -> Result<
     std::thread::spawn(move || simulator.serve_all(&listener));
     let mut timebase = Timebase::calibrate_to(Host, SCALE_PPM, Nanos::from_secs(1)).map_err(|error| told(&error))?;
     let _guard = take(Policy::Fifo(50))?;
-    // Kernels reclaim pages that were not touched for some seconds (DAMON) or write them out; the closing write would wait for
-    // them.
+    // Kernels reclaim pages that were not touched for some seconds (DAMON) or write them out; the closing write would
+    // wait for them.
     let locked = RealTime { lock_memory: true, ..RealTime::default() }.apply(&Host);
     if let Some(refused) = locked.refused() {
         return Err(refused.to_string());
@@ -160,8 +160,8 @@ fn sample<D: Device>(
     Ok(Sample { report, by_kernel: device.closed - device.opening, waited: waited() - waited_before })
 }
 
-/// Whether the thread lost its CPU at the end, by evidence independent of the error: gaps that alone could have broken the
-/// promise, or a wait for the CPU longer than the reserved time.
+/// Whether the thread lost its CPU at the end, by evidence independent of the error: gaps that alone could have broken
+/// the promise, or a wait for the CPU longer than the reserved time.
 fn is_disturbed(sample: &Sample) -> bool {
     let seen = [Cause::Preempted, Cause::Interrupted, Cause::InterruptedOrStolen];
     let gone = seen.iter().fold(Nanos::ZERO, |gone, cause| gone + sample.report.verdict().gaps(*cause).total);

@@ -11,7 +11,7 @@ use crate::Verdict;
 /// The requested lengths, in turn.
 const WIDTHS: [Nanos; 4] = [Nanos::new(100), Nanos::from_micros(1), Nanos::from_micros(3), Nanos::from_micros(10)];
 
-/// Makes so many pulses, with the access times of the board in FESA's note and with zero access time.
+/// Makes `count` pulses, with the access times of the board in FESA's note and with zero access time.
 pub(crate) fn prove(count: u64) -> Verdict {
     let mut figures = Map::new();
     let made = pulses(count, &mut figures);

@@ -1,5 +1,5 @@
-//! Proof: of a million events for two units on one board, each leads to an action or counts as missed, and each action reaches
-//! the board.
+//! Proof: of a million events for two units on one board, each leads to an action or counts as missed, and each action
+//! reaches the board.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,7 +17,7 @@ const MOMENT: Nanos = Nanos::from_micros(20);
 /// By then the units have received the last event.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// Fires so many events at two units, of which one sleeps and one polls.
+/// Fires `count` events at two units, of which one sleeps and one polls.
 pub(crate) fn prove(count: u64) -> Verdict {
     let mut figures = Map::new();
     let passed = storm(count, &mut figures).unwrap_or_else(|why| {

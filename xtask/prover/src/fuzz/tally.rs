@@ -1,7 +1,7 @@
 //! [`Tally`]: how many inputs each target has tried, kept in a file between turns and runs.
 //!
-//! The file names the code that the inputs were tried on. If a source of the crates or of the targets has changed, a run begins at zero: inputs
-//! of other code show nothing.
+//! The file names the code that the inputs were tried on. If a source of the crates or of the targets has changed, a
+//! run begins at zero: inputs of other code show nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::fingerprint;
 /// Folders with the code that is fuzzed, and with the targets.
 const SOURCES: [&str; 2] = ["crates", "fuzz"];
 
-/// What a target came to.
+/// Figures of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fuzzed {
     pub(super) inputs: u64,
@@ -75,7 +75,7 @@ impl Tally {
         written.map_err(|error| format!("write {}: {error}", self.file.display()))
     }
 
-    /// What a target has come to; zeros if it had no turn.
+    /// Figures of a target; zeros if it had no turn.
     pub(super) fn of(&self, target: &str) -> Fuzzed {
         self.kept.targets.get(target).copied().unwrap_or_default()
     }

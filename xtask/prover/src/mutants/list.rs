@@ -16,7 +16,7 @@ pub(crate) struct Exceptions {
     lives: Vec<Lives>,
 }
 
-/// Files, or mutants by a regular expression, that no test here can tell from the sound ones.
+/// Files, or mutants by a regular expression, that no test here can distinguish from the sound code.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Excluded {
@@ -36,7 +36,7 @@ struct Lives {
     reason: String,
 }
 
-/// A reason says more than "equivalent".
+/// Least length of a reason: more than "equivalent".
 const SHORTEST_REASON: usize = 20;
 
 impl Exceptions {

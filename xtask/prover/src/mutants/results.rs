@@ -1,4 +1,4 @@
-//! What became of each mutant, kept between runs and forgotten when the code it rests on has changed.
+//! Outcome of each mutant, kept between runs and forgotten when the code it rests on has changed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,9 +29,9 @@ const LISTS: [(&str, Outcome); 4] = [
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Found {
     outcome: Outcome,
-    /// Of the mutated file.
+    /// Fingerprint of the mutated file.
     file: u64,
-    /// Of the whole crate with its tests.
+    /// Fingerprint of the whole crate with its tests.
     whole: u64,
 }
 

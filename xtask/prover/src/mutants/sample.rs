@@ -1,11 +1,12 @@
 //! A random sample of the mutants of all parts, for machines on which all of them would take weeks.
 //!
-//! Promises: the seed alone decides in which order the mutants of a part are drawn. So a larger sample contains each smaller one, and the
-//! results of several runs add up. Each part has its share of the sample by its number of mutants. cargo-mutants shuffles what it tries,
-//! so what was tried when the time was over is random, too.
+//! Promises: the seed alone decides in which order the mutants of a part are drawn. So a larger sample contains each
+//! smaller one, and the results of several runs add up. Each part has its share of the sample by its number of mutants.
+//! cargo-mutants shuffles what it tries, so what was tried when the time was over is random, too.
 //!
-//! The survival rate of each part has the interval of Wilson's score. That of all parts is the mean of the parts' rates, weighted by their
-//! numbers of mutants; the parts' variances, each with one found and one living mutant added, make its interval.
+//! The survival rate of each part has the interval of Wilson's score. That of all parts is the mean of the parts'
+//! rates, weighted by their numbers of mutants; the parts' variances, each with one found and one living mutant added,
+//! make its interval.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ use super::{Mutant, NOT_RUN, PARTS, Verdict, defect, mutants, try_some};
 /// Intervals are of 95 %.
 const Z: f64 = 1.96;
 
-/// What became of the drawn mutants of a part.
+/// Counts of the outcomes of a part's drawn mutants.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
     /// Mutants of the part, drawn or not.
@@ -30,7 +31,7 @@ struct Tally {
     do_not_compile: usize,
 }
 
-/// Draws so many mutants of all parts, and tries those of the parts in `only`, or of all, for so many seconds at most.
+/// Draws `count` mutants of all parts, and tries those of the parts in `only`, or of all, for `seconds` at most.
 pub(crate) fn prove(count: usize, seed: u64, seconds: u32, only: &[String]) -> Verdict {
     attempt(count, seed, seconds, only).unwrap_or_else(defect)
 }
@@ -94,7 +95,8 @@ fn attempt(count: usize, seed: u64, seconds: u32, only: &[String]) -> Result<Ver
     Ok(Verdict { passed: untried == 0 && living.is_empty(), figures })
 }
 
-/// The first `count` of the mutants in the order of this seed. Where a mutant stands in its file does not change its place in the order.
+/// The first `count` of the mutants in the order of this seed. Where a mutant stands in its file does not change its
+/// place in the order.
 fn draw(mutants: Vec<Mutant>, seed: u64, count: usize) -> Vec<Mutant> {
     let mut same = BTreeMap::<String, u64>::new();
     let mut placed: Vec<(u64, Mutant)> = Vec::new();

@@ -6,11 +6,13 @@
 //! p if g => e            →   p if !m(9) && (g) => e                        the arm is left out
 //! ```
 //!
-//! A mutant is alone in force, so what it replaces is written with the sound code in it, and mutants within mutants do not multiply.
+//! A mutant is alone in force, so what it replaces is written with the sound code in it, and mutants within mutants do
+//! not multiply.
 //!
-//! Not every mutant has such a place: constant functions, those that return an `impl Trait`, and chains of `let` have none. Others do not compile there, because a type is
-//! inferred from one branch only, or a value lives shorter. [`blamed`] finds them in the compiler's messages, and the file is written without
-//! them. What is left out says nothing of the mutant: cargo-mutants tries it alone.
+//! Not every mutant has such a place: constant functions, those that return an `impl Trait`, and chains of `let` have
+//! none. Others do not compile there, because a type is inferred from one branch only, or a value lives shorter.
+//! [`blamed`] finds them in the compiler's messages, and the file is written without them. A mutant that is left out
+//! has no outcome yet: cargo-mutants tries it alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -132,7 +134,7 @@ impl Places {
     }
 }
 
-/// What is written in place of a piece of code.
+/// Replacement of a piece of code.
 #[derive(Debug, Default)]
 struct Piece {
     /// The whole piece as a mutant has it.
@@ -276,8 +278,8 @@ impl Plan {
     }
 }
 
-/// The module with the switches, for the root of the crate. `MUTANT` is the number that is in force; into the file `MUTANTS_REACHED` go the
-/// numbers of those that were reached, four bytes each.
+/// The module with the switches, for the root of the crate. `MUTANT` is the number that is in force; into the file
+/// `MUTANTS_REACHED` go the numbers of those that were reached, four bytes each.
 pub(super) const MODULE: &str = r#"
 #[doc(hidden)]
 #[allow(warnings)]
@@ -306,8 +308,8 @@ pub mod mutant_switch {
 }
 "#;
 
-/// The mutants to which an error of the compiler belongs: the innermost whose code it names, or else all on its lines. `texts` are the files with
-/// switches, by the names that the compiler gives them.
+/// The mutants to which an error of the compiler belongs: the innermost whose code it names, or else all on its lines.
+/// `texts` are the files with switches, by the names that the compiler gives them.
 pub(super) fn blamed(message: &Value, texts: &BTreeMap<String, String>) -> BTreeSet<usize> {
     let mut spans: Vec<&Value> = Vec::new();
     let mut messages = vec![message];

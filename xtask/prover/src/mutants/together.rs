@@ -1,11 +1,11 @@
 //! All mutants of a part in one build: which test reaches which of them, and whether one of these tests finds it.
 //!
-//! cargo-mutants builds the crate anew for each mutant, and a part takes it hours. Here the crate is built once, with each mutant behind a switch
-//! ([`switches`]), so a mutant takes as long as its tests.
+//! cargo-mutants builds the crate anew for each mutant, and a part takes it hours. Here the crate is built once, with
+//! each mutant behind a switch ([`switches`]), so a mutant takes as long as its tests.
 //!
-//! Promises: a mutant counts as found if a test fails twice with it, each time in a process of its own, and passes without it. It counts as living if
-//! all tests that reach it pass with it, or none reaches it. Tests that fail without a mutant are named and not used. What has no switch, and what was
-//! not tried in time, is left as it was.
+//! Promises: a mutant counts as found if a test fails twice with it, each time in a process of its own, and passes
+//! without it. It counts as living if all tests that reach it pass with it, or none reaches it. Tests that fail without
+//! a mutant are named and not used. A mutant without a switch, or without time to be tried, keeps its old state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,9 +21,9 @@ use super::results::Outcome;
 use super::switches::{self, Change};
 use super::{LIMITS, Mutant, Part, cargo, works};
 
-/// How often the crate is built at most until no mutant is left that does not compile behind its switch.
+/// Limit of builds until no mutant is left that does not compile behind its switch.
 const MOST_ROUNDS: usize = 40;
-/// With a mutant a test may take as many times as long as without, and so much more.
+/// Time limit of a test with a mutant: `TIMES` its time without, plus `MORE`.
 const TIMES: u32 = 8;
 const MORE: Duration = Duration::from_secs(5);
 /// Tests that take less are tried with every mutant before any other.
@@ -40,14 +40,14 @@ struct Test {
     reached: BTreeSet<usize>,
 }
 
-/// What was found out.
+/// Results of the trials.
 #[derive(Debug, Default)]
 pub(super) struct Tried {
     /// The outcome of each mutant that was tried, by its place in the list.
     pub(super) outcomes: Vec<(usize, Outcome)>,
     /// Tests that failed without a mutant.
     pub(super) unusable: Vec<String>,
-    /// How many mutants no test reaches.
+    /// Number of mutants that no test reaches.
     pub(super) unreached: usize,
 }
 
@@ -184,7 +184,7 @@ impl Copy<'_> {
         Err(format!("after {MOST_ROUNDS} rounds there still are mutants that do not compile"))
     }
 
-    /// Builds the tests. Returns cargo's messages, and what it says if it failed.
+    /// Builds the tests. Returns cargo's messages, and its errors if it failed.
     fn cargo_test_no_run(&self) -> Result<(Vec<Value>, String), String> {
         let mut command = cargo();
         command.current_dir(&self.folder).env("CARGO_TARGET_DIR", self.folder.with_file_name("build"));
@@ -247,13 +247,13 @@ impl Copy<'_> {
             }
             let found =
                 self.run(&test.binary, &test.name, left.min(test.time * TIMES + MORE), ("MUTANT", number.as_ref()));
-            // What had no time to pass or to fail says nothing.
+            // A test without time to pass or to fail has no outcome.
             if Instant::now() >= until { Err(()) } else { Ok(found.filter(|one| *one != Outcome::Lives)) }
         };
         if once()?.is_none() { Ok(None) } else { once() }
     }
 
-    /// Runs one test: what that says of the mutant in force, or `None` if the test could not be run.
+    /// Runs one test: the outcome of the mutant in force, or `None` if the test could not be run.
     fn run(&self, binary: &Path, test: &str, limit: Duration, set: (&str, &std::ffi::OsStr)) -> Option<Outcome> {
         let limit = limit.as_secs_f64().to_string();
         let words: Vec<&str> = self.limits.iter().copied().chain(["timeout", "--kill-after=1", &limit]).collect();

@@ -1,7 +1,9 @@
-//! Proofs about what strangers get: crates, Debian packages, a source distribution, a release, and what they are made of.
+//! Proofs about what strangers get: crates, Debian packages, a source distribution, a release, and what they are made
+//! of.
 //!
-//! Each is a list of shell commands with the figures that they print as lines `figure NAME: VALUE`. `$T` is an empty folder on the disk of the
-//! target directory. A command that cannot be tried here prints `not run: WHY` and ends with 77.
+//! Each is a list of shell commands with the figures that they print as lines `figure NAME: VALUE`. `$T` is an empty
+//! folder on the disk of the target directory. A command that cannot be tried here prints `not run: WHY` and ends with
+//! 77.
 
 use std::process::Command;
 use std::time::Instant;
@@ -22,8 +24,8 @@ const CRATES: &[Step] = &[(
      echo figure crates: $(ls $T/target/package/*.crate | wc -l)",
 )];
 
-/// Two copies of the commit in folders of different names; in each the release is made. `$PARTS` are options that choose its parts. A
-/// part that is left out is counted, and the proof has not been run as a whole.
+/// Two copies of the commit in folders of different names; in each the release is made. `$PARTS` are options that
+/// choose its parts. A part that is left out is counted, and the proof has not been run as a whole.
 const RELEASE: &[Step] = &[
     (
         "two releases",
@@ -62,8 +64,9 @@ const PACKAGES: &[Step] = &[
     ("Debian packages", "cargo xtask test --only debian && echo figure Debian steps: 1"),
     (
         "source distribution",
-        // Outside of the repository, so that nothing of it can be found by looking upwards; and without the network. Its Cargo.lock names
-        // members of the workspace that it lacks, so Cargo shortens that file, and keeps the versions.
+        // Outside of the repository, so that nothing of it can be found by looking upwards; and without the network.
+        // Its Cargo.lock names members of the workspace that it lacks, so Cargo shortens that file, and keeps the
+        // versions.
         "version=$(sed -n 's/^maturin==//p' bindings/python/requirements.txt)\n\
          python3 -m venv $T/build && $T/build/bin/pip install --quiet maturin==$version\n\
          $T/build/bin/python -m maturin sdist --manifest-path bindings/python/Cargo.toml --out $T/sdist\n\
@@ -80,7 +83,8 @@ const PACKAGES: &[Step] = &[
     ),
 ];
 
-/// Licences, bans and sources by the manifests alone; advisories by a list that the tool fetches, or by the one that it fetched last.
+/// Licences, bans and sources by the manifests alone; advisories by a list that the tool fetches, or by the one that it
+/// fetched last.
 const DENY: &[Step] = &[
     (
         "licences, bans and sources",
@@ -145,7 +149,7 @@ fn prove_with(steps: &[Step], variables: &[(&str, String)]) -> Verdict {
     Verdict { passed: outcome.is_ok(), figures }
 }
 
-/// How a step says that it cannot be tried here.
+/// Prefix of a step's output if it cannot be tried here.
 const CANNOT: &str = "not run: ";
 
 fn run(name: &str, words: &str, folder: &std::path::Path, variables: &[(&str, String)]) -> Result<String, String> {

@@ -1,5 +1,5 @@
-//! Proof: each way to install in README.md works as written, from release builds, and its examples in C, Tcl and Python run with
-//! the installed files.
+//! Proof: each way to install in README.md works as written, from release builds, and its examples in C, Tcl and Python
+//! run with the installed files.
 
 use std::fs;
 use std::path::Path;

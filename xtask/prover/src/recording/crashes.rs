@@ -1,7 +1,8 @@
-//! Proof: whatever a recording on the scripted disk goes through, its metadata say no more than there is.
+//! Proof: after any faults of the scripted disk, a recording's metadata claim no more than is stored.
 //!
-//! It takes half an hour of a CPU that does nothing else, so it runs in pieces. Each piece is kept in `target/crashes/pieces.json` as soon
-//! as it is over, and a run goes on with what is missing. If a source of the recording crates changes, everything begins anew.
+//! It takes half an hour of a CPU that does nothing else, so it runs in pieces. Each piece is kept in
+//! `target/crashes/pieces.json` as soon as it is over, and a run goes on with what is missing. If a source of the
+//! recording crates changes, everything begins anew.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,12 +18,12 @@ use crate::{NOT_RUN, Verdict, fingerprint};
 
 /// Seeds of a piece.
 const PIECE: u64 = 80;
-/// What the outcome rests on.
+/// Crates whose sources decide the outcome.
 const CRATES: [&str; 5] = ["file", "machine", "ring", "source", "record"];
 const KEPT: &str = "target/crashes/pieces.json";
-/// How the test tells which seed failed.
+/// Prefix of the test's line that names a failed seed.
 const FAILED_SEED: &str = "failed: HAIRSPRING_SEED=";
-/// So many seeds that failed are named.
+/// Number of failed seeds that are named.
 const MOST_NAMED: usize = 20;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -32,7 +33,7 @@ struct Kept {
     pieces: BTreeMap<u64, Vec<u64>>,
 }
 
-/// Runs the pieces that are missing of so many seeds, from this one on and then from the beginning, for so many seconds at most.
+/// Runs the missing pieces of `seeds` seeds, from `from` on and then from the beginning, for `seconds` at most.
 pub(crate) fn prove(seeds: u64, from: u64, seconds: u64) -> Verdict {
     attempt(seeds, from, seconds).unwrap_or_else(|defect| Verdict {
         passed: false,

@@ -1,5 +1,5 @@
-//! A disk in a file, whose power can be cut: what goes on is a copy of the file, taken while the recorder is stopped. It has what the file system had
-//! written by then, and nothing of what waited in the kernel's memory.
+//! A disk in a file, whose power can be cut: what goes on is a copy of the file, taken while the recorder is stopped.
+//! It has what the file system had written by then, and nothing of what waited in the kernel's memory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -10,7 +10,7 @@ use super::make_folder;
 /// A mounted file system in an image.
 pub(crate) struct Disk {
     image: PathBuf,
-    /// Where it is mounted.
+    /// Its mount point.
     pub(crate) folder: PathBuf,
     is_mounted: bool,
 }

@@ -1,5 +1,5 @@
-//! Proofs of series on real disks: a recorder that is killed, or whose disk loses power, across cuts, deletions and resumptions, and one that
-//! records far more than is kept.
+//! Proofs of series on real disks: a recorder that is killed, or whose disk loses power, across cuts, deletions and
+//! resumptions, and one that records far more than is kept.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -47,8 +47,8 @@ pub(crate) fn kills(count: u32, folder: &Path) -> Verdict {
     figures.verdict("kills", count)
 }
 
-/// Cuts the power of the disk of one series at random moments, and resumes it each time from what the disk has. The disk is an image; the power is
-/// cut by going on with a copy of it, taken while the recorder is stopped.
+/// Cuts the power of the disk of one series at random moments, and resumes it each time from what the disk has. The
+/// disk is an image; the power is cut by going on with a copy of it, taken while the recorder is stopped.
 pub(crate) fn power_cuts(count: u32, folder: &Path) -> Verdict {
     let mut figures = Figures::default();
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
@@ -111,7 +111,7 @@ fn stores() -> hairspring_record::series::keeper::StoreMaker {
     Box::new(|| best(8, Ways::default()))
 }
 
-/// The segments that are there, and what their journals say of bytes.
+/// The existing segments, with the bytes that their journals record.
 fn journaled(base: &Path, bytes: fn(&[Record]) -> u64) -> BTreeMap<u32, u64> {
     let folder = base.parent().unwrap_or(Path::new("."));
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -174,7 +174,7 @@ fn recovered(base: &Path, figures: &mut Figures) -> Result<Option<BTreeMap<u32, 
     Ok(Some(now))
 }
 
-/// Whether of each segment enough was recovered.
+/// Checks that enough of each segment was recovered.
 fn compare(kept: &BTreeMap<u32, u64>, now: &BTreeMap<u32, u64>, is_enough: fn(u64, u64) -> bool) -> Result<(), String> {
     for (number, owed) in kept {
         let left = now.get(number).copied().unwrap_or(0);

@@ -1,7 +1,9 @@
-//! The programs in C of the executive under the sanitizers: the program, the library and its standard library are instrumented.
+//! The programs in C of the executive under the sanitizers: the program, the library and its standard library are
+//! instrumented.
 //!
-//! ThreadSanitizer runs them on threads alone (`__SANITIZE_THREAD__` in `crates/c/tests/exec_check.h`): it keeps a stack of calls for each thread, and a
-//! switch of stacks that it is not told of upsets that. AddressSanitizer is told, and runs them on every back-end.
+//! ThreadSanitizer runs them on threads alone (`__SANITIZE_THREAD__` in `crates/c/tests/exec_check.h`): it keeps a
+//! stack of calls for each thread, and a switch of stacks without notice to it upsets that. AddressSanitizer is
+//! notified, and runs them on every back-end.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,12 +13,12 @@ use serde_json::{Map, json};
 use super::cargo_test::{SANITIZERS, no_sanitizers, sanitized, target, target_folder, watch};
 use crate::Verdict;
 
-/// The programs under `crates/c/tests`; each prints how much it checked. Without `handler.c`: it has an allocator of its own, and ThreadSanitizer delivers a
-/// signal later than the system does.
+/// The programs under `crates/c/tests`; each prints how much it checked. Without `handler.c`: it has an allocator of
+/// its own, and ThreadSanitizer delivers a signal later than the system does.
 const PROGRAMS: [&str; 6] = ["exec", "objects", "scheduling", "deletion", "memory", "misfortune"];
 /// The longest that a program may take, in seconds.
 const LIMIT_S: &str = "300";
-/// What the static library needs beside it.
+/// Libraries that the static library needs.
 const LIBRARIES: [&str; 5] = ["-lgcc_s", "-lpthread", "-ldl", "-lm", "-lc"];
 
 pub(crate) fn prove() -> Verdict {
@@ -69,7 +71,7 @@ fn run(sanitizer: &str, archive: &Path, name: &str) -> Result<u64, String> {
     checks.ok_or_else(|| format!("{name} checked nothing"))
 }
 
-/// What a command prints; or what it complains of, from its first line that names the trouble.
+/// The output of a command; or its errors, from the first line that names the trouble.
 fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("run {command:?}: {error}"))?;
     if output.status.success() {

@@ -1,7 +1,7 @@
 //! Proofs that are long tests: Cargo runs them, and their counts are the figures.
 //!
-//! A test that runs with `--nocapture` adds a figure of its own by a line `figure: NAME: VALUE`. One that cannot run here
-//! says so by `test-skip: NAME: REASON`, and then the proof as a whole was not run: its claim has not been shown.
+//! A test that runs with `--nocapture` adds a figure of its own by a line `figure: NAME: VALUE`. One that cannot run
+//! here prints `test-skip: NAME: REASON`, and then the proof as a whole was not run: its claim has not been shown.
 
 use std::process::Command;
 
@@ -41,8 +41,8 @@ pub(crate) fn no_sanitizers() -> Option<Verdict> {
     Some(Verdict::not_run(format!("the source of the standard library is missing; {remedy}")))
 }
 
-/// Cargo of the nightly toolchain, which alone has the sanitizers, to build under one. The standard library is built anew: ThreadSanitizer must see
-/// its atomics, too.
+/// Cargo of the nightly toolchain, which alone has the sanitizers, to build under one. The standard library is built
+/// anew: ThreadSanitizer must see its atomics, too.
 pub(crate) fn sanitized(sanitizer: &str, task: &str) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", "cargo", task, "-Zbuild-std", "--target", &target()]);
@@ -74,7 +74,7 @@ pub(crate) fn sanitize(packages: &[&str], tests: &[&str]) -> Verdict {
     all
 }
 
-/// How many tests a report names.
+/// Number of tests that a report names.
 const MOST_NAMED: usize = 12;
 /// The mark with which a test of many seeds names the one that failed.
 const FAILED_SEED: &str = "failed: HAIRSPRING_SEED=";
@@ -117,7 +117,7 @@ fn judge(command: &mut Command) -> Verdict {
         figures.insert(NOT_RUN.to_owned(), json!(skips.join("; ")));
     }
     figures.insert("tests passed".to_owned(), json!(ran));
-    // The name of a test is its promise. If there are many, their number says more.
+    // The name of a test is its promise. If there are many, their number is more useful.
     if (1..=MOST_NAMED).contains(&promises.len()) {
         figures.insert("tests".to_owned(), json!(promises.join(", ")));
     }
@@ -144,7 +144,7 @@ pub(crate) fn figure(line: &str) -> Option<(&str, Value)> {
     Some((name, serde_json::from_str(value).unwrap_or_else(|_| json!(value))))
 }
 
-/// Which test could not run, and why.
+/// Name and reason of a skipped test.
 fn skip(line: &str) -> Option<&str> {
     line.split_once("test-skip: ").map(|(_, skip)| skip)
 }
@@ -159,7 +159,8 @@ fn count(result: &str, word: &str) -> u64 {
 mod tests {
     use super::*;
 
-    /// A proof of 20,000 seeds failed, and its report did not say for which: half an hour had to be repeated to learn it.
+    /// A proof of 20,000 seeds failed, and its report did not name the seeds: half an hour had to be repeated to find
+    /// them.
     #[test]
     fn a_proof_that_failed_names_each_seed_once() {
         let verdict = told(

@@ -1,4 +1,4 @@
-//! What takes a virtual machine: `cargo xtask lab`, whose counts are the figures.
+//! Proofs that take a virtual machine: `cargo xtask lab`, whose counts are the figures.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ pub(crate) fn prove() -> Verdict {
     verdict
 }
 
-/// The hypervisor as a culprit: the machine is stopped, and its guest must say so.
+/// The hypervisor as a culprit: the machine is stopped, and its guest must report that.
 pub(crate) fn hypervisor() -> Verdict {
     let (mut verdict, said) = run(&["--only", "hypervisor"]);
     let told: Vec<&str> = said.lines().filter(|line| line.contains("hypervisor.stops")).map(str::trim).collect();
@@ -25,7 +25,7 @@ pub(crate) fn hypervisor() -> Verdict {
     verdict
 }
 
-/// Runs the lab; passes if it did and anything ran. Returns what it said, too.
+/// Runs the lab; passes if it did and anything ran. Returns its output, too.
 fn run(words: &[&str]) -> (Verdict, String) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut figures = Map::new();

@@ -1,4 +1,5 @@
-//! Proof: the kernel wakes a program sooner that `hairspring run` starts with idle states off, by cyclictest's own figures.
+//! Proof: the kernel wakes a program sooner that `hairspring run` starts with idle states off, by cyclictest's own
+//! figures.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use crate::sheet::formats::command;
 const PAIRS: usize = 5;
 /// Greatest load average of the last minute at which the CPUs are idle enough for a comparison.
 const LOAD_MOST: f64 = 0.5;
-/// So long the proof waits for that.
+/// Longest wait for that.
 const REST_WITHIN: Duration = Duration::from_secs(120);
 /// The median may be at most this part of the plain one.
 const MOST: f64 = 0.6;

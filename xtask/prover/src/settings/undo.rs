@@ -1,7 +1,7 @@
 //! Proof: the settings of the machine are as before, whenever the command that changed them is killed.
 //!
-//! The command changes many settings, and the proof kills it after a random time, every second time with its guardian. Then
-//! `hairspring restore` runs, and every file that the catalogue names must have its first contents again.
+//! The command changes many settings, and the proof kills it after a random time, every second time with its guardian.
+//! Then `hairspring restore` runs, and every file that the catalogue names must have its first contents again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,7 +37,7 @@ fn change(before: &Machine, now: &Machine) -> Option<String> {
     Some(format!("{} shows {:?}, before {:?}", changed.0.display(), now.get(changed.0), changed.1))
 }
 
-/// Kills the command so many times.
+/// Kills the command `count` times.
 pub(crate) fn prove(count: u32) -> Verdict {
     let folder = match tempfile::tempdir() {
         Ok(folder) => folder,

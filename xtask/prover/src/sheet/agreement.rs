@@ -8,7 +8,8 @@
 //!
 //! Runs that were void for too many disturbances are counted and show nothing.
 //!
-//! It takes hours, so each comparison is kept in a file as soon as it is complete ([`Kept`]), and `--resume` goes on with what is missing.
+//! It takes hours, so each comparison is kept in a file as soon as it is complete ([`Kept`]), and `--resume` goes on
+//! with what is missing.
 
 mod change;
 
@@ -30,7 +31,8 @@ use serde_json::{Map, json};
 use crate::Verdict;
 use crate::sheet::formats::command;
 
-/// At most so many runs may declare anything, of 10; three or more have a chance of 1.2 % if the promise of 5 % holds.
+/// Greatest share of runs that may declare anything; three or more of 10 have a chance of 1.2 % if the promise of 5 %
+/// holds.
 const RUNS_MOST: f64 = 0.2;
 /// At most this share of all comparisons of rows may be declared.
 const ROWS_MOST: f64 = 0.002;
@@ -41,11 +43,11 @@ const SIGNS_LEAST: f64 = 0.01;
 /// Rows whose rounds vary by no more are quiet, and those whose rounds vary by more are noisy.
 const QUIET: f64 = 0.03;
 const NOISY: f64 = 0.1;
-/// What the chapters of a sheet take, in seconds: about so much with `--quick`, and without.
+/// Approximate time of a chapter of a sheet in seconds, with `--quick` and without.
 const CHAPTER_S: [f64; 2] = [4.0, 12.0];
 const CHAPTERS: usize = 7;
 
-/// How much is done.
+/// Amount of work.
 #[derive(clap::Args)]
 pub(crate) struct Terms {
     /// Comparisons of a build with its copy; half as many pairs of single sheets
@@ -68,7 +70,7 @@ pub(crate) struct Terms {
     resume: bool,
 }
 
-/// What is shown.
+/// Kind of comparison.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     /// A build against its copy
@@ -84,7 +86,7 @@ enum Part {
 impl Part {
     const ALL: [Self; 4] = [Self::Copies, Self::Singles, Self::Change, Self::Load];
 
-    /// How many sheets' time it takes.
+    /// Its time, in sheets.
     fn sheets(self, runs: u32) -> u32 {
         match self {
             Self::Copies => 2 * runs,
@@ -98,7 +100,7 @@ impl Part {
 /// The part of a CPU that a load uses when this part of the usual time has passed.
 type Shape = fn(f64) -> f64;
 
-/// What is found, with what failed.
+/// Figures, and the promises that failed.
 #[derive(Default)]
 struct Findings {
     figures: Map<String, serde_json::Value>,
@@ -143,8 +145,8 @@ pub(crate) fn prove(terms: &Terms) -> Verdict {
     Verdict { passed, figures: findings.figures }
 }
 
-/// What the command printed, one file for each time that it ran. The folder is named by the program and the terms, so what lies in it
-/// belongs to both.
+/// Outputs of the command, one file for each run. The folder is named by the program and the terms, so its files belong
+/// to both.
 struct Kept {
     program: PathBuf,
     folder: PathBuf,
@@ -176,7 +178,7 @@ impl Kept {
         Ok(Self { program, folder, planned, there: Cell::new(0), took: RefCell::default() })
     }
 
-    /// What the command prints with these arguments, which takes the time of so many sheets.
+    /// The output of the command with these arguments, which takes the time of `sheets` sheets.
     fn get(&self, name: &str, sheets: u32, arguments: &[String]) -> Result<String, String> {
         let file = self.folder.join(format!("{name}.json"));
         let text = match fs::read_to_string(&file) {
@@ -204,7 +206,7 @@ impl Kept {
         let output = Command::new(&self.program).args(arguments).output();
         let output = output.map_err(|error| format!("run {}: {error}", self.program.display()))?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // Whatever its code: a comparison with too many void pairs is one, too.
+        // With any exit code: a comparison with too many void pairs is one, too.
         if text.trim_end().ends_with('}') && output.status.code() != Some(130) {
             return Ok(text);
         }
@@ -249,12 +251,12 @@ fn limits(terms: &Terms) -> impl Iterator<Item = String> {
     terms.quick.then(|| "--quick".to_owned()).into_iter().chain(only.into_iter().flatten())
 }
 
-/// What one comparison says.
+/// Verdicts of one comparison.
 #[derive(Default)]
 struct Told {
     /// Rows that were judged.
     judged: usize,
-    /// Ids of the rows that are said to differ.
+    /// Ids of the rows that are declared to differ.
     declared: BTreeSet<String>,
     /// The middle of the logarithms of the ratios, by chapter.
     chapters: BTreeMap<String, f64>,
@@ -330,7 +332,8 @@ fn copies(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), Str
     Ok(())
 }
 
-/// What rounds vary by, and which part of it comes from the process: the two of a pair share the time and not the process.
+/// Variance between rounds, and the part of it that comes from the process: the two of a pair share the time and not
+/// the process.
 fn variances(runs: &[&Interleaved], findings: &mut Findings) {
     let mut by_chapter: BTreeMap<&str, Vec<[f64; 2]>> = BTreeMap::new();
     for row in runs.iter().flat_map(|run| &run.rows) {
@@ -372,7 +375,7 @@ fn variance(values: impl Iterator<Item = f64> + Clone) -> f64 {
     values.map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)
 }
 
-/// The two-sided probability of so uneven a number of heads in so many tosses.
+/// The two-sided probability of a number of heads at least as uneven as `heads` in `tosses` tosses.
 fn sign_test(heads: usize, tosses: usize) -> f64 {
     let few = heads.min(tosses - heads);
     let mut term = 0.5_f64.powi(i32::try_from(tosses).unwrap_or(i32::MAX));

@@ -12,10 +12,10 @@ use crate::{NOT_RUN, Verdict};
 /// The most that each figure may be.
 const REQUIRED: [(&str, f64); 4] =
     [("size of a sheet, kB", 150.0), ("list, s", 0.2), ("trend of one figure, s", 0.5), ("compare of two, s", 0.1)];
-/// What is required is required of so many sheets.
+/// Number of sheets for which the limits hold.
 const SHEETS: u64 = 10_000;
 
-/// Makes an archive of so many sheets, and judges its figures.
+/// Makes an archive of `sheets` sheets, and judges its figures.
 pub(crate) fn prove(sheets: u64) -> Verdict {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

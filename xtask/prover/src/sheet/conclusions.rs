@@ -1,4 +1,5 @@
-//! What settings bring on this machine, and how fast the command concludes: each figure beside the one that it must reach.
+//! Gain of settings on this machine, and time of the command's conclusions: each figure beside the one that it must
+//! reach.
 
 use std::process::{Command, Output};
 use std::time::Instant;
@@ -15,15 +16,15 @@ const SETTINGS: [&str; 4] = ["run", "--set", "idle=off,policy=fifo:80", "--"];
 const REACTION: &str = "reaction.eventfd.total";
 const REACTION_MOST_NS: f64 = 4_000.0;
 const RING: &str = "transfer.ring.1mib.small.adaptive_of_copy";
-/// The same with a consumer that sleeps each time: told, not judged.
+/// The same with a consumer that sleeps each time: reported, not judged.
 const RING_ASLEEP: &str = "transfer.ring.1mib.small.of_copy";
 const RING_LEAST: f64 = 0.95;
 
-/// A live answer, an answer from a sheet, and a diagnosis take at most so long, in seconds.
+/// Time limits of a live answer, an answer from a sheet, and a diagnosis, in seconds.
 const LIVE_MOST_S: f64 = 90.0;
 const FROM_SHEET_MOST_S: f64 = 1.0;
 const DIAGNOSIS_MOST_S: f64 = 180.0;
-/// The diagnosis makes the job so many times better.
+/// Least factor by which the diagnosis improves the job.
 const BETTER_LEAST: f64 = 3.0;
 const JOB: &str = "loop 1kHz jitter 50us";
 const REACT: &str = "react 100us";
@@ -75,7 +76,7 @@ pub(crate) fn applied() -> Verdict {
     }
 }
 
-/// How long `can` takes for its answer, measured and from a sheet.
+/// Time of `can` for its answer, measured and from a sheet.
 pub(crate) fn answers() -> Verdict {
     let folder = match tempfile::tempdir() {
         Ok(folder) => folder,
@@ -99,7 +100,7 @@ pub(crate) fn answers() -> Verdict {
     tried().unwrap_or_else(failed)
 }
 
-/// Whether `doctor` finds the idle states unasked, and what it gains by them.
+/// Whether `doctor` finds the idle states unasked, and its gain by them.
 pub(crate) fn doctor() -> Verdict {
     if Host.counter_evidence().hypervisor.is_none() && !std::path::Path::new("/sys/devices/system/cpu/cpuidle").exists()
     {
@@ -128,7 +129,7 @@ fn failed(why: String) -> Verdict {
     Verdict { passed: false, figures: Map::from_iter([("defect".to_owned(), json!(why))]) }
 }
 
-/// Runs the command, and says how many seconds it took.
+/// Runs the command, and measures its time in seconds.
 fn timed(words: &[&str]) -> Result<(Output, f64), String> {
     let mut hairspring = Command::new(command()?);
     let begun = Instant::now();

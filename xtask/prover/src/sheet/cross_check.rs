@@ -1,8 +1,8 @@
 //! Proof: rows of a sheet agree with what independent tools of this machine measure of the same thing.
 //!
-//! Tool and row take turns, so that both see the same machine. A check passes if the ratio of their medians lies within the factor
-//! that the two ways to measure leave open; the factor stands in the table with its reason. A tool that is not installed, or that this
-//! machine refuses, is skipped with the reason. With no tool at all the proof was not run.
+//! Tool and row take turns, so that both see the same machine. A check passes if the ratio of their medians lies within
+//! the factor that the two ways to measure leave open; the factor stands in the table with its reason. A tool that is
+//! not installed, or that this machine refuses, is skipped with the reason. With no tool at all the proof was not run.
 
 use std::process::Command;
 
@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use crate::sheet::rows::medians;
 use crate::{Verdict, placement};
 
-/// How often tool and row take turns.
+/// Number of turns of tool and row.
 const TURNS: usize = 3;
 /// Wake-ups of cyclictest in a turn, 1 ms each.
 const LOOPS: &str = "2000";
-/// What is copied and written in a turn.
+/// Size that is copied and written in a turn.
 const ARRAY_MIB: &str = "256";
 
 /// A tool beside a row.
@@ -27,7 +27,7 @@ struct Check {
     /// The tool, and where it comes from.
     tool: &'static [&'static str],
     package: &'static str,
-    /// What the tool said, in the unit of the row.
+    /// Reads the tool's output, in the unit of the row.
     read: fn(&str) -> Option<f64>,
     /// The row over the tool is between one over this and this.
     factor: f64,
@@ -193,7 +193,7 @@ fn fio(said: &str) -> Option<f64> {
     values.next()?.ok()?["jobs"][0]["write"]["bw_bytes"].as_f64()
 }
 
-/// What a message there and back takes, which is given in µs, in nanoseconds.
+/// Time of a message there and back, which is given in µs, in nanoseconds.
 fn perf_pipe(said: &str) -> Option<f64> {
     let line = said.lines().find(|line| line.contains("usecs/op"))?;
     Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1e3)

@@ -1,7 +1,7 @@
 //! Proof: the command writes a whole sheet in every format.
 //!
-//! Each format must succeed and end with the mark of a complete document. The JSON document must parse and name the version of
-//! its schema.
+//! Each format must succeed and end with the mark of a complete document. The JSON document must parse and name the
+//! version of its schema.
 
 use std::env;
 use std::path::PathBuf;

@@ -6,7 +6,8 @@ use serde_json::{Map, json};
 use crate::Verdict;
 use crate::sheet::rows::medians;
 
-/// Of all gaps, and of all late wake-ups, so many have a name; a gap that goes below the kernel by exclusion has one.
+/// Least share of all gaps, and of all late wake-ups, with a name; a gap that goes below the kernel by exclusion has
+/// one.
 const NAMED_LEAST: f64 = 0.95;
 const ROWS: [&str; 2] = ["disturbance.culprits.named", "disturbance.wakeup_culprits.named"];
 

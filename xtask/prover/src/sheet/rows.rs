@@ -7,8 +7,8 @@ use hairspring_sheet::render::from_json;
 
 use crate::sheet::formats::command;
 
-/// The medians of these rows, from a sheet that is taken under these words of `hairspring`, with these more of `sheet`. A row that is absent is an
-/// error with its reason.
+/// The medians of these rows, from a sheet that is taken under these words of `hairspring`, with these more of `sheet`.
+/// A row that is absent is an error with its reason.
 pub(crate) fn medians(under: &[&str], sheet: &[&str], rows: &[&str]) -> Result<Vec<f64>, String> {
     let hairspring = command()?;
     let mut command = Command::new(&hairspring);

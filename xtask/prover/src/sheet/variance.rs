@@ -1,7 +1,7 @@
 //! Proof: which part of the variance of a sheet's figures comes from the process, and which from the time.
 //!
-//! Quick sheets are taken in turns: with all rounds in one process, and with each in a fresh one, as usual. Between them is a pause. For
-//! each row the logarithms of the rounds' medians have three variances:
+//! Quick sheets are taken in turns: with all rounds in one process, and with each in a fresh one, as usual. Between
+//! them is a pause. For each row the logarithms of the rounds' medians have three variances:
 //!
 //! | part | what it is |
 //! |---|---|
@@ -28,7 +28,7 @@ const ROUNDS_LEAST: usize = 3;
 /// A row whose rounds vary by more than this is noisy.
 const NOISY: f64 = 0.1;
 
-/// How much is done.
+/// Amount of work.
 #[derive(clap::Args)]
 pub(crate) struct Terms {
     /// Sheets of each kind
@@ -115,8 +115,8 @@ struct Parts {
 }
 
 impl Parts {
-    /// From rounds in one process and from fresh ones; a part that comes out below zero is zero. `None` for a row that does not vary, or has
-    /// a single sheet.
+    /// From rounds in one process and from fresh ones; a part that comes out below zero is zero. `None` for a row that
+    /// does not vary, or has a single sheet.
     fn of(one: &[Vec<f64>], fresh: &[Vec<f64>]) -> Option<Self> {
         let within = |sheets: &[Vec<f64>]| mean(sheets.iter().map(|rounds| variance(rounds)));
         let (rounds, all) = (within(one), within(fresh));

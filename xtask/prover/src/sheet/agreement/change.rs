@@ -7,9 +7,10 @@ use serde_json::json;
 
 use super::{Findings, Kept, QUIET, Terms, ab, copy, middle, told, varies};
 
-/// Where there is a change, at most this share of the declared rows may be unchanged: what a comparison promises (Benjamini–Hochberg).
+/// Where there is a change, at most this share of the declared rows may be unchanged: what a comparison promises
+/// (Benjamini–Hochberg).
 const FALSE_MOST: f64 = 0.05;
-/// How often a comparison that was void for too many disturbances is made again.
+/// Number of repeats of a comparison that was void for too many disturbances.
 const AGAIN_MOST: u32 = 2;
 /// A row is called quiet only if this part of its rounds is counted: few rounds are alike by chance.
 const COUNTED_LEAST: f64 = 0.8;
@@ -17,9 +18,10 @@ const COUNTED_LEAST: f64 = 0.8;
 pub(super) const CHANGES: [(f64, f64); 5] = [(0.02, 0.0), (0.05, 0.0), (0.1, 0.65), (0.2, 0.8), (0.5, 0.8)];
 /// The share of intervals that hold the true change.
 const COVERED_LEAST: f64 = 0.9;
-/// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. Left out are rows after a sweep
-/// of the caches, where the spinning itself would be cold; first calls, which other processes make; and reports and counts, which are not time of the
-/// caller. So is a fiber's look at its interrupts: while it waits for the other CPU's line, the processor runs ahead into the spinning.
+/// Rows in whose measured section the other build can spin: beginnings of their ids, and what may not be in them. Left
+/// out are rows after a sweep of the caches, where the spinning itself would be cold; first calls, which other
+/// processes make; and reports and counts, which are not time of the caller. So is a fiber's look at its interrupts:
+/// while it waits for the other CPU's line, the processor runs ahead into the spinning.
 const SPINNING: [&str; 7] =
     ["sleeps.", "clocks.read.", "delays.", "executive.", "transfer.memory.", "transfer.word.", "reaction."];
 const NOT_SPINNING: [&str; 17] = [
@@ -51,7 +53,7 @@ fn spins(row: &InterleavedRow) -> bool {
         && (row.unit == Unit::Ns || is_rate(row))
 }
 
-/// Whether it counts per second, so that what takes longer has less.
+/// Whether it counts per second, so that a longer time gives a lower value.
 fn is_rate(row: &InterleavedRow) -> bool {
     matches!(row.unit, Unit::PerSecond | Unit::BytesPerS)
 }
@@ -105,7 +107,8 @@ pub(super) fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Res
                 continue;
             }
             let counted: Vec<f64> = row.pairs.iter().filter(|p| !p.void).filter_map(|pair| pair.baseline).collect();
-            // The spinning is set in nanoseconds; what part of an event that is depends on the machine's speed in this run.
+            // The spinning is set in nanoseconds; what part of an event that is depends on the machine's speed in this
+            // run.
             let event = if is_rate(row) { 1e9 / middle(counted.clone()) } else { middle(counted.clone()) };
             let longer = 1.0 + spin[&row.id] / event;
             let truth = if is_rate(row) { 1.0 / longer } else { longer };
@@ -144,7 +147,7 @@ pub(super) fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Res
     Ok(())
 }
 
-/// What a change of one size did.
+/// Effect of a change of one size.
 #[derive(Default)]
 struct Changed {
     declared: usize,
