@@ -1,4 +1,4 @@
-//! Notes what the command is built from: commit, compiler, flags. They stand in the conditions of every sheet.
+//! Notes the origin of the command: commit, compiler, flags. They stand in the conditions of every sheet.
 
 use std::env;
 use std::path::Path;

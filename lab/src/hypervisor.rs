@@ -1,5 +1,5 @@
 //! The hypervisor as a culprit: the host stops the whole machine for a while, again and again, and each hole in the
-//! guest's time must be blamed on what is below its kernel.
+//! guest's time must be blamed on the level below its kernel.
 //!
 //! The counter of the processor goes on while the machine is stopped. The host stops it from the moment at which this
 //! test begins until it ends.

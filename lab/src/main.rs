@@ -109,7 +109,7 @@ fn main() {
         Err(error) => return tell(json!({ "fatal": format!("failed to {error}") })),
     };
     let lab = Lab { timebase };
-    // The kernel hands what it does not know of its command line to the first program.
+    // The kernel passes unknown parts of its command line to the first program.
     let only = std::env::var("LAB_ONLY").unwrap_or_default();
     let tests = if std::env::consts::ARCH == "aarch64" { BOARD_TESTS } else { TESTS };
     // A machine whose clock counts instructions stands when they do: the host cannot make a hole in its time.

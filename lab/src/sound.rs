@@ -135,7 +135,7 @@ pub(crate) fn content(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
     Ok(())
 }
 
-/// The recording process is stopped for less and for more than the card's buffer: what is lost is counted exactly.
+/// The recording process is stopped for less and for more than the card's buffer: lost frames are counted exactly.
 pub(crate) fn overruns(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let target = PathBuf::from("/tmp/overrun");
     let player = Player::start()?;
@@ -154,7 +154,7 @@ pub(crate) fn overruns(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     let report = report(child)?;
     player.finish()?;
     let recording = Recording::open(std::slice::from_ref(&target)).map_err(text)?;
-    // Gaps between the same two frames are one for who looks at the numbers.
+    // Gaps between the same two frames are one for a reader of the numbers.
     let mut gaps: Vec<(u64, i64)> = Vec::new();
     for (position, gap) in recording.gaps() {
         match gaps.last_mut().filter(|(at, _)| at == position) {
@@ -232,7 +232,7 @@ pub(crate) fn oracles(_lab: &Lab, findings: &mut Findings) -> Result<(), String>
     shell::run(&format!("ALSA_CONFIG_PATH=/lib/alsa.conf aplay -D hw:Loopback,1,0 {form} /tmp/played"))?;
     report(child)?;
     let heard = numbers(&Files::of(&target).data)?;
-    // At its end the player stops, and the card repeats what its buffer still holds.
+    // At its end the player stops, and the card repeats the rest of its buffer.
     let right = heard.iter().zip(1..=count).take_while(|(heard, played)| *heard == played).count();
     check(right == count as usize, || format!("of {count} numbers the first {right} came in order"))?;
     let player = Player::start()?;
@@ -328,7 +328,7 @@ pub(crate) fn refusals(_lab: &Lab, findings: &mut Findings) -> Result<(), String
     Ok(())
 }
 
-/// The card is taken away while it records: the recording ends with the reason and keeps what came before.
+/// The card is taken away while it records: the recording ends with the reason and keeps its data so far.
 pub(crate) fn unplugged(_lab: &Lab, findings: &mut Findings) -> Result<(), String> {
     let card: SoundCard = QEMU.parse().map_err(text)?;
     let source = card.open(None).map_err(text)?;

@@ -123,7 +123,7 @@ fn tests(workspace: &Workspace, kind: Kind, icount: bool, only: &str, limit: Dur
     tally
 }
 
-/// Boots once, prints what was found and counts it.
+/// Boots once, prints the findings and counts them.
 fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally, Option<Results>) {
     let booted = machine.boot(label, clock, limit);
     match Results::read(machine.kind(), &booted.results, &booted.captured) {
@@ -145,7 +145,7 @@ fn boot(machine: &Machine, label: &str, clock: Clock, limit: Duration) -> (Tally
     }
 }
 
-/// Builds the guest's programs, without what only a debugger needs: the machine has little memory.
+/// Builds the guest's programs, without the parts that only a debugger needs: the machine has little memory.
 fn build(workspace: &Workspace, kind: Kind, limit: Duration) -> Result<Vec<PathBuf>, String> {
     let (mut command, built, programs, strip): (_, _, &[&str], _) = match kind {
         Kind::Pc => (workspace.cargo(&BUILD), workspace.target.join("debug"), &PROGRAMS, "strip"),
@@ -170,7 +170,7 @@ fn build(workspace: &Workspace, kind: Kind, limit: Duration) -> Result<Vec<PathB
     stripped.collect()
 }
 
-/// The shared libraries that programs need, and what loads them, by their paths here.
+/// The shared libraries that programs need, and their loader, by their paths here.
 fn libraries(workspace: &Workspace, programs: &[PathBuf]) -> Result<BTreeSet<PathBuf>, String> {
     let told = must(workspace, Command::new("ldd").args(programs))?;
     Ok(told.lines().filter_map(library).collect())

@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-/// One part of a release: its name, and what puts its files into a folder.
+/// One part of a release: its name, and the function that puts its files into a folder.
 struct Part {
     name: &'static str,
     make: fn(&Making) -> Result<(), String>,

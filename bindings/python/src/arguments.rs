@@ -10,7 +10,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt};
 /// Relative error of a float multiplied by 10⁹, with a margin.
 const ROUNDING: f64 = 1e-15;
 
-/// The error for an object that cannot be pickled, with what to do instead.
+/// The error for an object that cannot be pickled, with the alternative.
 pub(crate) fn not_pickled(what: &str, instead: &str) -> PyErr {
     PyTypeError::new_err(format!("cannot pickle {what}: it holds on to this process; {instead}"))
 }

@@ -111,7 +111,7 @@ impl LongDelay {
         Ok(Self { state: Mutex::new(State { long, timebase, ending }), late_ns })
     }
 
-    /// Uses the successor that refine() made of its time base. Its lead, its budget and what it has learned stay.
+    /// Uses the successor that refine() made of its time base. Its lead, its budget and its learned values stay.
     /// Deadlines of a former epoch are then refused.
     fn adopt(&self, successor: Timebase) -> PyResult<()> {
         self.with(|state| {

@@ -172,7 +172,7 @@ pub(crate) struct Gaps(hairspring_time::Gaps);
 
 #[pymethods]
 impl Gaps {
-    /// How many.
+    /// Number of gaps.
     #[getter]
     fn count(&self) -> u32 {
         self.0.count

@@ -86,7 +86,7 @@ pub(crate) fn poll_until(py: Python<'_>, timebase: &hairspring_time::Timebase, d
 /// End of an object's long delays.
 #[derive(Clone, Copy)]
 pub(crate) struct Ending {
-    /// How much earlier than requested the delay ends.
+    /// Time by which the delay ends earlier than requested.
     pub(crate) lead: Nanos,
     /// The longest time before the end at which a rehearsal may begin; zero for none.
     most: Nanos,
@@ -102,7 +102,7 @@ impl Ending {
         (Self { lead, most, takes: Nanos::ZERO }, budget.map(|budget| budget - most))
     }
 
-    /// How much earlier the library ends its sleep; zero for a delay that hardly sleeps.
+    /// Time by which the library ends its sleep earlier; zero for a delay that hardly sleeps.
     pub(crate) fn ahead(&self, request: Nanos) -> Nanos {
         let ahead = (self.takes * 2).max(AHEAD_LEAST).min(self.most);
         if request - self.lead > ahead * 2 { ahead } else { Nanos::ZERO }

@@ -1,5 +1,5 @@
-//! [`ThreadWatch`]: what happens to the threads of a program, from the kernel's records alone: how long each wake-up
-//! took and how long each preemption, and who took the time.
+//! [`ThreadWatch`]: wake-ups and preemptions of the threads of a program, from the kernel's records alone: their
+//! durations and their culprits.
 //!
 //! It is a function of records, and needs neither the program's help nor its sources. A wake-up lasts from the call
 //! that wakes a thread (`sched_waking`) until the thread has a CPU (`sched_switch`). A preemption lasts from the moment

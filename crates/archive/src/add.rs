@@ -26,7 +26,7 @@ const UNLIKE: f64 = 0.9;
 /// Outcome of adding a sheet. Both variants hold its id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is new, or what was stored of it could not be read any more.
+    /// It is new, or its stored document could not be read any more.
     New(String),
     /// The archive has it already, and can read it.
     Known(String),

@@ -62,7 +62,7 @@ pub struct Exported {
     pub files: usize,
 }
 
-/// One row of the table: its sheet, its id and label, and what it holds.
+/// One row of the table: its sheet, its id and label, and its value.
 type Line<'a> = (&'a ArchivedSheet, String, String, Value);
 
 impl Archive {

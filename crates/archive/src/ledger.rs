@@ -1,4 +1,4 @@
-//! The archive as the ledger of what varies between the sheets of a machine.
+//! The archive as the ledger of the variation between the sheets of a machine.
 
 use std::collections::HashMap;
 

@@ -40,7 +40,7 @@ impl Archive {
     }
 }
 
-/// Removes a document and what was derived from it alone.
+/// Removes a document and the rows that were derived from it alone.
 pub(crate) fn forget(connection: &Connection, number: i64) -> Result<(), ArchiveError> {
     connection.execute("DELETE FROM figure WHERE sheet = ?1", [number])?;
     connection.execute("DELETE FROM sheet WHERE number = ?1", [number])?;

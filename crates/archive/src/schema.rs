@@ -95,7 +95,7 @@ ALTER TABLE quantity RENAME TO before_quantity;
 ALTER TABLE figure RENAME TO before_figure;
 ";
 
-/// Copies what was derived from a document before, which cannot be read any more.
+/// Copies the derived rows of a document that cannot be read any more.
 pub(crate) const KEEP: [&str; 6] = [
     "INSERT OR IGNORE INTO machine(id, host, cpu) SELECT m.id, m.host, m.cpu FROM before_machine m
      JOIN before_sheet s ON s.machine = m.number WHERE s.number = ?1",
@@ -114,7 +114,7 @@ pub(crate) const KEEP: [&str; 6] = [
      JOIN before_quantity b ON b.number = f.quantity JOIN quantity q ON q.id = b.id AND q.unit = b.unit WHERE f.sheet = ?1",
 ];
 
-/// Removes what was set aside.
+/// Removes the rows that were set aside.
 pub(crate) const DROP_BEFORE: &str = "
 DROP TABLE before_figure;
 DROP TABLE before_quantity;

@@ -27,7 +27,7 @@ pub(crate) enum Exit {
     Program(u8),
 }
 
-/// A code and what it means.
+/// A code and its meaning.
 struct Row {
     exit: Exit,
     code: u8,

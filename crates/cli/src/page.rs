@@ -72,7 +72,7 @@ impl Page {
     }
 }
 
-/// An example: a command line, and what it does.
+/// An example: a command line, and its effect.
 #[derive(Debug)]
 pub(crate) struct Example {
     /// A sentence without its full stop.

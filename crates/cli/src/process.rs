@@ -1,6 +1,6 @@
 //! Limits and signals of the system, and how the command handles them, all in this file.
 //!
-//! | what happens | by default | here |
+//! | event | by default | here |
 //! |---|---|---|
 //! | a file reaches the limit of the shell (`ulimit -f`, `LimitFSIZE=`) | SIGXFSZ ends the process | the write fails with EFBIG, which is an error like any other |
 //! | the reader of a pipe has ended (`hairspring … \| head`) | SIGPIPE ends the process | Rust ignores the signal; [`print`](crate::output::print) ends quietly |
@@ -19,13 +19,13 @@ use std::io::Write as _;
 
 use crate::exit::Exit;
 
-/// Sets what holds for every command. Call it once, before anything else.
+/// Sets up the process, for every command. Call it once, before anything else.
 pub(crate) fn begin() {
     crate::host::ignore_the_limit_of_files();
 }
 
-/// Limits of a process: the number of the system's error, a word of an error text that names the limit already, and
-/// what to do.
+/// Limits of a process: the number of the system's error, a word of an error text that names the limit already, and the
+/// remedy.
 const LIMITS: [(i32, &str, &str); 6] = [
     (
         27,

@@ -1,4 +1,4 @@
-//! Comparing sheets: what differs in the conditions, then a verdict for every figure.
+//! Comparing sheets: the differences of the conditions, then a verdict for every figure.
 //!
 //! Problem: two medians are never equal, and most differences between two sheets mean nothing. Samples of one run
 //! depend on each other, whole chapters shift between runs, and two sheets of one build taken 20 s apart differ in half

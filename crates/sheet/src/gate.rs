@@ -30,7 +30,7 @@ enum Fails {
     Below,
 }
 
-/// Why a text is not a gate, with what to write instead.
+/// Error in the text of a gate, with the expected syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateError {
     text: String,

@@ -78,7 +78,7 @@ impl Histogram {
         bucket.or(self.buckets.last()).map(|bucket| bucket.to)
     }
 
-    /// How many samples there are in all.
+    /// Number of all samples.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|b| b.count).sum()
     }

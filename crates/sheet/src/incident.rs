@@ -1,4 +1,4 @@
-//! An incident: one gap or late wake-up, with who had its CPU from moment to moment.
+//! An incident: one gap or late wake-up, with the occupants of its CPU from moment to moment.
 //!
 //! It is plain data. A document may come from anywhere, so renderers pass over spans that make no sense.
 

@@ -1,9 +1,11 @@
-//! One figure of one machine over months: first what its conditions did to it, then what changed without a known cause.
+//! One figure of one machine over months: the effects of its conditions, then changes without a known cause.
 //!
 //! Problem: a new kernel, firmware or setting changes figures, and that is no alarm. A change between such moments is
 //! one: an engineer should look at it. Solution: the history is cut wherever the conditions changed. The sheets on both
 //! sides of a cut are compared as two groups (Welch's t test), which answers "did this change make the machine worse?".
-//! Within a stretch, change points are searched for as [`drift`](crate::drift) does. Conditions: sheets of one machine
+//! Within a stretch, change points are searched for as [`drift`](crate::drift) does.
+//!
+//! Conditions: sheets of one machine
 //! and one effort. A long stretch is reduced to [`POINTS_MAX`] medians of neighbours before the search, whose time
 //! grows with the square of its length; a change is then known to within that many sheets.
 

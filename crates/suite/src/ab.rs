@@ -1,11 +1,15 @@
 //! Two builds measured in turns, chapter by chapter.
 //!
 //! Problem: a machine drifts by more than most changes of a program, so two sheets that were taken one after the other
-//! differ in what the machine did between them. Solution: in each round both builds measure each chapter, seconds
+//! differ in what the machine did between them.
+//!
+//! Solution: in each round both builds measure each chapter, seconds
 //! apart, in fresh processes; the order changes in balanced random blocks (AB BA). The comparison uses the differences
 //! inside these pairs. Code that neither build contains is measured before and after each process ([`sentinels`]). A
 //! pair in which it moved is void, and is measured again at the end. The void pairs are chosen after the last round,
-//! before any figure is read. Conditions: the number of rounds is fixed beforehand, and no decision uses figures while
+//! before any figure is read.
+//!
+//! Conditions: the number of rounds is fixed beforehand, and no decision uses figures while
 //! they are taken. One program is one code layout: effects of its layout are attributed to the build.
 
 mod builds;
@@ -110,7 +114,7 @@ pub fn take_ab(
         wanted = kept(&wanted, |id| stands_out.contains(id));
     }
     let (turns, limits) = course.turns(&mut arms, &wanted, arms_count, request.rounds, &mut random);
-    // Relaxed: a plain flag, nothing else is handed over with it.
+    // Relaxed: a plain flag that publishes no other data.
     let stopped = interrupted.load(Ordering::Relaxed);
     let taken = Taken {
         start,
@@ -184,7 +188,7 @@ trait Arms {
     fn take(&mut self, arm: usize, turn: &Asked<'_>, progress: &mut dyn FnMut(SheetProgress<'_>)) -> Option<RoundPart>;
 }
 
-/// Chapters and rows that an arm is to measure in one turn.
+/// Chapters and rows for an arm to measure in one turn.
 struct Asked<'a> {
     rows: &'a [String],
     round: u32,
@@ -219,8 +223,8 @@ struct Course<'c> {
 }
 
 impl Course<'_> {
-    /// An uncounted turn of each chapter, then all rounds, then the void ones once more. Comes with what made them
-    /// void.
+    /// An uncounted turn of each chapter, then all rounds, then the void ones once more. Returns also the reasons why
+    /// they were void.
     fn turns(
         &mut self,
         arms: &mut dyn Arms,
@@ -296,7 +300,7 @@ impl Course<'_> {
                 let total = Nanos::new((passed.count() as f64 / done.max(0.001)) as i64);
                 progress(SheetProgress { measuring: &measuring, done: passed, total: total.max(passed) });
             });
-            // Relaxed: a plain flag, nothing else is handed over with it.
+            // Relaxed: a plain flag that publishes no other data.
             if self.interrupted.load(Ordering::Relaxed) {
                 return None;
             }
@@ -321,7 +325,7 @@ fn ids(chapter: &ChapterDeclaration) -> impl Iterator<Item = &str> {
     chapter.tables.iter().flat_map(|table| &table.rows).map(|row| row.id.as_str())
 }
 
-/// The rows that these chapters have and that are to be kept.
+/// The rows of these chapters that `keep` accepts.
 fn kept(chapters: &[ChapterDeclaration], keep: impl Fn(&str) -> bool) -> Vec<ChapterDeclaration> {
     let mut chapters = chapters.to_vec();
     for chapter in &mut chapters {
@@ -374,7 +378,7 @@ mod tests {
     /// A simulated machine: each process has its own speed, chapters drift, and a script disturbs moments.
     struct Scripted {
         random: Random,
-        /// By how much the other build is slower.
+        /// Relative slowdown of the other build.
         change: f64,
         /// Variation between processes.
         process: f64,

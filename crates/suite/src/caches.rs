@@ -19,8 +19,8 @@ struct Line(AtomicU8);
 
 const _: () = assert!(size_of::<Line>() == LINE_BYTES);
 
-/// A buffer that is written through, so that the private caches hold nothing else. Copies share the buffer, since
-/// making one present takes longer than many a measurement.
+/// A buffer whose sweep evicts everything else from the private caches. Copies share the buffer, since making one
+/// present takes longer than many a measurement.
 #[derive(Clone, Debug)]
 pub struct CacheSweep {
     lines: Arc<[Line]>,

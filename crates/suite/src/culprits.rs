@@ -167,7 +167,7 @@ fn meaning(kind: CulpritKind) -> &'static str {
     }
 }
 
-/// The kernel's records of one CPU, and what a thread lost there.
+/// The kernel's records of one CPU, and the time that a thread lost there.
 struct Watching {
     tracer: Tracer,
     history: CpuHistory,
@@ -200,7 +200,7 @@ impl Watching {
                 break;
             }
             let mut pair = [0.0; 2];
-            // ABBA: what drifts falls on both alike.
+            // ABBA: drift affects both alike.
             for place in 0..2 {
                 let with = (place == 0) == (turn % 2 == 0);
                 if with && !self.resume(machine) {

@@ -28,7 +28,7 @@ const LONG: [(&str, Nanos, f64, usize); 5] = [
 /// From this length on a delay is made in some of the rounds only.
 const LONGER: Nanos = Nanos::from_millis(100);
 
-/// How long the thread polls under `SCHED_FIFO` before it sleeps for [`REST`], so that the kernel does not throttle it.
+/// Longest polling under `SCHED_FIFO` before the thread sleeps for [`REST`], so that the kernel does not throttle it.
 const STRETCH: Nanos = Nanos::from_millis(20);
 const REST: Nanos = Nanos::from_millis(2);
 

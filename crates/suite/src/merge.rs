@@ -1,4 +1,5 @@
-//! From rounds to a sheet: what several rounds found for the rows of a chapter becomes the chapter of the document.
+//! From rounds to a sheet: merges the findings of several rounds for the rows of a chapter into the chapter of the
+//! document.
 //!
 //! The median and its interval are computed across rounds: the median of their medians, and its interval. Percentiles,
 //! extremes and the histogram are those of all samples together. Counts and watched times are added up.
@@ -239,7 +240,7 @@ fn of_samples(
 ) -> Result<Figure, Absent> {
     let quantum = largest(readings.iter().filter_map(|(_, reading)| reading.quantum));
     let all = readings.iter().filter_map(|(_, reading)| reading.stamps);
-    // The rounds agree but for how finely each saw the counter; what the coarsest saw is the most that may be claimed.
+    // The rounds agree but for the resolution of the counter that each saw; only the coarsest may be claimed.
     let stamps = all.reduce(|a, b| Stamps {
         step: largest(a.step.into_iter().chain(b.step)),
         overhead: a.overhead.max(b.overhead),

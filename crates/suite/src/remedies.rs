@@ -19,7 +19,7 @@ const LOOP_SHARE: f64 = 0.15;
 const SLACK_SHARE: f64 = 0.1;
 /// The period of the loops.
 const PERIOD: Nanos = Nanos::from_millis(1);
-/// The kernel's timer slack for an ordinary thread, and what periodic threads set.
+/// The kernel's timer slack for an ordinary thread, and the slack that periodic threads set.
 const SLACK_USUAL: Nanos = Nanos::from_micros(50);
 const SLACK_LEAST: Nanos = Nanos::new(1);
 /// Length of a first run that does not count.

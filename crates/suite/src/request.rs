@@ -1,4 +1,4 @@
-//! [`SheetRequest`]: what sheet to take, and what can be wrong with that.
+//! [`SheetRequest`]: the request for a sheet, and its possible errors.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! One round of a sheet: every row that was asked for, measured once, for a share of the sheet's time.
 //!
-//! A round is the unit of repetition: what varies between two runs of a program (pages, layout, placement, the
-//! machine's mood) varies between rounds and hardly inside one. So a sheet has several, each in a process of its own
-//! ([`process`]), and [`merge`](crate::merge) makes its figures from what they found.
+//! A round is the unit of repetition: the conditions that vary between two runs of a program (pages, layout, placement,
+//! the machine's mood) vary between rounds and hardly inside one. So a sheet has several, each in a process of its own
+//! ([`process`]), and [`merge`](crate::merge) makes its figures from their findings.
 //!
 //! [`RoundRequest`] and [`RoundPart`] travel as JSON between the program that makes the sheet and the one that
 //! measures. The two may be different builds, so both carry the [`PROTOCOL`].
@@ -106,8 +106,8 @@ pub(crate) struct Measuring<'m, M: Machine> {
     pub(crate) interrupted: &'m std::sync::atomic::AtomicBool,
 }
 
-/// Takes a round, chapter by chapter in an order of its own, and hands on what each chapter found. Returns the time
-/// base as it has become.
+/// Takes a round, chapter by chapter in an order of its own, and hands on the findings of each chapter. Returns the
+/// refined time base.
 ///
 /// # Errors
 /// A request for rows or a CPU that do not exist; nothing was measured then.

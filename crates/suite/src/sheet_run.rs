@@ -1,4 +1,4 @@
-//! Taking a sheet: selects rows, drives the rounds, gathers conditions and what the rounds found into the document.
+//! Taking a sheet: selects rows, drives the rounds, gathers conditions and findings into the document.
 
 use std::any::Any;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub fn take_sheet<M: Machine + Clone + Sync + 'static>(
     notes.extend(head_notes(&timebase, request.priority, conditions.value("limits.cgroup_cpu")));
     let mut driver = Driver { machine, request, cpu, interrupted, timebase, processes: 0, parts: Vec::new() };
     notes.extend(driver.rounds(progress)?);
-    // Relaxed: a plain flag, nothing else is handed over with it.
+    // Relaxed: a plain flag that publishes no other data.
     let interrupted = interrupted.load(Ordering::Relaxed);
     let rounds = driver.complete();
     let parts = driver.parts;
@@ -173,7 +173,7 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
         answer.failed.map_or(Ok(()), Err)
     }
 
-    /// Rests for a random time, so that rounds have no period in common with what goes on in the machine.
+    /// Rests for a random time, so that rounds have no period in common with other activity of the machine.
     fn pause(&self, random: &mut Random) {
         let most = self.request.effort.chapter_budget().count() / PAUSE_PART;
         let rest = Nanos::new(random.below(usize::try_from(most).unwrap_or(0)) as i64);
@@ -184,7 +184,7 @@ impl<M: Machine + Clone + Sync + 'static> Driver<'_, M> {
     }
 
     fn stopped(&self) -> bool {
-        // Relaxed: a plain flag, nothing else is handed over with it.
+        // Relaxed: a plain flag that publishes no other data.
         self.interrupted.load(Ordering::Relaxed)
     }
 
@@ -283,7 +283,7 @@ pub(crate) struct Aside<'m, M: Machine> {
 }
 
 impl<'m, M: Machine> Aside<'m, M> {
-    /// The calling thread is to leave this CPU, if it may use another.
+    /// Prepares to move the calling thread away from this CPU, if it may use another.
     pub(crate) fn from(machine: &'m M, cpu: Cpu) -> Self {
         let before = machine.affinity();
         let others = before.0.iter().copied().filter(|other| *other != cpu).collect();

@@ -142,7 +142,7 @@ impl WorkloadRun {
     /// it. Allocates between events.
     ///
     /// # Errors
-    /// The policy, the source or the idle states cannot be had here; with what would help.
+    /// The policy, the source or the idle states are unavailable here; with the remedy.
     pub fn observe(&self, timebase: &Timebase<Host>, interrupted: &AtomicBool) -> Result<Observed, Absent> {
         let of_place = self.place.map_or_else(RealTime::default, |place| RealTime {
             policy: Some(place.priority.map_or(Policy::Other, Policy::Fifo)),

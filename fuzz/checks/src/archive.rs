@@ -46,7 +46,7 @@ impl Place {
     }
 }
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.
@@ -99,7 +99,7 @@ fn damaged_file(place: &Place, bytes: &[u8]) {
     use_all(&place.archive_of(&file));
 }
 
-/// Does what the commands do; errors are answers.
+/// Runs the operations of the commands; errors are answers.
 fn use_all(path: &Path) {
     let Ok(mut archive) = Archive::open(path) else { return };
     for sheet in archive.list().unwrap_or_default() {

@@ -1,11 +1,11 @@
-//! Descriptions of cards and triggers: whatever is accepted is printed as it can be read again.
+//! Descriptions of cards and triggers: an accepted text is printed such that it can be read again.
 
 use hairspring_ring::{ByteRate, Bytes, SampleRate};
 use hairspring_source::card::Card;
 use hairspring_source::sound::SoundCard;
 use hairspring_source::trigger::Trigger;
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

@@ -1,10 +1,10 @@
-//! Channels of a set-up file and of the command line: whatever is accepted belongs to a channel of its card, and a
-//! mistake has a place.
+//! Channels of a set-up file and of the command line: an accepted text belongs to a channel of its card, and a mistake
+//! has a place.
 
 use hairspring_recording::channels::{file, written};
 use hairspring_ring::Layout;
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

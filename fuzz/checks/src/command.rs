@@ -1,8 +1,8 @@
-//! Requests to a running station: whatever is understood is printed as it is understood again.
+//! Requests to a running station: an understood request is printed such that it is understood again.
 
 use hairspring_station::command::parse;
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

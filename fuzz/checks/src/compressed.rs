@@ -21,7 +21,7 @@ fn image(bytes: &[u8], data: &Path) -> Image {
     image
 }
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

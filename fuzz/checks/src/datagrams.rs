@@ -1,5 +1,5 @@
-//! Datagrams of a card, over the loopback interface: whatever comes, in whatever order, every frame is in the ring or
-//! in a gap, and gaps lie where data end.
+//! Datagrams of a card, over the loopback interface: with any content in any order, every frame is in the ring or in a
+//! gap, and gaps lie where data end.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::{Arc, OnceLock};
@@ -27,7 +27,7 @@ struct Heard {
 }
 
 impl Heard {
-    /// Takes what is there, gap by gap.
+    /// Takes the available frames, gap by gap.
     fn listen(&mut self) {
         let grain = self.layout.grain().bytes;
         let to = if self.consumer.on_overrun() == OnOverrun::Overwrite {
@@ -63,7 +63,7 @@ fn made(policy: OnOverrun, layout: Layout) -> (Producer, Heard) {
     (producer, Heard { consumer, layout, position: 0, frame: 0 })
 }
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

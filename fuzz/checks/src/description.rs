@@ -19,7 +19,7 @@ fn check_one<T: FromStr<Err = DescriptionError> + Display + Debug + PartialEq>(t
     }
 }
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

@@ -1,4 +1,4 @@
-//! Requests of browsers to `scope --serve`: whatever is understood has one target and one host without an end of line,
+//! Requests of browsers to `scope --serve`: an understood request has one target and one host without an end of line,
 //! and on loopback only this server's own names are answered.
 
 #[expect(
@@ -10,7 +10,7 @@ mod server;
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

@@ -3,7 +3,7 @@
 
 use hairspring_recording::series::index::{INDEX_RECORD_BYTES, IndexRecord, SeriesIndex};
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

@@ -1,5 +1,6 @@
-//! Journals: of any records, with checksums that are right, a recording is opened, verified and recovered; then it is
-//! in order, and a second recovery finds nothing to do. Of any bytes a reader believes only what it would write itself.
+//! Journals. With any records under right checksums, a recording is opened, verified and recovered; then it is in
+//! order, and a second recovery finds nothing to do. Of arbitrary bytes a reader believes only those that it would
+//! write itself.
 
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
     journal
 }
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

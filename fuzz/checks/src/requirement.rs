@@ -7,7 +7,7 @@ use hairspring_settings::Choice;
 use hairspring_sheet::{ComparisonGate, RowPattern};
 use hairspring_tap::TapPlace;
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

@@ -1,9 +1,9 @@
-//! Sheets as JSON: whatever is accepted is written as it is read again, and can be rendered and compared.
+//! Sheets as JSON: an accepted sheet is written such that it is read again, and can be rendered and compared.
 
 use hairspring_sheet::render::{TextStyle, first_page, from_json, html, markdown, text, to_json};
 use hairspring_sheet::{CompareTerms, ComparedSheets, compare};
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

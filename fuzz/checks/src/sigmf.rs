@@ -1,8 +1,8 @@
-//! Metadata: whatever is accepted is written as it can be read again.
+//! Metadata: an accepted text is written such that it can be read again.
 
 use hairspring_recording::sigmf::{parse, parse_foreign, render};
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

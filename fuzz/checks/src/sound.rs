@@ -10,7 +10,7 @@ use crate::Input;
 const BUFFER: u64 = 4800;
 const BOUNDARY: u64 = BUFFER << 3;
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

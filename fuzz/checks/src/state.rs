@@ -7,7 +7,7 @@ use crate::Input;
 /// Words of the station's block and of a unit's.
 const BLOCK: usize = 64;
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

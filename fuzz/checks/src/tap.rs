@@ -1,5 +1,5 @@
-//! A live tap whose recorder is of ill will: its greeting, its descriptors, its page and its ring are any bytes. A
-//! reader refuses it or reads on, and copies only what it has room for.
+//! A live tap with a malicious recorder: its greeting, its descriptors, its page and its ring are any bytes. A reader
+//! refuses it or reads on, and copies only as much as it has room for.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -46,7 +46,7 @@ fn greet(to: impl AsFd, message: &[u8], files: &[BorrowedFd<'_>]) {
     let _ = sendmsg(to, &[IoSlice::new(message)], &mut ancillary, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
 }
 
-/// Checks what the module promises.
+/// Checks the module's promise.
 ///
 /// # Panics
 /// The bytes break it.

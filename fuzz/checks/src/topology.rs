@@ -1,5 +1,5 @@
-//! Descriptions of buses: whatever is accepted can be planned on. Flows, moves and speeds: whatever is accepted is
-//! printed as it is read.
+//! Descriptions of buses: an accepted one can be planned on. Flows, moves and speeds: an accepted one is printed as it
+//! is read.
 
 use hairspring_plan::{Flow, Place, Topology};
 

@@ -24,7 +24,7 @@ const BLOCK: u32 = 1_000;
 const REQUEST: Nanos = Nanos::from_millis(10);
 /// Starts of Python in a round, with and without the package.
 const STARTS: usize = 5;
-/// The goals: what C may add to a reading of the clock, in nanoseconds,
+/// The goals: greatest time that C may add to a reading of the clock, in nanoseconds,
 const ADDED_MOST: f64 = 5.0;
 /// the greatest ratio of the cost of our clock to the language's own in Python and Tcl,
 const RATIO_MOST: f64 = 1.3;

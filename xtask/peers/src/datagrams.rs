@@ -186,7 +186,7 @@ fn source(socket: UdpSocket, stop: &AtomicBool, sent: &AtomicBool) -> Result<(f6
     let began = StdInstant::now();
     let mut rate = None;
     loop {
-        // Acquire: what was sent before lies in the socket now, and the call below takes it.
+        // Acquire: datagrams sent before lie in the socket now, and the call below takes them.
         let all = sent.load(Ordering::Acquire);
         let next = source.service(Host.monotonic(), &mut producer);
         let available = consumer.available();
@@ -214,7 +214,7 @@ fn source(socket: UdpSocket, stop: &AtomicBool, sent: &AtomicBool) -> Result<(f6
     }
 }
 
-/// Makes the kernel cut what is sent by one call into datagrams of this size.
+/// Makes the kernel cut the data of one call into datagrams of this size.
 fn send_in_segments(sender: &UdpSocket, bytes: usize) -> std::io::Result<()> {
     let value = bytes as libc::c_int;
     let length = size_of::<libc::c_int>() as libc::socklen_t;

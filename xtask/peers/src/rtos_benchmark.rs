@@ -24,7 +24,7 @@ use crate::executive::Spread;
 const ROUNDS: usize = 5;
 const ITERATIONS: u64 = 10_000;
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/c/tests/rtos_benchmark.c");
-/// The rows, in our program's order, and what the suite calls them.
+/// The rows, in our program's order, with the suite's names.
 const ROWS: [(&str, &str); 32] = [
     ("thread_spawn", "Spawn (no context switch)"),
     ("thread_create", "Create (no context switch)"),

@@ -22,8 +22,8 @@ const ROUNDS: usize = 9;
 /// Counting time of each test in a round.
 const DURATION_MS: u64 = 200;
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crates/c/tests/thread_metric.c");
-/// The tests, in the suite's order, and what FreeRTOS's and ThreadX's ports did a second: medians of five periods of 5
-/// s, on one CPU, at the ordinary policy, with the suite's own sources.
+/// The tests, in the suite's order, and the counts per second of FreeRTOS's and ThreadX's ports: medians of five
+/// periods of 5 s, on one CPU, at the ordinary policy, with the suite's own sources.
 const TESTS: [(&str, Option<[f64; 2]>); 8] = [
     ("basic", None),
     ("cooperative", Some([170_452.0, 31_518.0])),

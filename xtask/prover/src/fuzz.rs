@@ -18,9 +18,9 @@ use serde_json::{Map, json};
 use super::{NOT_RUN, Verdict};
 use tally::{Fuzzed, Tally};
 
-/// Where the targets are, in the workspace.
+/// Folder of the targets, in the workspace.
 const FOLDER: &str = "fuzz";
-/// Where they are built, with corpora and the tally.
+/// Folder of their build, with corpora and the tally.
 const BUILD: &str = "target/fuzz";
 /// Long enough for some dozen records, or a topology.
 const LONGEST_INPUT: u32 = 4096;

@@ -89,7 +89,7 @@ enum Proof {
         #[arg(long, default_value_t = 100)]
         part: u32,
     },
-    /// The executive's core keeps its invariants in every state of small systems, and does what a naive model does
+    /// The executive's core keeps its invariants in every state of small systems, and agrees with a naive model
     ExecutiveCore {
         /// Times the ordinary number of states and random programs
         #[arg(long, default_value = "6")]
@@ -109,7 +109,7 @@ enum Proof {
         #[arg(long, default_value_t = 60)]
         seconds: i64,
     },
-    /// Priority inversion, and what cures it
+    /// Priority inversion, and its cures
     Inversion,
     /// The executive's timer is as late as cyclictest measures that this kernel wakes threads
     Cyclictest {
@@ -219,7 +219,7 @@ enum Proof {
         #[arg(long, default_value_t = 1_000_000)]
         count: u64,
     },
-    /// The drivers do what they should against those of real kernels, in virtual machines
+    /// The drivers work against those of real kernels, in virtual machines
     Lab,
     /// Exposures that nothing disturbed end within 10 µs of their time
     Exposures {

@@ -1,8 +1,8 @@
 //! Mutation runs with cargo-mutants, one part at a time: every change it makes to the code must be found by a test.
 //!
 //! Promises: a mutant that lives is either in `mutants.toml` with a reason, or the proof has not passed. An entry of
-//! that list whose mutant is found by now, or is gone, is an error, too. What was not tried is counted, and the proof
-//! has not passed.
+//! that list whose mutant is found by now, or is gone, is an error, too. Untried mutants are counted, and the proof has
+//! not passed.
 //!
 //! First all mutants are compiled into one build, each behind a switch, and tried against the tests that reach it
 //! ([`together`]). cargo-mutants then tries alone what has no place for a switch.
@@ -262,7 +262,7 @@ fn run_alone(part: &Part, exceptions: &Exceptions, folder: &Path, seconds: u32) 
     if !part.tests.is_empty() {
         command.args(["--", "--"]).args(part.tests);
     }
-    // One target directory for all copies of the sources: what they depend on is built once.
+    // One target directory for all copies of the sources, so that dependencies are built once.
     command.env("CARGO_TARGET_DIR", here.join("target/mutants/build"));
     command.envs([("CARGO_PROFILE_TEST_DEBUG", "0"), ("CARGO_PROFILE_DEV_DEBUG", "0")]);
     if std::env::var_os("CARGO_MUTANTS_MINIMUM_TEST_TIMEOUT").is_none() {

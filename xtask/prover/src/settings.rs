@@ -1,4 +1,4 @@
-//! Settings of the machine: what they bring to a program, and that they are undone.
+//! Settings of the machine: their benefit for a program, and that they are undone.
 
 pub(crate) mod run;
 pub(crate) mod undo;

@@ -34,7 +34,8 @@ pub(super) fn image(
         archive.add(&name, PROGRAM, &read(program)?);
     }
     for library in libraries {
-        // Programs name the path of the loader; the loader finds all other libraries here, whatever their folder was.
+        // Programs name the path of the loader; the loader finds all other libraries here, in spite of their original
+        // folders.
         let name = library.file_name().unwrap_or_default().to_string_lossy();
         let folder = if name.starts_with("ld-linux") { "lib64" } else { "lib" };
         archive.add(&format!("{folder}/{name}"), PROGRAM, &read(library)?);

@@ -34,7 +34,7 @@ const PC_MODULES: Modules = &[
     // The checksum that ext4 requests from the kernel's crypto API by name.
     ("crc32c_generic", ""),
     ("ext4", ""),
-    // A card that hands what is played to what records, and the codec of QEMU's card with its controller.
+    // A card that hands played data to a recorder, and the codec of QEMU's card with its controller.
     ("snd-aloop", "index=0 pcm_substreams=4"),
     ("snd-hda-codec-generic", ""),
     ("snd-hda-intel", "index=1"),

@@ -70,7 +70,7 @@ impl Results {
         Ok(Results { kind, tests, sent, captured: captured.to_owned(), sheet })
     }
 
-    /// One line for each test: its outcome, its time, what it measured.
+    /// One line for each test: its outcome, its time, its measurements.
     pub(super) fn table(&self) -> String {
         let mut text = String::new();
         for test in &self.tests {

@@ -1,8 +1,8 @@
 //! Stops the machine and lets it go on, as a hypervisor does that has something else to do.
 //!
 //! The guest's counter is that of this computer and goes on meanwhile. So the guest sees holes in its time, in which
-//! its kernel did nothing, and of which this side knows for certain who made them. They begin with the test that asks
-//! for them, and end with it.
+//! its kernel did nothing, and this side knows for certain that it made them. They begin with the test that asks for
+//! them, and end with it.
 
 use std::fs;
 use std::path::Path;

@@ -77,7 +77,7 @@ fn absent(kind: Kind) -> impl Iterator<Item = (&'static str, &'static str)> {
     programs.filter(|(program, _)| in_path(program).is_none())
 }
 
-/// Installs and downloads what is missing.
+/// Installs and downloads the missing requirements.
 pub(crate) fn install(workspace: &Workspace, kind: Kind, must: Must<'_>) -> Result<(), String> {
     if missing(workspace, kind).is_none() {
         return Ok(());

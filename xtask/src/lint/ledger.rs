@@ -40,7 +40,7 @@ impl Ledger {
         format!("{what} outside `## {}` of ARCHITECTURE.md; move it to a listed file, or list this one", self.heading)
     }
 
-    /// Stale entries: files that no longer do what they are listed for.
+    /// Stale entries: files that no longer have the reason for which they are listed.
     pub(crate) fn stale(&self, what: &str, still: impl Fn(&str) -> bool) -> Vec<Violation> {
         let gone = self.entries.iter().filter(|(_, path)| !still(path));
         let violation = |(line, path): &(usize, String)| Violation {

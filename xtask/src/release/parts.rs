@@ -53,8 +53,8 @@ pub(super) fn debian(making: &Making) -> Result<(), String> {
     }
 }
 
-/// The command for every Linux on x86-64, whatever its C library. It has no sentinel: musl does not register threads
-/// for rseq.
+/// The command for every Linux on x86-64, with any C library. It has no sentinel: musl does not register threads for
+/// rseq.
 pub(super) fn static_command(making: &Making) -> Result<(), String> {
     if needs::in_path("musl-gcc").is_none() {
         return Err("find musl-gcc; apt-get install musl-tools".to_owned());

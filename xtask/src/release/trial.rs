@@ -1,4 +1,4 @@
-//! The files for Windows, tried before they are packed: what they need, and programs in C that each of the import
+//! The files for Windows, tried before they are packed: their dependencies, and programs in C that each of the import
 //! libraries links.
 //!
 //! The programs and the command run under Wine, with the DLL of the release. Microsoft's linker does not run here; lld,
@@ -30,7 +30,7 @@ const OF_WINDOWS: [&str; 12] = [
 /// Names of sets of functions that Windows resolves to its libraries.
 const SETS: &str = "api-ms-win-";
 
-/// Checks and runs what is in the folder of the archive.
+/// Checks and runs the files in the folder of the archive.
 pub(super) fn run(making: &Making, folder: &Path) -> Result<(), String> {
     let wine = windows::wine().ok_or("find Wine; run cargo xtask test --setup --only windows, which installs it")?;
     let place = making.workspace.scratch("release-windows").join("trial");

@@ -96,7 +96,7 @@ fn suits(file: &Path, said: &str) -> Result<(), String> {
     let platform = platform.ok_or_else(|| format!("read the platform of {name}"))?;
     let said: Value =
         serde_json::from_str(said).map_err(|error| format!("read what auditwheel says of {name}: {error}"))?;
-    // The platform by the versions of the symbols; what else it needs must be nothing, or the C library.
+    // The platform by the versions of the symbols; the only other dependency may be the C library.
     let verdict = said["sym_tag"].as_str().unwrap_or_default();
     let foreign: Vec<&String> = said["external_libs"]
         .as_object()

@@ -1,6 +1,6 @@
 //! Other processes: this test binary again, with its job in the environment.
 //!
-//! The binary has a test named `a_job` at its root, which calls [`do_job`] with what it can do.
+//! The binary has a test named `a_job` at its root, which calls [`do_job`] with its jobs.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -107,8 +107,7 @@ pub fn do_job(job: impl FnOnce(&str, &Path, &str, &dyn Fn())) {
     job(name, Path::new(folder), way, &ready);
 }
 
-/// Starts a process, and stops it by SIGSTOP at moments that have nothing to do with what it does. Returns when it has
-/// ended.
+/// Starts a process, and stops it by SIGSTOP at moments independent of its activity. Returns when it has ended.
 ///
 /// # Panics
 /// If it fails.
@@ -123,7 +122,7 @@ pub fn stop_now_and_then(job: &str, folder: &Path, way: impl Display) {
     other.finish();
 }
 
-/// In a child: waits until the parent wants no more, which closes the child's input then.
+/// In a child: waits until the parent closes the child's input, which it does when it wants no more.
 pub fn until_told(is_over: &AtomicBool) {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     is_over.store(true, Ordering::Release);

@@ -1,8 +1,9 @@
-//! Doctor: finds what limits a job on this computer by trying each permitted setting.
+//! Doctor: finds the limits of a job on this computer by trying each permitted setting.
 //!
-//! | step | what happens |
+//! | step | action |
 //! |---|---|
-//! | screen | [`BLOCKS`] blocks. In each, the unchanged machine, the unchanged machine again (the null arm) and every candidate have one turn, in random order |
+//! | screen | [`BLOCKS`] blocks: one turn each of the unchanged machine, its null arm and every candidate, in random
+//! order |
 //! | combine | the best candidate is kept; the others are tried on top of it, until none helps further |
 //! | confirm | the combination against the unchanged machine, in [`CONFIRMING`] fresh pairs A B B A B A A B |
 //!

@@ -48,7 +48,7 @@ pub(crate) fn count_at_least(misses: u64) -> f64 {
     Gamma::new(misses as f64, 1.0).map_or(0.0, |gamma| gamma.inverse_cdf(1.0 - CONFIDENCE))
 }
 
-/// How many events without a miss show that at most `share` of all events are misses.
+/// Number of events without a miss that show that at most `share` of all events are misses.
 pub(crate) fn events_needed(share: f64) -> u64 {
     ((1.0 - CONFIDENCE).ln() / (-share).ln_1p()).ceil() as u64
 }

@@ -1,11 +1,12 @@
-//! Jobs: what a job needs, whether this computer can do it, and with what margin.
+//! Jobs: their requirements, and whether this computer meets them, with what margin.
 //!
-//! | noun | what it is |
+//! | noun | meaning |
 //! |---|---|
-//! | [`Requirement`] | what a job needs: a loop, a reaction or a delay, a limit, and how often the limit may be missed |
-//! | [`Evidence`] | the watched events: how many, and how many of them beyond the limit |
-//! | [`JobAnswer`] | yes, no or not shown; the margin; what would decide it |
-//! | [`RecordRequirement`], [`RecordAnswer`] | a recording of hours without loss, and the answer from a plan and a watched recording |
+//! | [`Requirement`] | a loop, a reaction or a delay, its limit, and the permitted frequency of misses |
+//! | [`Evidence`] | the watched events: their number, and the number beyond the limit |
+//! | [`JobAnswer`] | yes, no or not shown; the margin; the measurement that would decide |
+//! | [`RecordRequirement`], [`RecordAnswer`] | a recording of hours without loss, and its answer from a plan and a
+//! watch |
 //! | [`Trial`] | watches the requirement on this computer, unchanged and with idle states off |
 //!
 //! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the

@@ -66,7 +66,7 @@ pub struct RecordAnswer {
     pub reasons: Vec<(AnswerKind, String)>,
     /// Lower and upper limit of the losses in the whole recording, with 95 % each; none without a watch.
     pub losses: Option<[f64; 2]>,
-    /// How long a watch without a loss would show it.
+    /// Length of a watch without a loss that would show it.
     pub watch: Nanos,
 }
 

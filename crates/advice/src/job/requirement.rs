@@ -1,4 +1,4 @@
-//! [`Requirement`]: what a job needs, as people write it.
+//! [`Requirement`]: the requirement of a job, in the words of users.
 //!
 //! # Grammar
 //! Words, with spaces or commas between them; `1 kHz` is one word.

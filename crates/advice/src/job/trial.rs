@@ -31,7 +31,7 @@ pub struct TrialRequest {
 /// A requirement under one choice of settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arm {
-    /// The settings: `as it is`, or what `hairspring run --set` takes.
+    /// The settings: `as it is`, or the argument of `hairspring run --set`.
     pub settings: &'static str,
     /// The watched events.
     pub evidence: Evidence,
@@ -46,7 +46,7 @@ pub struct Trial {
     pub arms: Vec<Arm>,
     /// The conditions: policy, CPU, idle states.
     pub conditions: Vec<String>,
-    /// Settings that were refused or not tried, and what would help.
+    /// Settings that were refused or not tried, and the remedies.
     pub notes: Vec<String>,
     /// Whether it was interrupted.
     pub interrupted: bool,
@@ -92,7 +92,7 @@ impl Trial {
     /// restores the settings of the calling thread.
     ///
     /// # Errors
-    /// The workload cannot run here: the reason, and what would help.
+    /// The workload cannot run here: the reason, and the remedy.
     pub fn run(
         requirement: &Requirement,
         request: &TrialRequest,

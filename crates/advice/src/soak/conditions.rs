@@ -5,8 +5,8 @@ use hairspring_sheet::{Conditions, SheetFact};
 /// The id of the fact that holds the mark.
 pub const SOAK_CONDITIONS: &str = "soak.conditions";
 
-/// The groups of facts that belong to the set: the processor, the kernel with its command line, and what this process
-/// may do.
+/// The groups of facts that belong to the set: the processor, the kernel with its command line, and the permissions of
+/// this process.
 const GROUPS: [&str; 3] = ["cpu.", "kernel.", "limits."];
 /// Facts that change from moment to moment; the set leaves them out.
 const MOVING: [&str; 2] = ["cpu.frequency", "kernel.steal"];

@@ -1,6 +1,6 @@
 //! Soaks: jobs watched for hours, under a load that is declared, in memory that does not grow.
 //!
-//! | noun | what it is |
+//! | noun | meaning |
 //! |---|---|
 //! | [`SoakRequest`] | jobs to watch, total time, length of blocks |
 //! | [`Soak`] | the results so far: valid at any moment, as a sheet too |
@@ -8,8 +8,8 @@
 //! | [`Extremes`] | the maxima of the blocks on the axis of a Gumbel distribution |
 //!
 //! Jobs of one soak take turns of a few seconds on one CPU, so that each is watched for its part of the time. After
-//! each block the caller gets the soak as it stands, to write it down: whatever ends the program then costs the block
-//! that had begun, and nothing else.
+//! each block the caller gets the soak as it stands, to write it down: an abrupt end of the program then costs only the
+//! block that had begun.
 //!
 //! The culprits of the worst cases come from the kernel's records, which are on meanwhile; without permission the soak
 //! has a note instead.
@@ -42,7 +42,7 @@ pub use tally::{BLOCKS_MOST, CASES_MOST, CaseCulprit, SoakBlock, SoakTally, Wors
 use crate::job::{AnswerKind, Evidence, JobAnswer, Requirement};
 use watcher::{Watcher, case};
 
-/// One thing to watch, and what is asked of it.
+/// A job to watch, and its requirements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoakJob {
     /// The activity.
@@ -110,7 +110,7 @@ const CONDITIONS_EVERY: Nanos = Nanos::from_secs(10);
 const WARM_UP: Nanos = Nanos::from_millis(20);
 
 impl SoakJob {
-    /// The jobs behind requirements: what differs in its limit only is watched once.
+    /// The jobs behind requirements: jobs that differ only in the limit are watched once.
     pub fn of(asked: impl IntoIterator<Item = (String, Requirement)>) -> Vec<Self> {
         let mut jobs: Vec<Self> = Vec::new();
         for (text, requirement) in asked {
@@ -136,7 +136,7 @@ impl Soak {
     /// it returns.
     ///
     /// # Errors
-    /// A job cannot be done here: the reason, and what would help; or what `hand_over` could not do.
+    /// A job cannot be done here: the reason, and the remedy; or the error of `hand_over`.
     pub fn run(
         mut request: SoakRequest,
         loads: &mut RunningLoads,

@@ -14,7 +14,7 @@ use super::extremes::{Extremes, FURTHEST, MAXIMA_LEAST, UNEXPLAINED_MOST};
 use super::tally::SoakTally;
 use super::{Soak, SoakJob};
 
-/// The beginning of the ids of the facts that hold what was asked, in its words.
+/// Prefix of the ids of the facts with the requirements, in their words.
 pub const ASKED: &str = "soak.asked.";
 
 /// The beginning of the ids of the rows of a job in the sheet of a soak: `soak.loop.1ms.fifo`.
@@ -393,7 +393,7 @@ mod tests {
         assert!(named.notes.is_empty() && named.chapters[0].notes[0].text == "The records were on.");
     }
 
-    /// The row of what is expected of one kind, and its reason if there is no value.
+    /// The value expected of one kind, or the reason why there is none.
     fn alone(sheet: &Sheet, kind: CulpritKind) -> Result<f64, String> {
         let row = sheet.row(&format!("soak.loop.1ms.fifo.expected.{}", kind.name())).expect("a row");
         match &row.value {
@@ -428,7 +428,7 @@ mod tests {
         let all = sheet.row("soak.loop.1ms.fifo.expected").expect("a row");
         assert!(all.figure().is_none(), "a mixture has no line");
         let timer = alone(&sheet, CulpritKind::Timer).expect("a line");
-        // The mean of what is exceeded once in 600 blocks: 30 µs + 2 µs × ln 600.
+        // The mean of the value exceeded once in 600 blocks: 30 µs + 2 µs × ln 600.
         assert!((40_000.0..46_000.0).contains(&timer), "{timer}");
         let why = alone(&sheet, CulpritKind::Hypervisor).expect_err("too rare");
         assert!(why.contains("only 50 of 200 blocks"), "{why}");

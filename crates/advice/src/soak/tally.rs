@@ -1,4 +1,4 @@
-//! [`SoakTally`]: what came of hours of watching one thing, in bounded memory.
+//! [`SoakTally`]: the results of hours of watching one job, in bounded memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,8 +97,8 @@ impl SoakTally {
         self.blocks.iter().flat_map(|block| block.by_kind.keys().copied()).collect()
     }
 
-    /// Enters what a block has brought, with its worst cases in any order, and from which value on all cases are among
-    /// them.
+    /// Enters the results of a block, with its worst cases in any order. From the value `asked_from` on, all cases are
+    /// among them.
     pub fn enter(&mut self, at: Nanos, observed: &Observed, cases: Vec<WorstCase>, asked_from: Nanos) {
         let mut values: Vec<f64> = observed.values.iter().copied().filter(|value| value.is_finite()).collect();
         values.sort_unstable_by(f64::total_cmp);

@@ -1,5 +1,4 @@
-//! [`Watcher`]: who took the time of the worst cases of a turn, from the kernel's records of the CPU that the jobs run
-//! on.
+//! [`Watcher`]: the culprits of the worst cases of a turn, from the kernel's records of the CPU that the jobs run on.
 
 use hairspring_culprit::host::{Tracer, TracerSettings, Untraced, own_thread};
 use hairspring_culprit::{CpuHistory, LostTime, Terms, Wanted, blame};

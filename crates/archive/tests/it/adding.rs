@@ -59,7 +59,7 @@ fn what_is_removed_is_gone_and_the_rest_can_be_read() {
     assert_eq!(archive.machines().expect("read"), []);
 }
 
-/// Not a test of its own: what the processes of the other tests do.
+/// Not a test of its own: the work of the processes that the other tests start.
 #[test]
 fn writer() {
     let Ok(terms) = std::env::var(WRITER) else { return };

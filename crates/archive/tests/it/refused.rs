@@ -71,7 +71,7 @@ fn a_hundred_megabytes_of_rubbish_are_refused_before_they_are_read() {
     // Without space on the disk: the size alone is refused.
     file.set_len(100 << 20).expect("grown");
     assert!(matches!(read_sheet_text(&path), Err(ArchiveError::TooLarge(size)) if size == 100 << 20));
-    // And what has no size, but no end either.
+    // A file without a size and without an end is refused, too.
     assert!(matches!(read_sheet_text("/dev/zero".as_ref()), Err(ArchiveError::NotASheet(_))));
     // A small file that would become large.
     let mut bomb = zstd::Encoder::new(File::create(&path).expect("made"), 1).expect("an encoder");

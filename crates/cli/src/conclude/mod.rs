@@ -1,4 +1,4 @@
-//! The commands that judge: whether the computer can do a job, and what would help.
+//! The commands that judge: whether the computer can do a job, and which settings would help.
 
 mod answer;
 pub(crate) mod can;

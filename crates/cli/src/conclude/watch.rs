@@ -1,5 +1,4 @@
-//! `hairspring watch`: what happens to the threads of another program: late wake-ups and preemptions, and who caused
-//! them.
+//! `hairspring watch`: late wake-ups and preemptions of another program's threads, and their culprits.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

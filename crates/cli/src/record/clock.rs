@@ -11,7 +11,7 @@ use crate::listing::span;
 /// Steps and silences in a line; the JSON has all of them.
 const FEW: usize = 3;
 
-/// When frame 0 was taken, the card's true rate, and what the clocks did.
+/// The time of frame 0, the card's true rate, and the state of the clocks.
 pub(crate) fn line(about: &About) -> Option<String> {
     let within = about.started_within?;
     let half = Nanos::new(within.count() / 2);

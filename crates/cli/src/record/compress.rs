@@ -112,7 +112,7 @@ fn all(
     Ok((done, passed_over))
 }
 
-/// Whether the index of a series lists a segment no more.
+/// Whether the index of a series no longer lists a segment.
 fn is_dropped(store: &mut dyn Store, series: &Path, number: u32) -> bool {
     find(store, series).is_ok_and(|now| now.is_some_and(|now| now.segments.iter().all(|one| one.number != number)))
 }

@@ -87,7 +87,7 @@ fn keep(segment: &Path) -> Result<(), Failure> {
         Pinned::Gone => Err(Failure::failed(format!(
             "failed to keep {shown}: retention has deleted it or is deleting it: copy what is left of other segments before they are due"
         ))),
-        // A deletion that was cut off; whoever puts the series in order looks at the pin.
+        // A deletion that was cut off; the process that next puts the series in order looks at the pin.
         Pinned::Undecided => Err(Failure::failed(format!(
             "failed to keep {shown} for sure: its deletion was begun and has not gone on; it is pinned, and `hairspring recover` keeps it"
         ))),

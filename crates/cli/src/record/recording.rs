@@ -78,7 +78,7 @@ pub(crate) fn refused(error: &RecordingError) -> Failure {
     }
 }
 
-/// The failure of who cannot own a recording.
+/// The failure of a command that cannot own a recording.
 pub(crate) fn owned(error: &OwnError) -> Failure {
     Failure { exit: Exit::Owned, text: error.to_string() }
 }
@@ -114,7 +114,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Reads, and shows its progress unless it is to be quiet.
+    /// Reads, and shows its progress unless `quiet`.
     pub(crate) fn during<T>(quiet: bool, read: impl FnOnce(&mut dyn FnMut(ReadProgress)) -> T) -> T {
         let mut reading = Self { live: ProgressLine::new(quiet), begun: Host.monotonic() };
         let read = read(&mut |progress| reading.show(progress));

@@ -1,5 +1,5 @@
-//! `hairspring ab`: two builds in turns. How much it declares on a quiet machine is for the proof `agreement`; here it
-//! must not declare much on whatever machine runs the tests.
+//! `hairspring ab`: two builds in turns. The proof `agreement` checks how much it declares on a quiet machine; here it
+//! must not declare much on any machine that runs the tests.
 
 use std::os::unix::fs::PermissionsExt;
 

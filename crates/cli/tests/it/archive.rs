@@ -1,4 +1,4 @@
-//! `hairspring archive`: adding, listing, trends, comparing, removing; and what is refused.
+//! `hairspring archive`: adding, listing, trends, comparing, removing; and refused input.
 
 use std::process::{Command, Output};
 

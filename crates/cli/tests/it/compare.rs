@@ -1,4 +1,4 @@
-//! `hairspring compare`: sides, verdicts, gates, and what is refused.
+//! `hairspring compare`: sides, verdicts, gates, and refused input.
 
 use hairspring_sheet::render::{from_json, to_json};
 use hairspring_sheet::{Figure, Method, Sheet, Unit, Value};

@@ -1,4 +1,4 @@
-//! `hairspring delay`: never early, and what programs may rely on.
+//! `hairspring delay`: never early, and the fields that programs may rely on.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ fn delays(arguments: &str) -> Value {
     json(&succeed(&all))
 }
 
-/// Checks what must hold of any delays.
+/// Checks the properties of any delays.
 #[track_caller]
 fn check(arguments: &str, requested_ns: u64, count: u64) -> Value {
     let found = delays(arguments);

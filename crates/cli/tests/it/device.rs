@@ -110,7 +110,7 @@ fn two_at_one_board_wait_for_each_other() {
     let exposing = driving(&["expose", "1h", "--device", &board, "--line", "4"], &path, 0x10);
     let pulsing = ["pulse", "10us", "--device", &board, "--format", "json"];
     let mut pulsing = hairspring(&pulsing).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // Much longer than it takes to make the pulse, if the board is to be had.
+    // Much longer than it takes to make the pulse, if the board is available.
     for _ in 0..100 {
         std::thread::sleep(Duration::from_millis(10));
         assert_eq!((lines(&path), pulsing.try_wait().expect("a child")), (Some(0x10), None));

@@ -1,4 +1,4 @@
-//! `hairspring doctor`: what it tries, what it leaves behind, and that two do not work at once.
+//! `hairspring doctor`: its candidates, its leftovers, and that two do not work at once.
 
 use std::io::Read;
 use std::process::Stdio;

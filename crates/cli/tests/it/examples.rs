@@ -64,7 +64,8 @@ fn examples_do_what_they_say() {
         "--publish",
         "--reference",
     ];
-    // Each command uses what others of its group have made. The groups run side by side, because most examples wait.
+    // Each command uses the files that others of its group have made. The groups run side by side, because most
+    // examples wait.
     let groups: [&[&str]; 3] = [
         &["sheet", "compare", "delay", "clock", "probes", "schema", "exit-codes", "completions", "man"],
         &["record", "verify", "play", "export", "recover", "join"],

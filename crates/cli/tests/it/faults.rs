@@ -56,7 +56,7 @@ fn a_disk_that_the_kernel_slows_down_makes_gaps_and_every_byte_is_accounted_for(
         return skip(TEST, "only root can slow a disk down");
     }
     let folder = folder();
-    // A card of 40 MB/s, a disk of 4: whatever else this machine does, that cannot go well.
+    // A card of 40 MB/s, a disk of 4: that fails on any machine, busy or not.
     let slow = match Slow::new(folder.path(), 4_000_000) {
         Ok(slow) => slow,
         Err(why) => return skip(TEST, format!("no control group for block devices: {why}")),

@@ -1,4 +1,4 @@
-//! Ctrl-C: what was measured until then, and nothing else left behind.
+//! Ctrl-C: the rows measured until then, and no other files left behind.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -83,7 +83,7 @@ fn an_interrupted_sheet_on_the_standard_output_is_whole_json() {
 }
 
 /// `timeout` signals its program and then its process group. On a busy computer the sheet handled the first signal
-/// before the second was sent, took that for a user who will not wait, and ended without what it had.
+/// before the second was sent, took that for a user who will not wait, and ended without its results.
 #[test]
 fn two_signals_of_one_request_do_not_lose_what_a_sheet_has() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! `scope --live`: readers of a recording in processes of their own, in the terminal and in a browser; and what they
-//! cannot do to it.
+//! `scope --live`: readers of a recording in processes of their own, in the terminal and in a browser; and that they
+//! cannot disturb it.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -123,8 +123,8 @@ fn a_sine_has_its_wave_form_level_and_line() {
     drop(recording);
 }
 
-/// Ten readers, of which one is stopped for longer than the ring lasts, and one is killed. The recording loses nothing.
-/// Each of the others reads or counts every frame; the one that was stopped counts what it missed.
+/// Of ten readers, one is stopped for longer than the ring lasts, and one is killed. The recording loses nothing. Each
+/// of the others reads or counts every frame; the stopped one counts the frames that it missed.
 #[test]
 fn ten_readers_of_which_one_stops_and_one_dies_cost_the_recording_nothing() {
     const FRAMES: u64 = 4_000_000;

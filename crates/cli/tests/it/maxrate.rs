@@ -39,7 +39,7 @@ fn a_rate_that_any_disk_carries_is_confirmed_and_nothing_is_left_behind() {
     assert_eq!(those().count(), 2, "{report:#}");
     for probe in those() {
         assert_eq!((&probe["lost"], &probe["read_back"]), (&Value::Null, &true.into()));
-        // Twice what the buffer and the FIFO hold.
+        // Twice the capacity of the buffer and the FIFO.
         assert!(rate(probe, "volume_bytes") >= 2.0 * 2.25 * f64::from(1 << 20), "{probe:#}");
     }
     let watched: f64 = those().map(|probe| rate(probe, "elapsed_ns")).sum();

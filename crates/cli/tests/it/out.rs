@@ -1,4 +1,4 @@
-//! `--out`: whole or not at all, and nothing else is harmed.
+//! `--out`: whole or not at all, and no other file is harmed.
 
 use std::os::unix::fs::{FileTypeExt, symlink};
 use std::process::Command;
@@ -24,7 +24,7 @@ fn an_old_file_is_replaced_and_nothing_else_appears() {
     assert_eq!(names(folder.path()), ["sheet.json"]);
 }
 
-/// Regression: the new file was renamed over the name, which turned a link into a file and left what it led to as it
+/// Regression: the new file was renamed over the name, which turned a link into a file and left the link's target as it
 /// was.
 #[test]
 fn a_link_stays_and_what_it_leads_to_is_replaced() {

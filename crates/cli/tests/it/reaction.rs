@@ -35,7 +35,7 @@ fn priorities_order_processes_as_in_the_latency_note() {
     let lower = of("matrix.50_17.inherit.process2");
     assert!(raised < first && first < second && first < lower, "{raised} {first} {second} {lower}");
     assert!(of("matrix.17_100.none.process2") < of("matrix.17_100.none.process1"));
-    // Inheritance: one access of the board, and not what the one in the middle computes.
+    // Inheritance: the wait is one access of the board, without the computing of the middle process.
     let (inherit, none) = (of("inversion.inherit.high"), of("inversion.none.high"));
     assert!(inherit < none / 2.0, "{inherit} {none}");
 }

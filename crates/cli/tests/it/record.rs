@@ -301,7 +301,7 @@ fn a_process_that_is_stopped_for_a_while_declares_what_it_missed() {
     let journal = folder.path().join("x.hairspring-journal");
     wait_for_records(child.child(), &journal, 4);
     signal(child.child(), "STOP");
-    // 64 KiB are 16 ms: whatever else happens, this is more.
+    // 64 KiB are 16 ms: this is more in any case.
     std::thread::sleep(Duration::from_millis(500));
     signal(child.child(), "CONT");
     let seen = written(&journal);

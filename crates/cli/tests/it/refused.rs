@@ -1,4 +1,4 @@
-//! Bad requests: exit code 2 and what to write instead, before anything is measured.
+//! Bad requests: exit code 2 and the expected syntax, before anything is measured.
 
 use std::time::{Duration, Instant};
 

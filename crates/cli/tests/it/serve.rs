@@ -63,7 +63,7 @@ fn signals_end_it_cleanly_with_the_device_in_its_safe_state() {
     for signal in ["INT", "TERM", "HUP", "QUIT"] {
         let folder = folder();
         let file = station(&folder, "");
-        // As from a terminal, whatever the tests were started with.
+        // As from a terminal, even if the tests were started without one.
         let mut serve = Command::new("env");
         let serve = serve.args(["--default-signal", HAIRSPRING, "serve"]).arg(&file);
         let serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");

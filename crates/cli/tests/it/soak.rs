@@ -1,4 +1,4 @@
-//! `hairspring soak`: what is on the disk is valid at any moment, whatever ends the command.
+//! `hairspring soak`: the sheet on the disk is valid at any moment, however the command ends.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

@@ -1,10 +1,10 @@
-//! `hairspring trace`: examples on the executive, and the files that show what they did.
+//! `hairspring trace`: examples on the executive, and the traces that they write.
 
 use std::path::Path;
 
 use crate::{code, folder, json_file, names, run, stderr, succeed};
 
-/// Runs an example with `--out`; what it printed.
+/// Runs an example with `--out`; returns its output.
 #[track_caller]
 fn traced(example: &str, backend: &str, file: &Path) -> String {
     let out = file.to_str().expect("temporary names are text");

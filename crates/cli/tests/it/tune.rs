@@ -1,4 +1,4 @@
-//! `hairspring run`, `settings` and `restore`: what a program gets, and that it is given back.
+//! `hairspring run`, `settings` and `restore`: a program gets its settings, and they are restored.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -119,7 +119,7 @@ fn may_change_the_machine(test: &str) -> bool {
     may
 }
 
-/// The machine is one: what a test changes is seen by each of them.
+/// There is one machine: a change by one test is seen by each of them.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -350,7 +350,7 @@ fn idle_states_are_off_while_the_program_runs() {
     let shown = "od -An -td4 -N4 /dev/cpu_dma_latency";
     let output = run(&["run", "--quiet", "--set", "idle=off", "--", "sh", "-c", shown]);
     assert_eq!(stdout(&output).trim(), "0", "{}", stderr(&output));
-    // The program holds the file itself: what it leaves behind keeps the limit, also when the command is killed.
+    // The program holds the file itself: its children keep the limit, also when the command is killed.
     let held = "ls -l /proc/$$/fd | grep -c cpu_dma_latency";
     let output = run(&["run", "--quiet", "--set", "idle=off", "--", "sh", "-c", held]);
     assert_eq!(stdout(&output).trim(), "1", "{}", stderr(&output));

@@ -1,4 +1,4 @@
-//! `hairspring watch`: another program's late wake-ups and preemptions, and who caused them.
+//! `hairspring watch`: another program's late wake-ups and preemptions, and their culprits.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

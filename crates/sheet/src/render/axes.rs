@@ -102,7 +102,7 @@ impl Scale {
     }
 }
 
-/// How many points of a plot lie at zero or below on a logarithmic vertical axis, where they cannot be shown.
+/// Number of points of a plot at zero or below on a logarithmic vertical axis, where they cannot be shown.
 pub(crate) fn points_beyond(series: &Series, vertical: &Scale) -> usize {
     series.lines.iter().flat_map(|l| &l.points).filter(|p| vertical.is_beyond(p.y)).count()
 }

@@ -66,7 +66,7 @@ impl Range {
         histogram.buckets.iter().all(|bucket| width(bucket) <= WIDEST_BUCKET)
     }
 
-    /// How many samples lie in each of `count` equal parts of the axis; a bucket across an edge is divided.
+    /// Number of samples in each of `count` equal parts of the axis; a bucket across an edge is divided.
     pub(crate) fn bins(&self, histogram: &Histogram, count: usize) -> Vec<f64> {
         let mut bins = vec![0.0; count];
         for bucket in &histogram.buckets {

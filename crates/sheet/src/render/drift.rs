@@ -25,7 +25,8 @@ fn change(row: &DriftRow, change: &DriftChange) -> String {
     format!("{before} → {after}{ratio}")
 }
 
-/// Renders figures over time for a terminal: when rows changed, what changed with them, and a small line for each.
+/// Renders figures over time for a terminal: the times of changes, the conditions that changed with them, and a small
+/// line for each.
 pub fn drift_text(drift: &Drift, style: &TextStyle) -> String {
     let mut page = Page::new(style.width, style.colour);
     page.line(&[(Ink::Heading, "Figures over time")]);

@@ -20,7 +20,7 @@ pub(crate) fn groups(chapter: &Chapter) -> Vec<(&'static str, Vec<&Incident>)> {
     groups.into_iter().filter(|(_, incidents)| !incidents.is_empty()).collect()
 }
 
-/// How long it was: `2.31 ms`, `2.31 ms late`.
+/// Its length: `2.31 ms`, `2.31 ms late`.
 pub(crate) fn length(incident: &Incident) -> String {
     let length = time(incident.length_ns as f64);
     match incident.kind {
@@ -29,7 +29,7 @@ pub(crate) fn length(incident: &Incident) -> String {
     }
 }
 
-/// Where and when: `CPU 1, 2026-11-23 17:05:12.345 UTC`.
+/// CPU and time: `CPU 1, 2026-11-23 17:05:12.345 UTC`.
 pub(crate) fn place(incident: &Incident) -> String {
     let utc = incident.began.strip_suffix('Z').and_then(|began| began.split_once('T'));
     let when = utc.map_or(incident.began.clone(), |(date, time)| format!("{date} {time} UTC"));
@@ -64,7 +64,7 @@ pub(crate) struct Lane<'i> {
 /// The most lanes of a drawing; the last one of more has the rest.
 pub(crate) const LANES_MOST: usize = 9;
 
-/// The thread first, then the others by what they took of the lost time.
+/// The thread first, then the others by their part of the lost time.
 pub(crate) fn lanes(incident: &Incident) -> Vec<Lane<'_>> {
     let mut lanes: Vec<Lane<'_>> = Vec::new();
     for span in incident.spans.iter().filter(|span| span.from_ns < span.to_ns) {

@@ -153,7 +153,7 @@ fn keep_finite_statistics(figure: &mut Figure) -> bool {
     left_out
 }
 
-/// How many values had to be left out.
+/// Removes points that are not finite, and returns their number.
 fn keep_finite_points(series: &mut Series) -> usize {
     let mut left_out = 0;
     for line in &mut series.lines {

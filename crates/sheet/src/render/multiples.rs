@@ -36,7 +36,7 @@ pub struct MultiplesRow {
 pub struct MultiplesCell {
     /// Its medians over months.
     pub trend: Trend,
-    /// Where the page of each of its sheets is; none for the sheets that are not drawn.
+    /// Path of the page of each of its sheets; `None` for the sheets that are not drawn.
     pub pages: Vec<Option<String>>,
 }
 
@@ -102,7 +102,7 @@ impl Scale {
         HEIGHT - Self::place(place(median), place(self.low), place(self.high), HEIGHT)
     }
 
-    /// Where a value is between two others, in the middle if these are one.
+    /// Relative position of a value between two others, in the middle if these are equal.
     fn place(value: f64, low: f64, high: f64, room: f64) -> f64 {
         let share = if high > low { (value - low) / (high - low) } else { 0.5 };
         MARGIN + (room - 2.0 * MARGIN) * share

@@ -21,7 +21,7 @@ pub(crate) use timeline::drawing;
 use super::absences::{absences, has_figures};
 use crate::{Chapter, Note, NoteKind, Sheet};
 
-/// How the text is laid out.
+/// Layout of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextStyle {
     /// Columns of the terminal. Below 60 the text is laid out for 60; above 160 it stays at 160.

@@ -140,7 +140,7 @@ fn trend_plot(trend: &Trend) -> String {
     page.text
 }
 
-/// Renders trends as an HTML file: a plot for each, with what changed.
+/// Renders trends as an HTML file: a plot for each, with its causes.
 pub fn trend_html(trends: &[Trend]) -> String {
     let mut page = Markup::default();
     page.add(format_args!(

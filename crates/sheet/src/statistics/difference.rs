@@ -3,7 +3,9 @@
 //! Problem: two medians are never equal, and most differences between two measurements mean nothing. Solution: a
 //! difference has a standard error from the variation between units (rounds or sheets), and with it a Student's t.
 //! Three tests follow: is it beyond the null region, is it inside the margin of equivalence, and if neither, which
-//! difference would have been detected. Conditions: the units of a side are alike and independent. Rounds of two
+//! difference would have been detected.
+//!
+//! Conditions: the units of a side are alike and independent. Rounds of two
 //! consecutive measurements are not: the machine drifts between them, and these tests cannot see that.
 
 use schemars::JsonSchema;

@@ -71,7 +71,7 @@ fn by_batches(centred: &[f64], variance: f64) -> f64 {
     if inflation > 1.0 + chance { n / inflation } else { n }
 }
 
-/// The median of spans that a counter with this step rounded, or of what such spans exceed a request by, by linear
+/// The median of spans that a counter with this step rounded, or of their excess over a request, by linear
 /// interpolation in the step that holds the 50 % point. `None` if fewer than two steps hold a tenth of the samples
 /// each: then the phase of the counter was not random, and the median between its steps is unknown. The samples must be
 /// in ascending order.

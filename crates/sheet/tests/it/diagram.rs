@@ -127,7 +127,7 @@ fn every_span_says_what_it_means_and_what_was_measured() {
     for form in [text(&sheet, &TextStyle::default()), markdown(&sheet), html(&sheet)] {
         assert!(form.contains("until the first instruction of A"), "{form}");
         assert!(form.contains(&median(1)[..11]), "{} in {form}", median(1));
-        // By which a reader knows whose definition it is.
+        // Readers see by these names which definition it is.
         assert!(form.contains("KADAK") && form.contains("our own definition"), "{form}");
     }
 }

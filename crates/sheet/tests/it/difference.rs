@@ -1,4 +1,4 @@
-//! Differences between rounds: what must hold whatever the numbers are.
+//! Differences between rounds: properties that hold for any numbers.
 
 use hairspring_sheet::Unit;
 use hairspring_sheet::statistics::{Difference, Margins, Scale, Units, benjamini_hochberg, holm};

@@ -4,7 +4,7 @@ use hairspring_sheet::render::overlays;
 use hairspring_sheet::{Overlaid, Overlay, OverlayError};
 use proptest::prelude::*;
 
-/// About what a character of a label takes.
+/// Approximate width of a character of a label.
 const CHARACTER: f64 = 6.0;
 
 fn pulse(at_least_ns: f64, at_most_ns: f64, kind: usize) -> Overlaid {

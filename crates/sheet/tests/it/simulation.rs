@@ -1,5 +1,5 @@
-//! The rules of comparison in simulated measurements: intervals hold what they promise, nothing is declared where
-//! nothing differs, and what differs is found as often as it can be.
+//! The rules of comparison in simulated measurements: intervals hold what they promise, equal builds are not declared
+//! different, and true differences are found as often as possible.
 //!
 //! The old rule and a bootstrap stand here too, so that these checks are known to refuse a rule that does not hold its
 //! promise.
@@ -109,8 +109,8 @@ fn percentile_bootstrap(rng: &mut Rng, pairs: &[[Round; 2]], _: Option<f64>) -> 
     [means[4], means[195]]
 }
 
-/// In what share of 2,000 comparisons the interval holds the true ratio, for every model and number of rounds that is
-/// out of the limits: 93 to 98 %, or from 90 % where rounds have two modes.
+/// Share of 2,000 comparisons whose interval holds the true ratio, for every model and number of rounds that is out of
+/// the limits: 93 to 98 %, or from 90 % where rounds have two modes.
 fn out_of_limits(rule: Rule) -> Vec<(Model, usize, f64)> {
     let mut found = Vec::new();
     for model in MODELS {

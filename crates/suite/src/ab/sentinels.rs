@@ -4,7 +4,9 @@
 //! Problem: a sentinel also moves without a disturbance. On a virtual machine at rest the walk through memory varied by
 //! 5–8 % (one standard deviation of 24 looks), and the calls had two modes 9 % apart, one of which a run could be in
 //! for seconds. One limit of 5 % for all made 8 of 13 pairs void; limits from looks in the second before the first pair
-//! made up to 60 % of the pairs void, whenever that second showed one mode. Solution: each sentinel has a limit of its
+//! made up to 60 % of the pairs void, whenever that second showed one mode.
+//!
+//! Solution: each sentinel has a limit of its
 //! own, 5 % or half as much again as nine of ten turns of this run stay within, where that is more ([`Limits`]). It
 //! comes from the sentinels alone, so no figure has a part in it, and it stands in the document.
 

@@ -66,7 +66,7 @@ struct CallsTaken {
     stamps: Vec<f64>,
     first: Vec<f64>,
     later: Vec<f64>,
-    /// The number of calls whose mean a later sample is.
+    /// Number of calls in a block; a later sample is their mean.
     block: f64,
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Start {
     pub(crate) script: Option<&'static str>,
     /// Its last argument.
     pub(crate) last: Option<&'static str>,
-    /// How to install it.
+    /// Command that installs it.
     pub(crate) remedy: &'static str,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn told_to_copies(command: &Path) -> Option<(&'static str, PathBuf)> 
 pub(crate) struct CallTimes {
     /// The difference of the program's own stamps with nothing between them.
     pub(crate) stamp: f64,
-    /// The number of calls whose mean a later sample is.
+    /// Number of calls in a block; a later sample is their mean.
     pub(crate) block: f64,
     pub(crate) first: f64,
     pub(crate) later: Vec<f64>,

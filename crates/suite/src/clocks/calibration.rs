@@ -9,7 +9,7 @@ use hairspring_time::{TimeSource, Timebase};
 
 use crate::probe::{Context, Effort, Probes, Reading, Row, Samples, Setting, Slot, Taken};
 
-/// How many fresh calibrations measure the cost and the error of one.
+/// Number of fresh calibrations that measure the cost and the error of one.
 const CALIBRATIONS: usize = 11;
 /// The age of the second bound.
 const AGE: Nanos = Nanos::from_millis(100);

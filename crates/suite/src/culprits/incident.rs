@@ -1,4 +1,4 @@
-//! An incident for the sheet: who had the CPU during a gap or a late wake-up, and a little before and after.
+//! An incident for the sheet: the occupants of the CPU during a gap or a late wake-up, and a little before and after.
 
 use hairspring_culprit::{Blame, CpuHistory, Culprit, CulpritKind, Occupant, Wanted};
 use hairspring_machine::{Cpu, Instant, Nanos};
@@ -12,7 +12,7 @@ const BESIDE_MOST: Nanos = Nanos::from_millis(2);
 /// As many spans as are kept of one incident; more cannot be distinguished in a drawing.
 const SPANS_MOST: usize = 100;
 
-/// The incident behind a blame. `told` names a culprit.
+/// The incident behind a blame; `told` gives a culprit's text.
 pub(super) fn incident(blame: &Blame, history: &CpuHistory, cpu: Cpu, told: impl Fn(&Culprit) -> String) -> Incident {
     let lost = &blame.lost;
     let beside = Nanos::new(blame.time().count() / 4).clamp(BESIDE_LEAST, BESIDE_MOST);

@@ -1,4 +1,4 @@
-//! Attributes the gaps of a run to interrupts or to the hypervisor, by what the kernel counted for the CPU meanwhile.
+//! Attributes the gaps of a run to interrupts or to the hypervisor, from the kernel's counters for the CPU.
 //!
 //! A guest cannot distinguish a gap by an interrupt from one by the hypervisor. But if its CPU handled *no* interrupt
 //! at all during the run, and the kernel saw stolen time, then every gap without a preemption was stolen. Other counts

@@ -1,4 +1,4 @@
-//! The remarks below the chapter: how it was measured, and how well the parts agree with the whole.
+//! The remarks below the chapter: method and settings, and how well the parts agree with the whole.
 
 use hairspring_machine::Machine;
 
@@ -6,7 +6,7 @@ use super::bench::Bench;
 use super::scenario::LINKS;
 use crate::probe::{Context, Slot};
 
-/// How the figures were measured, and with which settings.
+/// Method of measurement, and settings.
 pub(super) fn conditions<M: Machine + Clone + Sync>(context: &mut Context<'_, M>, bench: &Bench) {
     let checks = if hairspring_exec::CHECKS { "on" } else { "off" };
     let lto = if cfg!(debug_assertions) {

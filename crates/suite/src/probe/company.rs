@@ -2,7 +2,9 @@
 //!
 //! Problem: a core that runs two hardware threads gives each of them a part of its units. On a virtual machine the
 //! other thread belongs to another guest, is invisible to this one, and changes its load within seconds. Rows that keep
-//! a core busy then have two values, 1.2 to 1.6 times apart. Solution: work that fills the core's units takes longer
+//! a core busy then have two values, 1.2 to 1.6 times apart.
+//!
+//! Solution: work that fills the core's units takes longer
 //! while a neighbour uses them. It is timed before and after each probe, so what decides whether a round counts is
 //! known without its figures. For probes that use two CPUs it is timed on both.
 

@@ -89,7 +89,7 @@ impl Class {
 pub struct SheetProgress<'p> {
     /// Name of the current measurement.
     pub measuring: &'p str,
-    /// Time planned for what is done.
+    /// Time planned for the finished part.
     pub done: Nanos,
     /// Time planned for the whole sheet.
     pub total: Nanos,
@@ -125,7 +125,7 @@ pub(crate) struct Context<'c, M: Machine> {
     pub(crate) head: Vec<Note>,
     /// Whether names that identify the machine and its place are left out.
     pub(crate) redact: bool,
-    /// By how many nanoseconds each event of these rows is lengthened, to test comparisons.
+    /// Nanoseconds by which each event of these rows is lengthened, to test comparisons.
     pub(crate) spin: BTreeMap<String, f64>,
     /// Planned time of the round: before this chapter, and in all.
     pub(crate) done: Nanos,
@@ -142,7 +142,7 @@ pub(crate) struct Rows {
     running: Vec<Slot>,
 }
 
-/// A row of the chapter and what was found for it.
+/// A row of the chapter and its finding.
 #[derive(Debug)]
 struct Entry {
     id: String,
@@ -198,7 +198,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         self.began = self.machine.monotonic();
     }
 
-    /// Ends the chapter: what was found for the rows that were asked for, by their ids.
+    /// Ends the chapter: the findings for the requested rows, by their ids.
     pub(crate) fn close(&mut self) -> impl Iterator<Item = (String, Option<Found>)> + use<M> {
         std::mem::take(&mut self.rows.all).into_iter().filter(|row| row.wanted).map(|row| (row.id, row.value))
     }
@@ -246,7 +246,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
 
     /// Whether the user has interrupted the run.
     pub(crate) fn stopped(&self) -> bool {
-        // Relaxed: a plain flag, nothing else is handed over with it.
+        // Relaxed: a plain flag that publishes no other data.
         self.interrupted.load(Ordering::Relaxed)
     }
 
@@ -257,7 +257,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         (self.progress)(SheetProgress { measuring, done: self.done + here, total: self.total });
     }
 
-    /// Lets the time base age into a smaller bound; what happened to the clocks meanwhile is a warning at the head.
+    /// Refines the bound of the time base as it ages; a disturbance of the clocks meanwhile is a warning at the head.
     pub(crate) fn refine(&mut self) {
         let refined = self.timebase.refine();
         self.timebase = refined.timebase;
@@ -285,13 +285,13 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         Nanos::new((self.effort.chapter_budget().count() as f64 * parts / f64::from(self.rounds.max(1))) as i64)
     }
 
-    /// How often something is repeated in this round that is to be repeated `all` times in the sheet; at least once.
+    /// Number of repeats in this round of something that is repeated `all` times in the sheet; at least one.
     pub(crate) fn repeats(&self, all: usize) -> usize {
         all.div_ceil(self.rounds.max(1) as usize)
     }
 
-    /// How often something is done in this round that is done exactly `all` times in the sheet, spread over its rounds.
-    /// A row of which this is 0 is measured [elsewhere](Self::elsewhere).
+    /// Number of turns in this round of something that is done exactly `all` times in the sheet, spread over its
+    /// rounds. A row with 0 turns is measured [elsewhere](Self::elsewhere).
     pub(crate) fn turns(&self, all: usize) -> usize {
         let (round, rounds) = (self.round as usize, self.rounds.max(1) as usize);
         (round + 1) * all / rounds - round * all / rounds
@@ -304,7 +304,7 @@ impl<M: Machine + Clone + Sync> Context<'_, M> {
         }
     }
 
-    /// Enters what a run found for a row. A run that was interrupted before it found anything leaves the row empty.
+    /// Enters a run's finding for a row. A run that was interrupted before it found anything leaves the row empty.
     pub(crate) fn enter(&mut self, slot: Slot, taken: Taken) {
         match taken {
             Ok(reading) => self.put(slot, reading),

@@ -52,7 +52,7 @@ impl RowDeclaration {
     }
 }
 
-/// Where the value of one row goes. Only [`Probes::row`](super::Probes::row) makes one, so there is no slot without a
+/// Index of the value of one row. Only [`Probes::row`](super::Probes::row) makes one, so there is no slot without a
 /// row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(pub(super) usize);

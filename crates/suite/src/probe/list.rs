@@ -116,7 +116,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         TableSlot(self.declared.tables.len() - 1)
     }
 
-    /// Draws what the rows of a table measure.
+    /// Draws the events that the rows of a table measure.
     pub(crate) fn draw(&mut self, table: TableSlot, diagram: Option<Diagram>) {
         self.declared.tables[table.0].diagram = diagram;
     }
@@ -130,7 +130,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         Slot(self.places.len() - 1)
     }
 
-    /// Adds a probe of several rows. It runs if one of them is wanted, and enters what it finds by their slots.
+    /// Adds a probe of several rows. It runs if one of them is wanted, and enters its findings by their slots.
     pub(crate) fn several(
         &mut self,
         setting: Setting,
@@ -185,12 +185,12 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         });
     }
 
-    /// Sets what is done before the first probe of the chapter.
+    /// Sets a function to run before the first probe of the chapter.
     pub(crate) fn before(&mut self, run: impl FnOnce(&mut Context<'_, M>) + 'static) {
         self.before = Some(Box::new(run));
     }
 
-    /// Sets what is done after the last probe of the chapter.
+    /// Sets a function to run after the last probe of the chapter.
     pub(crate) fn after(&mut self, run: impl FnOnce(&mut Context<'_, M>) + 'static) {
         self.after = Some(Box::new(run));
     }
@@ -284,7 +284,7 @@ mod tests {
 
     const IDS: [&str; 2] = ["chapter.table.first", "chapter.table.second"];
 
-    /// A chapter with two rows, of which each has a probe; what came of it, and the notes at the head.
+    /// A chapter with two rows, each with a probe; its findings, and the notes at the head.
     fn taken(
         first: impl FnOnce(&mut Context<'_, Sim>, [Slot; 2]) + 'static,
     ) -> (Vec<(String, Option<Found>)>, Vec<Note>) {

@@ -119,7 +119,7 @@ impl Reading {
         Self { between: Between::Loops(events), ..Self::samples(samples) }
     }
 
-    /// The same samples, which are what an event took beyond this request.
+    /// The same samples, as the time beyond this request.
     pub(crate) fn beyond(self, request: Nanos) -> Self {
         Self { between: Between::Request(request.count() as f64), ..self }
     }
@@ -191,7 +191,7 @@ impl Reading {
         }
     }
 
-    /// Where the numbers lie; `None` if there are none.
+    /// Median, value or estimate of the numbers; `None` if there are none.
     pub(crate) fn centre(&self) -> Option<f64> {
         let centre = match &self.numbers {
             Numbers::Samples(samples) => self.between_steps(samples).unwrap_or_else(|| median(samples)),
@@ -214,7 +214,7 @@ impl Reading {
         self.quantum.or(stamped)
     }
 
-    /// How many samples there are.
+    /// Number of samples.
     pub(crate) fn n(&self) -> u64 {
         match &self.numbers {
             Numbers::Samples(samples) => samples.len() as u64,

@@ -1,6 +1,7 @@
 //! [`Slopes`]: the cost of an event, from two loops that differ only in their number of events.
 
-/// The times of two loops, in the order fewer, more, more, fewer, made into one sample: what each further event adds.
+/// The times of two loops, in the order fewer, more, more, fewer, made into one sample: the time that each further
+/// event adds.
 ///
 /// The order cancels a uniform drift. The loops are the same code with k events and with 2k, or with an event and
 /// without it. The difference of their events is known, and their common part (stamps, the loop's own work) cancels.

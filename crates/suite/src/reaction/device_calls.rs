@@ -16,7 +16,7 @@ const ROUNDS: u64 = 1000;
 
 type Call = fn(&mut dyn Device) -> Result<(), DeviceError>;
 
-/// The calls: segment, what is called, and the call.
+/// The calls: segment, description, and the call.
 const CALLS: [(&str, &str, Call); 3] = [
     ("read", "read the input lines", |board| board.read().map(drop)),
     ("write", "write the output lines", |board| board.write(Lines::one(0), Lines::one(0))),

@@ -51,7 +51,7 @@ struct Making<'t> {
     stop: &'t Stop,
 }
 
-/// A source, and the function that fires its events unless they come by themselves; or why there is none.
+/// A source, and the function that fires its events unless it fires automatically; or the reason why there is none.
 type Made<'t> = Result<(Box<dyn EventSource<Host> + 't>, Option<Firing<'t>>), Absent>;
 
 /// Fires an event.
@@ -69,7 +69,7 @@ impl Kind {
     }
 }
 
-/// The sources, in reading order. Timers and pulses fire by themselves.
+/// The sources, in reading order. Timers and pulses fire automatically.
 pub(crate) const SOURCES: [Kind; 9] = [
     Kind::asleep("timer", "kernel timer", "the time it was due", |making| {
         Ok((Box::new(Timer::new(PERIOD, making.timebase, making.stop).map_err(refused)?), None))

@@ -191,7 +191,7 @@ pub(crate) fn ask(
                 Ok(Err(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            // Relaxed: a plain flag, nothing else is handed over with it.
+            // Relaxed: a plain flag that publishes no other data.
             if interrupted.load(Ordering::Relaxed) {
                 drop(child.stdin.take());
             }

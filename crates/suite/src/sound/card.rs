@@ -49,7 +49,7 @@ fn first_recording(devices: &str, cards: &str) -> Option<String> {
     Some(format!("hw:{card},{device}"))
 }
 
-/// A stream that was opened, and what its pointer shows.
+/// An open stream, and the state of its pointer.
 pub(super) struct Stream {
     pub(super) pcm: Pcm,
     notifier: Notifier,
@@ -106,8 +106,8 @@ impl Stream {
         self.notifier.wait(self.pcm.descriptor(), Nanos::from_secs(1));
     }
 
-    /// Takes and drops what is there. Returns the status, the frames that passed since the last look, and whether any
-    /// were overwritten.
+    /// Takes and drops the available frames. Returns the status, the frames that passed since the last look, and
+    /// whether any were overwritten.
     pub(super) fn pass(&mut self) -> Result<(PcmStatus, u64, bool), Absent> {
         let status = self.pcm.status().map_err(failed)?;
         let passed = self.count.advance(status.pointer, status.changed).least;

@@ -35,7 +35,7 @@ pub(super) fn latency(period: u32, span: Nanos) -> Taken {
         let status = plays.pcm.status().map_err(failed)?;
         let (ahead, boundary) = (plays.count.distance(status.pointer, status.program), plays.pcm.setup().boundary.0);
         if ahead > boundary / 2 {
-            // It ran dry; what is written next must be due later.
+            // It ran dry; the next frames written must be due later.
             plays.pcm.forward(boundary - ahead).map_err(failed)?;
         }
         let ahead = if ahead > boundary / 2 { 0 } else { ahead };

@@ -8,7 +8,7 @@ use hairspring_sheet::Absent;
 use super::card::{Stream, failed, recording};
 use crate::probe::{Reading, Taken};
 
-/// For how long the pointer is looked at repeatedly, for a narrow mark.
+/// Time for which the pointer is read repeatedly, for a narrow mark.
 const HUNT_FOR: Nanos = Nanos::from_millis(5);
 /// Frames of a period: few interrupts, because the rate alone matters.
 const PERIOD: u32 = 1024;

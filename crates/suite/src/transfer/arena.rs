@@ -37,7 +37,7 @@ impl Arena {
         Ok(Self { memory: on_pages(Memory::plain, size, pages, set_aside)?, cursor: 0, crossed: false })
     }
 
-    /// Does the same to the same block, `times` over: what fits into a cache stays there.
+    /// Does the same to the same block, `times` over: a block that fits into a cache stays there.
     ///
     /// # Panics
     /// If a half is smaller than the block.

@@ -15,7 +15,7 @@ use hairspring_source::pattern::Pattern;
 use super::disk_limits::Disks;
 use crate::probe::Row;
 
-/// The steps of the stair, as parts of what the path moves without a clock.
+/// The steps of the stair, as parts of the rate that the path reaches without a clock.
 pub(super) const STAIR: [f64; 8] = [0.95, 0.85, 0.75, 0.6, 0.45, 0.3, 0.15, 0.05];
 /// Numbers of targets that have rows.
 const TARGETS: [usize; 2] = [1, 2];

@@ -326,7 +326,7 @@ impl Mover {
         Ok(Self { store, memory, block: block.0, notifier })
     }
 
-    /// Moves whole blocks through files in turn, and syncs what was written.
+    /// Moves whole blocks through files in turn, and syncs the written files.
     fn run(
         &mut self,
         files: &[FileId],

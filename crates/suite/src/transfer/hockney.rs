@@ -1,6 +1,6 @@
 //! Hockney's line: the time of one transfer is T(n) = n/r∞ + t₀, so a whole sweep over block sizes is two numbers.
 //!
-//! r∞ is the rate that large blocks approach, t₀ what every block costs however small it is, and n½ = r∞·t₀ the block
+//! r∞ is the rate that large blocks approach, t₀ the cost of every block however small it is, and n½ = r∞·t₀ the block
 //! at which half of the rate is reached (R. W. Hockney, *The Science of Computer Benchmarking*, 1996).
 //!
 //! The line is fitted to the medians of the repeats at each block by least squares of the relative error, since the

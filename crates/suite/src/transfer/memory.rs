@@ -47,7 +47,7 @@ const BEYOND_QUICK: Bytes = Bytes::mib(256);
 /// Bytes moved by one step of a walk.
 const WINDOW: Bytes = Bytes::mib(4);
 
-/// Shares of the chapter's time that are spent on samples; what memory takes to become present comes on top.
+/// Shares of the chapter's time that are spent on samples; the time to make memory present comes on top.
 const SHARE: f64 = 0.22;
 const BEYOND_SHARE: f64 = 0.05;
 /// Repeats of a cell in a round, in turns with the others: their median leaves out a disturbance that a single one

@@ -1,7 +1,7 @@
-//! Chapter *Transfer*: how fast data move through memory and from one thread to another, and what one word costs.
+//! Chapter *Transfer*: rates of data through memory and from one thread to another, and the cost of one word.
 //!
-//! Each sweep is a module: what it declares, how it measures. [`Arena`] and [`Operation`] let other programs set their
-//! own ways of moving through memory beside these.
+//! Each sweep is a module with its declaration and its measurement. [`Arena`] and [`Operation`] let other programs set
+//! their own ways of moving through memory beside these.
 
 mod arena;
 mod cell;

@@ -1,4 +1,4 @@
-//! How often a cell is repeated, and how long one repeat takes.
+//! Number of repeats of a cell, and the length of one repeat.
 
 use std::ops::ControlFlow;
 
@@ -8,12 +8,12 @@ use hairspring_time::{Machine, Timebase};
 use crate::interleaving::{Turn, interleave};
 use crate::probe::{Context, Effort};
 
-/// How many repeats there are in this round of the sheet.
+/// Number of repeats in this round of the sheet.
 pub(super) fn rounds<M: Machine + Clone + Sync>(context: &Context<'_, M>) -> usize {
     context.repeats(all(context.effort))
 }
 
-/// How many repeats there are in all.
+/// Number of repeats in all.
 pub(super) fn all(effort: Effort) -> usize {
     match effort {
         Effort::Quick => 5,
@@ -40,14 +40,14 @@ pub(super) fn in_turns<M: Machine + Clone + Sync>(
     .is_continue()
 }
 
-/// How long a call takes.
+/// Time of a call.
 pub(super) fn timed<M: Machine>(timebase: &Timebase<M>, call: impl FnOnce()) -> Nanos {
     let before = timebase.stamp_ordered();
     call();
     timebase.nanos(timebase.stamp_ordered().since(before))
 }
 
-/// How many times a call is to be made so that it takes about `span`; at least once.
+/// Number of calls that together take about `span`; at least one.
 pub(super) fn tuned<M: Machine>(timebase: &Timebase<M>, span: Nanos, mut call: impl FnMut(u64)) -> u64 {
     let mut times = 1_u64;
     loop {

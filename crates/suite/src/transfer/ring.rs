@@ -3,9 +3,9 @@
 //! Path of the data: the producer copies a source block of one notify size into the ring (the standard library's copy)
 //! and publishes it, which wakes the consumer; the consumer, a thread on another CPU, sleeps on the notifier, takes one
 //! notify size at a time and gives it back at once, without looking at it. The time ends when the last byte was given
-//! back. So what the ring costs is everything but the copy; how much that is stands beside it as a share of the same
-//! copies into the same memory with no ring, no notifier and no other thread. Where a CPU that sleeps is slow to wake,
-//! as a virtual one is, most of it is the waking; so it is also measured with a consumer that polls where that pays
+//! back. So the cost of the ring is everything but the copy; beside it stands the rate as a share of the same copies
+//! into the same memory with no ring, no notifier and no other thread. If a sleeping CPU is slow to wake, as a virtual
+//! one is, most of the cost is the waking; so it is also measured with a consumer that polls where that pays
 //! ([`Consumer::wait`]).
 
 use std::ops::ControlFlow;
@@ -153,7 +153,7 @@ pub(super) fn most() -> Bytes {
     Bytes(RING.0 + SOURCE.0)
 }
 
-/// The ring's memory on pages of one kind, and what is copied into it.
+/// The ring's memory on pages of one kind, and the source block of the copies.
 struct Buffers {
     sweep: Sweep,
     ring: Arc<Memory>,
@@ -171,11 +171,11 @@ struct Cell {
     rates: Vec<f64>,
     of_copy: Vec<f64>,
     adaptive_of_copy: Vec<f64>,
-    /// How the waits of the consumers that may poll ended.
+    /// Outcomes of the waits of the consumers that may poll.
     waits: WaitCounts,
 }
 
-/// How a consumer waits for more.
+/// Wait of a consumer for more data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
     /// On the notifier.

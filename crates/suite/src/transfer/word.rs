@@ -1,7 +1,7 @@
 //! Cost of one access to a mapped 32-bit word, by the way the call is made and by whether it is checked.
 //!
 //! The device is a page of memory that is mapped and accessed as a device's registers are: each access is volatile, one
-//! word, in the order of the program. So the figures are what the software costs on top of the bus, which is not in
+//! word, in the order of the program. So the figures are the cost of the software on top of the bus, which is not in
 //! them.
 //!
 //! A checked access does what a careful driver does. It refuses words beyond the window. After the access it reads the
@@ -34,8 +34,8 @@ const VALUE: u32 = 0x5a5a_5a5a;
 /// Words that a batch visits in turn; the status word is not among them.
 const WORDS: usize = 512;
 
-/// One way to access a word: what it does, how the call is made, whether each access is checked; and a batch of such
-/// accesses, which gives the number of those that failed.
+/// One way to access a word: the operation, the kind of call, whether each access is checked; and a batch of such
+/// accesses, which returns the number of those that failed.
 type Way = (&'static str, (&'static str, &'static str), bool, Batch);
 type Batch = for<'w> fn(&'w Window<'w>, usize) -> usize;
 

@@ -1,5 +1,5 @@
-//! A sheet keeps to its time, whatever its number of rounds: what a probe does beside its share is done once in each of
-//! them.
+//! A sheet keeps to its time, whatever its number of rounds: the work of a probe beside its share is done once in each
+//! of them.
 
 use hairspring_machine::{Nanos, Sim};
 use hairspring_suite::{Effort, SheetRequest, registry};

@@ -1,4 +1,4 @@
-//! The conditions of a sheet, and what is left out of them on request.
+//! The conditions of a sheet, and the facts left out of them on request.
 
 use hairspring_machine::Sim;
 use hairspring_machine::sim::Script;

@@ -65,7 +65,7 @@ fn a_whole_sheet_consists_of_these_tables() {
 
 #[test]
 fn a_chapter_reads_like_this() {
-    // Taken alone: the other chapters' rows must not decide what the simulated chance is here.
+    // Taken alone: the other chapters' rows must not decide the simulated chance here.
     let request = SheetRequest { rounds: Effort::Normal.rounds(), ..request(&["disturbance"], Effort::Normal) };
     let sheet = take_watched(&Sim::new(Script::default()), &request, |_, _| {});
     let style = TextStyle { width: 100, colour: false, verbose: false };
@@ -86,7 +86,7 @@ fn no_row_is_missing_through_a_defect() {
             Value::Figure(figure) => assert!(figure.n > 0 && figure.median.is_some(), "{} has no sample", row.id),
             Value::Absent(absent) => {
                 assert!(!absent.reason.contains("defect of hairspring"), "{}: {}", row.id, absent.reason);
-                // On a quiet machine only what takes minutes and what did not happen is absent.
+                // On a quiet machine only rows that take minutes, and events that did not happen, are absent.
                 let expected = absent.reason.contains("no such event") || absent.remedy.is_some();
                 assert!(expected, "{}: {}", row.id, absent.reason);
             }

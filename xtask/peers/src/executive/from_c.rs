@@ -1,5 +1,5 @@
-//! The same calls from C and from Rust, in turns: what C's checks of handles and its way through the shared library
-//! add.
+//! The same calls from C and from Rust, in turns: the cost of C's checks of handles and of its way through the shared
+//! library.
 //!
 //! From Rust they stand in a task's body; from C a task of `callers/services.c` makes them in the installed library.
 //! Each pair carries its proof: no call failed, the message came, the more urgent task had run.

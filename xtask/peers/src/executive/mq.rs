@@ -1,4 +1,4 @@
-//! POSIX message queues and semaphores between pinned `SCHED_FIFO` threads: what C programs on Linux use.
+//! POSIX message queues and semaphores between pinned `SCHED_FIFO` threads, as C programs on Linux use them.
 //!
 //! A task is a thread that waits for a start; starts and wakes are semaphores (they count, a wake is not latched one
 //! deep), mail is a queue of the kernel. libc and the kernel do all the work; this file makes no scheduling decisions.
@@ -41,7 +41,7 @@ struct Shared {
     stopped: (Mutex<bool>, Condvar),
 }
 
-/// The threads and what they wait for.
+/// The threads and the objects that they wait for.
 pub(crate) struct Mq {
     place: Placement,
     shared: Arc<Shared>,

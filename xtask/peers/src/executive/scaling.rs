@@ -20,7 +20,7 @@ const MANY: usize = 10_000;
 pub(crate) const GROWTH_MOST: f64 = 1.5;
 /// The same CPU as the suite's carrier thread.
 const CARRIER_PRIORITY: u8 = 60;
-/// Mean time between two expiries, whatever the number of timers.
+/// Mean time between two expiries, for any number of timers.
 const EXPIRY_EVERY: Nanos = Nanos::from_micros(2);
 /// Most expiries looked at in one batch.
 const EXPIRIES_MOST: usize = 100_000;

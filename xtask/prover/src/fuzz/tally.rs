@@ -38,7 +38,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Begins at zero, or with what an earlier run of the same code has tried.
+    /// Begins at zero, or with the counts of an earlier run of the same code.
     pub(super) fn open(folder: &Path, resume: bool) -> Result<Self, String> {
         let mut numbers = BTreeMap::new();
         for sources in SOURCES {

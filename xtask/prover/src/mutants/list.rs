@@ -1,4 +1,4 @@
-//! `mutants.toml`: what is not mutated, and which mutants may live, each with its reason.
+//! `mutants.toml`: code that is not mutated, and mutants that may live, each with its reason.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ impl Exceptions {
         Ok(read)
     }
 
-    /// The arguments of cargo-mutants that leave out what is excluded.
+    /// The arguments of cargo-mutants for the exclusions.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let arguments = self.excluded.iter().flat_map(|excluded| {
             let files = excluded.files.as_ref().map(|files| ["--exclude".to_owned(), files.clone()]);

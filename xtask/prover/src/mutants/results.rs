@@ -17,7 +17,7 @@ pub(crate) enum Outcome {
     Lives,
 }
 
-/// The files in which cargo-mutants lists what it has tried, one mutant per line, while it runs.
+/// The files in which cargo-mutants lists the mutants that it has tried, one per line, while it runs.
 const LISTS: [(&str, Outcome); 4] = [
     ("caught.txt", Outcome::Killed),
     ("timeout.txt", Outcome::Hangs),
@@ -51,7 +51,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Reads what is kept in this folder, with what a run that was ended has left there, and forgets what is outdated.
+    /// Reads the results in this folder, with those of an interrupted run, and forgets outdated ones.
     pub(crate) fn load(folder: &Path, sources: &str) -> Result<Self, String> {
         let file = folder.join("results.json");
         let kept = match fs::read(&file) {
@@ -78,7 +78,7 @@ impl Results {
         Ok(())
     }
 
-    /// Takes in what cargo-mutants has listed. It began with the sources that were last looked at.
+    /// Takes in the lists of cargo-mutants. It began with the sources that were last looked at.
     pub(crate) fn collect(&mut self) -> Result<(), String> {
         for (list, outcome) in LISTS {
             let Ok(names) = fs::read_to_string(self.folder.join("mutants.out").join(list)) else { continue };
@@ -100,7 +100,7 @@ impl Results {
         self.kept.found.get(&mutant.name).map(|found| found.outcome)
     }
 
-    /// Enters what became of the mutant of this name, in the sources that were last looked at.
+    /// Enters the outcome of the mutant of this name, in the sources that were last looked at.
     pub(crate) fn enter(&mut self, name: &str, outcome: Outcome) {
         let Some(file) = self.kept.files.get(file_of(name)).copied() else { return };
         self.kept.found.insert(name.to_owned(), Found { outcome, file, whole: self.kept.whole });

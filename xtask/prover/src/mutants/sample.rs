@@ -2,7 +2,7 @@
 //!
 //! Promises: the seed alone decides in which order the mutants of a part are drawn. So a larger sample contains each
 //! smaller one, and the results of several runs add up. Each part has its share of the sample by its number of mutants.
-//! cargo-mutants shuffles what it tries, so what was tried when the time was over is random, too.
+//! cargo-mutants shuffles its mutants, so those that were tried when the time was over are random, too.
 //!
 //! The survival rate of each part has the interval of Wilson's score. That of all parts is the mean of the parts'
 //! rates, weighted by their numbers of mutants; the parts' variances, each with one found and one living mutant added,

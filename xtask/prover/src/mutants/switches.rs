@@ -6,8 +6,8 @@
 //! p if g => e            →   p if !m(9) && (g) => e                        the arm is left out
 //! ```
 //!
-//! A mutant is alone in force, so what it replaces is written with the sound code in it, and mutants within mutants do
-//! not multiply.
+//! Only one mutant is in force at a time, so the code that a mutant replaces holds the sound versions of inner mutants,
+//! and mutants within mutants do not multiply.
 //!
 //! Not every mutant has such a place: constant functions, those that return an `impl Trait`, and chains of `let` have
 //! none. Others do not compile there, because a type is inferred from one branch only, or a value lives shorter.
@@ -152,7 +152,7 @@ struct Plan {
 const BEGIN: &str = "/*@";
 const END: &str = "/*/@";
 
-/// Marks what belongs to a mutant, for [`blamed`].
+/// Marks the code of a mutant, for [`blamed`].
 fn marked(number: usize, code: &str) -> String {
     format!("{BEGIN}{number}*/{code}{END}{number}*/")
 }
@@ -337,7 +337,7 @@ pub(super) fn blamed(message: &Value, texts: &BTreeMap<String, String>) -> BTree
     inner.map_or_else(|| on_lines.next().unwrap_or_default(), |number| BTreeSet::from([number]))
 }
 
-/// The marks of a text, and what lies between each pair.
+/// The marks of a text, and the ranges between each pair.
 fn marks(text: &str) -> impl Iterator<Item = (usize, Range<usize>)> {
     text.match_indices(BEGIN).filter_map(|(start, _)| {
         let number = text[start + BEGIN.len()..].split_once("*/")?.0;
@@ -350,7 +350,7 @@ fn marks(text: &str) -> impl Iterator<Item = (usize, Range<usize>)> {
 mod tests {
     use super::*;
 
-    /// The changes of a text: each genre with the code that it replaces, which stands there once, and what replaces it.
+    /// The changes of a text: each genre with the code that it replaces, which stands there once, and the replacement.
     #[track_caller]
     fn of(text: &str, changes: &[(&str, &str, &str)]) -> (String, Vec<usize>) {
         let change = |(number, (genre, code, replacement)): (usize, &(&str, &str, &str))| {

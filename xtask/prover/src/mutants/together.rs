@@ -55,7 +55,7 @@ pub(super) struct Tried {
 struct Copy<'p> {
     part: &'p Part,
     folder: PathBuf,
-    /// The command under which tests run, for what a mutant may do to the computer.
+    /// The command under which tests run, which limits what a mutant can do to the computer.
     limits: Vec<&'static str>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn try_all(part: &Part, mutants: &[Mutant], wanted: &[usize], until: 
     let tests_of = |number: usize| tests.iter().filter(move |test| test.reached.contains(&number));
     let unreached = inside.iter().filter(|number| tests_of(**number).next().is_none()).count();
     let (mut outcomes, mut living) = (Vec::new(), inside);
-    // A test that takes long is tried only with what no other finds.
+    // A slow test is tried only with the mutants that no other finds.
     for range in [Duration::ZERO..QUICK, QUICK..Duration::MAX] {
         let found = Mutex::new(Vec::new());
         in_parallel(&living, |number| {
@@ -103,7 +103,7 @@ fn in_parallel(list: &[usize], each: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, std::num::NonZero::get) {
-            // Relaxed: each number is taken once, and nothing else is ordered by it.
+            // Relaxed: each number is taken once, and orders no other access.
             scope.spawn(|| {
                 while let Some(number) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
                     each(*number);
@@ -114,7 +114,8 @@ fn in_parallel(list: &[usize], each: impl Fn(usize) + Sync) {
 }
 
 impl Copy<'_> {
-    /// Copies what git knows or would know. Files that are the same keep their time, so that they are not built again.
+    /// Copies the files that git tracks or would track. Unchanged files keep their time, so that they are not built
+    /// again.
     fn make(&self) -> Result<(), String> {
         let listed =
             Command::new("git").args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).output();

@@ -1,5 +1,5 @@
-//! Proofs about what strangers get: crates, Debian packages, a source distribution, a release, and what they are made
-//! of.
+//! Proofs about the packages that users get: crates, Debian packages, a source distribution, a release, and their
+//! components.
 //!
 //! Each is a list of shell commands with the figures that they print as lines `figure NAME: VALUE`. `$T` is an empty
 //! folder on the disk of the target directory. A command that cannot be tried here prints `not run: WHY` and ends with
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{NOT_RUN, Verdict};
 
-/// A step: what it is called, and the words for `sh -eu`.
+/// A step: its name, and the words for `sh -eu`.
 type Step = (&'static str, &'static str);
 
 /// Each crate is compiled out of its package, in the order of their dependencies.

@@ -1,7 +1,7 @@
 //! Proof: after any faults of the scripted disk, a recording's metadata claim no more than is stored.
 //!
-//! It takes half an hour of a CPU that does nothing else, so it runs in pieces. Each piece is kept in
-//! `target/crashes/pieces.json` as soon as it is over, and a run goes on with what is missing. If a source of the
+//! It takes half an hour of an otherwise idle CPU, so it runs in pieces. Each piece is kept in
+//! `target/crashes/pieces.json` as soon as it is over, and a run goes on with the missing pieces. If a source of the
 //! recording crates changes, everything begins anew.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! A disk in a file, whose power can be cut: what goes on is a copy of the file, taken while the recorder is stopped.
-//! It has what the file system had written by then, and nothing of what waited in the kernel's memory.
+//! A disk in a file, whose power can be cut: the recorder continues on a copy of the file, taken while the recorder is
+//! stopped. The copy has the data that the file system had written by then, and none of those that waited in the
+//! kernel's memory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -31,7 +32,7 @@ impl Disk {
         Ok(Self { image, folder, is_mounted: true })
     }
 
-    /// Copies what the disk has now.
+    /// Copies the present contents of the disk.
     pub(crate) fn copy(&self) -> Result<PathBuf, String> {
         let copy = self.image.with_extension("copy");
         run("cp", &[Path::new("--sparse=always"), &self.image, &copy])?;

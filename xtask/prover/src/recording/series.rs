@@ -94,7 +94,7 @@ fn power_cut(disk: Disk, base: &Path, after: Duration, round: u32, figures: &mut
     Ok(disk)
 }
 
-/// Counts what a series went through. Fails if it was too little.
+/// Counts the events of a series. Fails if they were too few.
 fn seen(base: &Path, count: u32, figures: &mut Figures) {
     let index = index_at(&mut stores(), base).ok().flatten().unwrap_or_default();
     let seen =

@@ -20,12 +20,12 @@ pub(crate) fn prove(arguments: &[&str], environment: &[(&str, &str)]) -> Verdict
 /// The sanitizers.
 pub(crate) const SANITIZERS: [&str; 2] = ["thread", "address"];
 
-/// The target of what is built under a sanitizer.
+/// The target for builds under a sanitizer.
 pub(crate) fn target() -> String {
     format!("{}-unknown-linux-gnu", std::env::consts::ARCH)
 }
 
-/// The folder of what is built under a sanitizer.
+/// The folder of builds under a sanitizer.
 pub(crate) fn target_folder(sanitizer: &str) -> String {
     format!("target/sanitizer-{sanitizer}")
 }
@@ -46,7 +46,7 @@ pub(crate) fn no_sanitizers() -> Option<Verdict> {
 pub(crate) fn sanitized(sanitizer: &str, task: &str) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", "cargo", task, "-Zbuild-std", "--target", &target()]);
-    // Memory that system calls map behind the back of the C library would keep the marks of who used it before.
+    // Memory that system calls map behind the back of the C library would keep the marks of its previous user.
     command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} --cfg rustix_use_libc"));
     command.env("CARGO_TARGET_DIR", target_folder(sanitizer));
     command

@@ -3,13 +3,13 @@
 //! There are four kinds of comparisons:
 //! - `hairspring ab` compares a build with its own copy, several times.
 //! - Single sheets of one build are compared in pairs.
-//! - The other build spins for a known part of the median inside what is measured.
+//! - The other build spins for a known part of the median inside the measured section.
 //! - A load grows, or begins in the middle, while a build is compared with its copy.
 //!
 //! Runs that were void for too many disturbances are counted and show nothing.
 //!
 //! It takes hours, so each comparison is kept in a file as soon as it is complete ([`Kept`]), and `--resume` goes on
-//! with what is missing.
+//! with the missing ones.
 
 mod change;
 
@@ -214,7 +214,7 @@ impl Kept {
         Err(format!("hairspring {}: {}: {}", arguments[0], output.status, complaint.trim()))
     }
 
-    /// Removes what is kept of a run that is complete and has passed.
+    /// Removes the kept files of a run that is complete and has passed.
     fn done(self, passed: bool) -> Result<(), String> {
         if !passed {
             return Ok(());
@@ -245,7 +245,7 @@ fn ab(
     Ok((measured, comparison))
 }
 
-/// The options that limit what is measured.
+/// The options that limit the measured rows.
 fn limits(terms: &Terms) -> impl Iterator<Item = String> {
     let only = (!terms.only.is_empty()).then(|| ["--only".to_owned(), terms.only.clone()]);
     terms.quick.then(|| "--quick".to_owned()).into_iter().chain(only.into_iter().flatten())
@@ -358,7 +358,7 @@ fn variances(runs: &[&Interleaved], findings: &mut Findings) {
     }
 }
 
-/// The variance of the logarithms of a row's rounds, and what of it is the process'.
+/// The variance of the logarithms of a row's rounds, and the process' part of it.
 fn row_variances(row: &InterleavedRow) -> Option<[f64; 2]> {
     let logs = row.pairs.iter().filter(|pair| !pair.void).filter_map(|pair| Some([pair.baseline?, pair.other?]));
     let logs: Vec<[f64; 2]> = logs.map(|pair| pair.map(f64::ln)).collect();
@@ -447,7 +447,7 @@ fn loads(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Result<(), Stri
 fn work(usual: Duration, shape: Shape, ended: &AtomicBool) {
     const PERIOD: Duration = Duration::from_millis(10);
     let began = Instant::now();
-    // Relaxed: a plain flag, nothing else is handed over with it.
+    // Relaxed: a plain flag that publishes no other data.
     while !ended.load(Ordering::Relaxed) {
         let busy = PERIOD.mul_f64(shape(began.elapsed().as_secs_f64() / usual.as_secs_f64().max(1.0)));
         let start = Instant::now();

@@ -1,4 +1,4 @@
-//! The archive with many sheets: size and times, against what is required of them.
+//! The archive with many sheets: size and times, against their limits.
 //!
 //! The example `many_sheets` of the archive's crate makes and times it.
 
@@ -34,7 +34,7 @@ fn defect(why: String) -> Verdict {
     Verdict { passed: false, figures: Map::from_iter([("defect".to_owned(), json!(why))]) }
 }
 
-/// Holds what the example printed against what is required.
+/// Compares the output of the example with the limits.
 fn judge(said: &str) -> Verdict {
     let read = said.lines().filter_map(cargo_test::figure);
     let mut figures: Map<String, Value> = read.map(|(name, value)| (name.to_owned(), value)).collect();

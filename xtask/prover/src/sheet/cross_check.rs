@@ -1,4 +1,4 @@
-//! Proof: rows of a sheet agree with what independent tools of this machine measure of the same thing.
+//! Proof: rows of a sheet agree with measurements of the same quantity by independent tools of this machine.
 //!
 //! Tool and row take turns, so that both see the same machine. A check passes if the ratio of their medians lies within
 //! the factor that the two ways to measure leave open; the factor stands in the table with its reason. A tool that is
@@ -21,7 +21,7 @@ const ARRAY_MIB: &str = "256";
 /// A tool beside a row.
 struct Check {
     name: &'static str,
-    /// The row, and who measures it: the command with these arguments before `sheet`.
+    /// The row, and the tool that runs it: the command with these arguments before `sheet`.
     row: &'static str,
     run: &'static [&'static str],
     /// The tool, and where it comes from.

@@ -49,7 +49,7 @@ fn sheet(format: &str) -> Result<String, String> {
     String::from_utf8(output.stdout).map_err(|error| format!("not UTF-8: {error}"))
 }
 
-/// The document's length in bytes, or what is wrong with it.
+/// The document's length in bytes, or its fault.
 fn whole(format: &str, text: &str) -> Result<usize, String> {
     let sound = match format {
         "json" => {

@@ -3,7 +3,7 @@
 //! Quick sheets are taken in turns: with all rounds in one process, and with each in a fresh one, as usual. Between
 //! them is a pause. For each row the logarithms of the rounds' medians have three variances:
 //!
-//! | part | what it is |
+//! | part | meaning |
 //! |---|---|
 //! | rounds | between rounds of one process: the scatter of the samples, and changes within seconds |
 //! | process | the additional variance of fresh processes |

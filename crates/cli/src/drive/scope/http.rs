@@ -1,7 +1,7 @@
 //! A server of a page and its data for a few browsers: GET only, one request for each connection.
 //!
-//! Every connection has a thread of its own, which ends after [`PATIENCE`] whatever the browser does, and there are at
-//! most [`CONNECTIONS_MOST`]. So a browser that never reads, or never sends, holds up nothing.
+//! Every connection has a thread of its own, which ends after [`PATIENCE`] even if the browser does not read, and there
+//! are at most [`CONNECTIONS_MOST`]. So a browser that never reads, or never sends, blocks no other.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ const REQUEST_MOST: usize = 8 << 10;
 /// A GET that was understood.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
-    /// The path, with what follows a question mark.
+    /// The path, with the query string.
     pub(super) target: String,
     /// The server's name, as the browser calls it.
     pub(super) host: String,

@@ -84,7 +84,7 @@ fn follow(
     let mut drawn = begun;
     loop {
         let came = watch.read();
-        // Looked at after the read: what was there at the end has been read.
+        // Looked at after the read: all data that were there at the end have been read.
         let state = watch.state();
         if drawn.elapsed() >= DRAW_EVERY {
             drawn = Instant::now();
@@ -105,7 +105,7 @@ fn follow(
     }
 }
 
-/// A terminal's other screen, which leaves what was on it as it was.
+/// A terminal's alternate screen, which leaves the contents of the first one as they were.
 struct Screen;
 
 impl Screen {

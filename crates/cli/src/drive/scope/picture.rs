@@ -192,7 +192,7 @@ fn draw_levels(watch: &Watch, shown: usize, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A value with four digits at least, and no more than a row has room for.
+/// A value with at least four digits, and no more than fit into a row.
 fn short(value: f64) -> String {
     let size = value.abs();
     if size >= 1000.0 || size == 0.0 || value.fract() == 0.0 {

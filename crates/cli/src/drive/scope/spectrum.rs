@@ -17,7 +17,7 @@ const FRAMES_LEAST: usize = 64;
 /// The level of a line without any power.
 const FLOOR_DB: f64 = -200.0;
 
-/// Makes spectra; keeps what the transform of the last length needs.
+/// Makes spectra; keeps the tables of the transform of the last length.
 #[derive(Default)]
 pub(super) struct Spectrum {
     planner: RealFftPlanner<f64>,

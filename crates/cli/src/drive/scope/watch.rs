@@ -1,4 +1,4 @@
-//! [`Watch`]: what `scope --live` has seen of a tap: the extremes over time, the newest frames, and the counts.
+//! [`Watch`]: view of a tap for `scope --live`: the extremes over time, the newest frames, and the counts.
 
 use hairspring_ring::monitor::Picture;
 use hairspring_ring::{Bytes, Container, Frames, Layout};
@@ -39,7 +39,7 @@ impl ShownChannel {
     }
 }
 
-/// A reader of a tap, and what it has seen.
+/// A reader of a tap, with the data that it has seen.
 pub(super) struct Watch {
     reader: TapReader,
     channels: Vec<ShownChannel>,
@@ -95,7 +95,7 @@ impl Watch {
         self.reader.state()
     }
 
-    /// Reads what is there; whether that was anything.
+    /// Reads the available frames; returns whether there were any.
     pub(super) fn read(&mut self) -> bool {
         let mut came = false;
         for _ in 0..READS_MOST {

@@ -23,7 +23,7 @@ use crate::output;
 /// File that bridges read beside the page: names, units and limits of all variables.
 const DESCRIPTION: &str = "station.json";
 
-/// The state that other processes see, and what they may set.
+/// The state that other processes see, and the properties that they may set.
 pub(super) struct Publication {
     publisher: StatePublisher,
     state: StationState,

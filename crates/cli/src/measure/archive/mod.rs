@@ -1,4 +1,4 @@
-//! `hairspring archive`: keeps the sheets of all machines for years, and shows what changed.
+//! `hairspring archive`: keeps the sheets of all machines for years, and shows changes and their causes.
 
 mod list;
 mod prune;

@@ -94,7 +94,7 @@ pub(super) fn run(archive: &Archive, arguments: &Arguments) -> Result<Exit, Fail
 fn accept(folder: &Path) -> Result<(), Failure> {
     let Ok(mut entries) = std::fs::read_dir(folder) else { return Ok(()) };
     let index = std::fs::read_to_string(folder.join("index.html")).unwrap_or_default();
-    // `sheet` alone is what a run leaves that ended before its last page.
+    // A run that ended before its last page leaves `sheet` alone.
     let is_own =
         index.contains(MULTIPLES_GENERATOR) || entries.all(|entry| entry.is_ok_and(|e| e.file_name() == "sheet"));
     match is_own {

@@ -49,7 +49,7 @@ impl FromStr for Target {
     fn from_str(text: &str) -> Result<Self, DescriptionError> {
         let read = OUTPUTS.read(text)?;
         if read.kind() == SoundCard::NAME {
-            // Any recording: what a card can play is seen when it is opened.
+            // Any recording: whether a card can play it is checked when it is opened.
             let (layout, rate) = (Layout::analogue(1, 16).ok(), SampleRate::hz(48_000));
             if let (Some(layout), Some(rate)) = (layout, rate) {
                 SoundCard::for_output(text, layout, rate)?;

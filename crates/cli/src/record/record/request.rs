@@ -75,7 +75,7 @@ impl Request {
         Ok(RecordConfig { external, ..self.config.clone() })
     }
 
-    /// How long the recording will take, if known.
+    /// Length of the recording, if known.
     pub(crate) fn length(&self) -> Option<Nanos> {
         self.length
     }

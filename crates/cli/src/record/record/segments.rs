@@ -1,4 +1,4 @@
-//! `--segment` and what keeps a series within bounds.
+//! `--segment` and the options that bound a series.
 
 use clap::Args;
 use hairspring_record::recorder::KeepOn;

@@ -50,7 +50,7 @@ impl Taps {
         }
     }
 
-    /// Ends the taps, and removes their sockets. Readers keep what they have mapped.
+    /// Ends the taps, and removes their sockets. Readers keep their mappings.
     pub(crate) fn end(self) {
         for (stop, thread) in self.served {
             stop.notify();

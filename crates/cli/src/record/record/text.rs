@@ -1,5 +1,4 @@
-//! The report of a recording as text: the verdict first, then the account. Without `--verbose` it leaves out what is
-//! normal.
+//! The report of a recording as text: the verdict first, then the account. Normal facts appear only with `--verbose`.
 
 use std::path::PathBuf;
 

@@ -128,7 +128,7 @@ fn of_two_recorders_that_begin_at_once_one_is_refused() {
         let both = [begin(folder.path(), &series), begin(folder.path(), &series)].map(Ended::output);
         let mut codes = both.each_ref().map(code);
         codes.sort_unstable();
-        // The second may also have come when the first was done: then it goes on, and declares what is missing between.
+        // The second may also have come when the first was done: then it goes on, and declares the gap between.
         assert!(codes == [0, OWNED] || codes == [0, 4], "{codes:?}: {} {}", stderr(&both[0]), stderr(&both[1]));
         let runs = codes.iter().filter(|one| **one != OWNED).count() as u64;
         let verified = about(folder.path(), &["verify", name], if runs == 1 { 0 } else { 4 });
@@ -245,7 +245,7 @@ fn metadata_of_a_stranger_that_a_recorder_finds_at_its_end_are_left_as_they_are(
 
 #[test]
 fn a_recording_that_was_shortened_under_its_recorder_is_never_complete() {
-    // The recorder goes on, and the files are as long as before in the end; what was cut off is a hole.
+    // The recorder goes on, and the files are as long as before in the end; the part that was cut off is a hole.
     for file in ["x.sigmf-data", "x.hairspring-journal"] {
         let says = format!("{file} was shortened while it was recorded");
         let cut = |home: &Path| {

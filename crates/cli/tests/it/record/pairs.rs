@@ -180,7 +180,7 @@ impl Masters {
         Ok((path, owed))
     }
 
-    /// Makes them anew: what went wrong may have changed them.
+    /// Makes them anew: a failed pair may have changed them.
     fn again(&mut self) {
         self.made.clear();
     }

@@ -294,7 +294,7 @@ fn segments_make_room_only_where_that_is_allowed() {
     assert_eq!((code, &report["verdict"], &said[..]), (0, &"complete".into(), ""), "{report:#}");
     assert!(number(&report["series"], "dropped_segments") > 0, "{report:#}");
     assert_eq!(number(&report, "stored_bytes") + number(&report, "dropped_bytes"), 60 << 20, "{report:#}");
-    // The rate is that at which it was written, whatever was deleted since.
+    // The rate is that at which it was written, even if segments were deleted since.
     let rate = report["rate_reached_bytes_per_s"].as_f64().unwrap_or_default();
     let written = rate * number(&report, "elapsed_ns") as f64 / 1e9;
     assert!((written / f64::from(60 << 20) - 1.0).abs() < 1e-6, "{written}: {report:#}");

@@ -1,4 +1,4 @@
-//! An incident as a drawing: a lane for each who had the CPU, the lost time between two dashed lines.
+//! An incident as a drawing: a lane for each occupant of the CPU, the lost time between two dashed lines.
 //!
 //! Names stand in a column of their own and sums in another, so that no label can lie on a bar or on another label,
 //! however short the spans are. Bars differ by lane, by depth and by outline, not by colour alone.

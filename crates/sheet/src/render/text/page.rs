@@ -141,8 +141,8 @@ pub(crate) fn wrap(text: &str, first: usize, rest: usize) -> Vec<String> {
     lines
 }
 
-/// Where to break a word of which at most `width` columns fit: after the last punctuation mark inside it, else
-/// anywhere. Takes at least one character, so that every call makes progress.
+/// Position at which to break a word of which at most `width` columns fit: after the last punctuation mark inside it,
+/// else anywhere. Takes at least one character, so that every call makes progress.
 fn break_at(word: &str, width: usize) -> usize {
     let mut columns = 0;
     let fits = |(_, c): &(usize, char)| {

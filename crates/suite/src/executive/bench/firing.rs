@@ -11,7 +11,7 @@ use hairspring_sheet::Absent;
 use super::{Bench, Board, Clock, proof_comes};
 use crate::executive::port::{Calls, InterruptTrigger, Port};
 
-/// How often a resting source checks for an order to fire.
+/// Interval at which a resting source checks for an order to fire.
 const PERIOD: Nanos = Nanos::from_micros(60);
 /// Checks without an order before a polling source rests: some milliseconds.
 const LOOKS_MOST: u32 = 50_000;
@@ -44,7 +44,7 @@ pub(crate) struct FiringThread {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How the source waits for its orders.
+/// Wait of the source for its orders.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiting {
     /// Sleeps between checks, for latencies.

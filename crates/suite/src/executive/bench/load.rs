@@ -14,10 +14,10 @@ use crate::executive::port::Placement;
 const BYTES: usize = 64 << 20;
 /// Time between two checks for the end.
 const CHUNK_BYTES: usize = 1 << 20;
-/// How long its first pass may take, and the time between two checks of it.
+/// Time limit of its first pass, and the time between two checks of it.
 const WARM_MOST: Nanos = Nanos::from_millis(200);
 const LOOK: Nanos = Nanos::from_millis(1);
-/// How long it runs alone at its beginning.
+/// Time for which it runs alone at its beginning.
 const ALONE: Nanos = Nanos::from_millis(5);
 
 /// The streaming thread. Ends when dropped.

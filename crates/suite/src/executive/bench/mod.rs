@@ -76,7 +76,7 @@ pub struct Bench {
     pub timebase: Timebase<Host>,
     /// The CPUs of the executives.
     pub place: Placement,
-    /// How long the sampling of one cell lasts.
+    /// Sampling time of one cell.
     pub slice: Nanos,
     /// Rounds of a closed loop between two stamps, with hot caches.
     pub rounds: u64,
@@ -131,7 +131,7 @@ impl Bench {
         if cache == Cache::Dirty { self.sweep.clone() } else { CacheSweep::none() }
     }
 
-    /// How much a sweep writes, in MiB.
+    /// Size of a sweep in MiB.
     pub(crate) fn sweep_mib(&self) -> f64 {
         self.sweep.bytes() as f64 / f64::from(1 << 20)
     }

@@ -1,4 +1,4 @@
-//! [`Samples`]: what a run of a scenario measured, and what of it becomes a reading of the sheet.
+//! [`Samples`]: the measurements of a scenario's run, and their conversion to a reading of the sheet.
 
 use std::sync::{Arc, Mutex};
 
@@ -52,8 +52,8 @@ impl Samples {
         Self { series: (0..quantities).map(|_| room()).collect(), ..Self::default() }
     }
 
-    /// Whether one more round is to be taken. The first one runs code that the process may never have run, so page
-    /// faults are in its times: it is forgotten, and another follows even if no time is left.
+    /// Whether to take one more round. The first one runs code that the process may never have run, so page faults are
+    /// in its times: it is forgotten, and another follows even if no time is left.
     pub(crate) fn go_on(&mut self, time_left: bool, cpu: impl FnOnce() -> Nanos) -> bool {
         self.begun = (self.begun + 1).min(3);
         if self.begun == 2 {

@@ -45,7 +45,7 @@ pub type Message = [u32; 3];
 /// Bytes of a block in the memory test, as in Thread-Metric.
 pub const BLOCK_BYTES: usize = 128;
 
-/// How urgent a task is: 0 is the most urgent, 63 the least. Scenarios use 8 to 55.
+/// Urgency of a task: 0 is the most urgent, 63 the least. Scenarios use 8 to 55.
 pub type TaskUrgency = u8;
 
 /// An ability that a scenario needs.
@@ -143,7 +143,7 @@ pub trait Port: Sized + 'static {
     /// Why it lacks an ability; `None` if it has the ability.
     fn unable(ability: Ability) -> Option<Absent>;
 
-    /// Remarks for readers of its figures: what the adapter emulates, and what its terms mean.
+    /// Remarks for readers of its figures: emulated services, and the meaning of its terms.
     fn remarks() -> Vec<String> {
         Vec::new()
     }
@@ -224,7 +224,7 @@ pub trait Port: Sized + 'static {
     fn run(&mut self, most: Nanos) -> RunOutcome;
 }
 
-/// The absence of what an executive is not compared in; the default of the services that few ports have.
+/// The absence for a comparison that an executive is left out of; the default of the services that few ports have.
 pub fn not_compared() -> Absent {
     Absent::final_("n/a: not part of this comparison")
 }

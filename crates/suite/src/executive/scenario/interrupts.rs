@@ -99,7 +99,7 @@ pub(crate) struct Longest {
     pub(crate) run: fn(&Bench) -> Taken,
 }
 
-/// How long an executive locks others out. Only fibers poll for interrupts; the others have no such row.
+/// Longest time for which an executive locks others out. Only fibers poll for interrupts; the others have no such row.
 pub(crate) fn longest<P: Port>(polls: bool) -> Vec<Longest> {
     let row = |segment: &'static str, label: &str, measures: &str, run| {
         let row = Row::new(segment, label, Unit::Ns, Method::Stamp, measures);

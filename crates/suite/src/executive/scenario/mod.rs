@@ -118,7 +118,7 @@ pub(crate) struct Component {
     pub(crate) label: &'static str,
     pub(crate) measures: &'static str,
     pub(crate) how: How,
-    /// Which of the places that its run may lengthen is its own.
+    /// Index of its own place among those that its run may lengthen.
     pub(crate) place: usize,
     pub(crate) run: fn(&Bench) -> Found,
 }

@@ -9,7 +9,7 @@ use crate::executive::bench::{Bench, Cache, Rig, Sampled, proof_comes, sampling}
 use crate::executive::port::{Ability, Calls, Port};
 use crate::probe::spin;
 
-/// The components: what each measures, and its run.
+/// The components: description and run of each.
 pub(crate) fn components<P: Port>() -> [Component; 6] {
     [
         Component {

@@ -25,7 +25,7 @@ const BLOCK_BYTES: usize = 100;
 /// Uses between two stamps of a service that makes and deletes a task.
 const SPAWNED: u64 = 16;
 
-/// The services: what one use is, and the run.
+/// The services: description of one use, and the run.
 pub(crate) fn services<K: BackendKind>() -> [Component; 12] {
     let service = |segment, label, measures, run| Component { segment, label, measures, how: How::Loop, place: 0, run };
     [

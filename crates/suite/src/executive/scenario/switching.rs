@@ -1,4 +1,4 @@
-//! The task switch alone: what a second task adds to the yields of the first.
+//! The task switch alone: the time that a second task adds to the yields of the first.
 
 use hairspring_machine::Ticks;
 use hairspring_sheet::Absent;
@@ -22,8 +22,8 @@ pub(super) fn group<P: Port>() -> Group {
     }
 }
 
-/// Measures the switch: with hot caches what two tasks add to the yields of one, in turns; with dirty ones a stamped
-/// yield.
+/// Measures the switch: with hot caches the time that two tasks add to the yields of one, in turns; with dirty ones a
+/// stamped yield.
 fn task_switch<P: Port>(bench: &Bench, cache: Cache) -> Found {
     if cache == Cache::Dirty {
         return yields::<P>(bench, cache).map(|taken| taken.series(0));

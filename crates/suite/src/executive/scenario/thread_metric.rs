@@ -12,7 +12,7 @@ use crate::executive::bench::{Bench, Board, Found, Rig, Sampled, proof_comes, sa
 use crate::executive::port::{Ability, Calls, InterruptCalls, Port};
 use crate::probe::spin;
 
-/// The tests: what one operation is, and the run.
+/// The tests: description of one operation, and the run.
 pub(crate) fn tests<P: Port>() -> [Component; 8] {
     let test = |segment, label, measures, run| Component { segment, label, measures, how: How::Rate, place: 0, run };
     [

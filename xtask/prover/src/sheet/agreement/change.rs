@@ -1,4 +1,4 @@
-//! A change of known size: the other build spins for a known part of the median inside what is measured.
+//! A change of known size: the other build spins for a known part of the median inside the measured section.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Findings, Kept, QUIET, Terms, ab, copy, middle, told, varies};
 
-/// Where there is a change, at most this share of the declared rows may be unchanged: what a comparison promises
+/// Where there is a change, at most this share of the declared rows may be unchanged: the promise of a comparison
 /// (Benjamini–Hochberg).
 const FALSE_MOST: f64 = 0.05;
 /// Number of repeats of a comparison that was void for too many disturbances.
@@ -46,7 +46,7 @@ const NOT_SPINNING: [&str; 17] = [
 /// Rows that come from changed ones, and so change with them.
 const DERIVED: [&str; 2] = [".fit.", ".cpu_share"];
 
-/// Whether the other build can spin inside what this row measures.
+/// Whether the other build can spin inside the section that this row measures.
 fn spins(row: &InterleavedRow) -> bool {
     SPINNING.iter().any(|beginning| row.id.starts_with(beginning))
         && !NOT_SPINNING.iter().any(|part| row.id.contains(part))
@@ -71,7 +71,7 @@ pub(super) fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Res
         .filter_map(|row| {
             let values: Vec<f64> = row.pairs.iter().filter_map(|pair| pair.baseline).collect();
             let median = (values.len() >= 2).then(|| middle(values)).filter(|median| *median > 0.0)?;
-            // The time of one event, or of one of what is counted.
+            // The time of one event, or of one of the counted units.
             Some((row.id.clone(), if is_rate(row) { 1e9 / median } else { median }))
         })
         .collect();
@@ -107,8 +107,8 @@ pub(super) fn change(terms: &Terms, kept: &Kept, findings: &mut Findings) -> Res
                 continue;
             }
             let counted: Vec<f64> = row.pairs.iter().filter(|p| !p.void).filter_map(|pair| pair.baseline).collect();
-            // The spinning is set in nanoseconds; what part of an event that is depends on the machine's speed in this
-            // run.
+            // The spinning is set in nanoseconds; the part of an event that this makes depends on the machine's speed
+            // in this run.
             let event = if is_rate(row) { 1e9 / middle(counted.clone()) } else { middle(counted.clone()) };
             let longer = 1.0 + spin[&row.id] / event;
             let truth = if is_rate(row) { 1.0 / longer } else { longer };

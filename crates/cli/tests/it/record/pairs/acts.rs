@@ -182,7 +182,7 @@ impl Doing {
         came
     }
 
-    /// The exit code; `None` of what a user did by hand, or a signal ended.
+    /// The exit code; `None` for an act by hand, or after a signal.
     pub(super) fn code(&self) -> Option<i32> {
         self.output.as_ref().and_then(|output| output.status.code())
     }

@@ -151,7 +151,7 @@ pub(super) fn made(first: u64, bytes: &[u8], seeds: &[u64], epochs: &[u64]) -> b
     ways.any(|(first, seed)| Pattern::Noise { seed }.check(layout, Frames(first), bytes).is_none())
 }
 
-/// How many frames there are.
+/// Number of frames.
 pub(super) fn count(runs: &[Range<u64>]) -> u64 {
     runs.iter().map(|frames| frames.end - frames.start).sum()
 }
