@@ -81,7 +81,7 @@ impl Archive {
         }
     }
 
-    /// Lets the file not grow by more than a page, as on a disk that is nearly full. For tests.
+    /// Limits the growth of the file to a page, as on a disk that is nearly full. For tests.
     #[doc(hidden)]
     pub fn limit_pages_for_tests(&self) {
         let pages = |name| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap_or(0);

@@ -164,7 +164,7 @@ pub fn take_ab(
     Ok(AbOutcome { measured, sheets: [sheet(0), sheet(1)], notes: arms.notes })
 }
 
-/// Whether both sides have as many builds, and each is measured equally often.
+/// Checks that both sides have equally many builds, and that each is measured equally often.
 fn several(request: &AbRequest) -> Result<(), AbError> {
     let (baseline, other) = (request.baseline.len(), request.other.len());
     if baseline == 0 || baseline != other {

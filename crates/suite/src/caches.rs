@@ -7,7 +7,7 @@ use hairspring_machine::facts::Facts;
 
 /// A cache line.
 pub(crate) const LINE_BYTES: usize = 64;
-/// Written where no size of the second-level cache is known.
+/// Size of a sweep if that of the second-level cache is unknown.
 const SWEEP_BYTES: usize = 4 << 20;
 /// No second-level cache is larger.
 const SWEEP_BYTES_MOST: usize = 32 << 20;

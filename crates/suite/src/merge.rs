@@ -181,7 +181,7 @@ fn merged(
         };
         let counted = counted(readings, taking.alone_ns);
         figure = Figure { within: within(&counted), ..figure }.with_rounds(counted.iter().filter_map(round).collect());
-        // One round has nothing but the limits that it computed.
+        // A single round has only its own computed limits.
         figure.median_interval = figure.median_interval.or(limits);
         if figure.is_single() {
             (figure.min, figure.max, figure.mean) = (figure.median, figure.median, figure.median);
@@ -259,7 +259,7 @@ fn largest(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.max_by(f64::total_cmp)
 }
 
-/// A text that rounds have in common: alike but for its numbers.
+/// A text of several rounds that differs in its numbers at most.
 struct Said<'s, T> {
     first: &'s T,
     rounds: usize,
@@ -268,7 +268,7 @@ struct Said<'s, T> {
 }
 
 impl<T> Said<'_, T> {
-    /// The text, with the rounds that it is of where it is not of all.
+    /// The text, with the number of its rounds unless it is from all.
     fn told(&self, text: impl Fn(&T) -> String, rounds: usize) -> String {
         let text = text(self.first);
         match (self.rounds == rounds, self.equal) {

@@ -51,7 +51,7 @@ pub(crate) struct RoundRequest {
     /// Time of the company loop on a core without a neighbour, as far as the sheet knows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alone_ns: Option<f64>,
-    /// For tests of comparisons: by how many nanoseconds each event of these rows are lengthened.
+    /// For tests of comparisons: nanoseconds by which each event of these rows is lengthened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) spin: Vec<(String, f64)>,
 }

@@ -5,7 +5,7 @@
 //! not passed.
 //!
 //! First all mutants are compiled into one build, each behind a switch, and tried against the tests that reach it
-//! ([`together`]). cargo-mutants then tries alone what has no place for a switch.
+//! ([`together`]). cargo-mutants then tries those without a place for a switch alone.
 //!
 //! That can take hours, so results are kept in `target/mutants/PART/results.json` and a run goes on where the last one
 //! stopped. A kill is kept as long as the mutated file stays as it is: tests that are added later only find more. A

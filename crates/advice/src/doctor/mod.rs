@@ -2,8 +2,7 @@
 //!
 //! | step | action |
 //! |---|---|
-//! | screen | [`BLOCKS`] blocks: one turn each of the unchanged machine, its null arm and every candidate, in random
-//! order |
+//! | screen | [`BLOCKS`] blocks: one turn each of the unchanged machine, the null arm and every candidate, at random |
 //! | combine | the best candidate is kept; the others are tried on top of it, until none helps further |
 //! | confirm | the combination against the unchanged machine, in [`CONFIRMING`] fresh pairs A B B A B A A B |
 //!

@@ -55,7 +55,7 @@ pub struct JobAnswer {
     pub undecided: Option<Undecided>,
 }
 
-/// A watch that many times longer than the one made is not advised.
+/// Longest watch that is advised, as a multiple of the one made.
 const LONGER_MOST: f64 = 10_000.0;
 
 impl JobAnswer {

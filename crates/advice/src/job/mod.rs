@@ -5,8 +5,7 @@
 //! | [`Requirement`] | a loop, a reaction or a delay, its limit, and the permitted frequency of misses |
 //! | [`Evidence`] | the watched events: their number, and the number beyond the limit |
 //! | [`JobAnswer`] | yes, no or not shown; the margin; the measurement that would decide |
-//! | [`RecordRequirement`], [`RecordAnswer`] | a recording of hours without loss, and its answer from a plan and a
-//! watch |
+//! | [`RecordRequirement`], [`RecordAnswer`] | a recording without loss, and its answer from a plan and a watch |
 //! | [`Trial`] | watches the requirement on this computer, unchanged and with idle states off |
 //!
 //! An answer is a statement with 95 % confidence about the machine as it was while it was watched. **Yes** needs the

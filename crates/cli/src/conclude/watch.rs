@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     program: Vec<OsString>,
 }
 
-/// Between two looks at the records: a ring of 4 MiB lasts for 800,000 records a second.
+/// Interval between two looks at the records: a ring of 4 MiB lasts for 800,000 records a second.
 const LOOK: Nanos = Nanos::from_millis(50);
 /// The most processes that are watched: a program that starts more is watched in part.
 const PROCESSES_MOST: usize = 1000;

@@ -81,7 +81,7 @@ fn driving(arguments: &[&str], board: &Path, expected: u32) -> Child {
     child
 }
 
-/// A signal did nothing until the pulse was over, be it in ten minutes.
+/// Regression: a signal had no effect until the pulse was over, even if that took ten minutes.
 #[test]
 fn a_signal_cuts_a_wide_pulse_short_which_is_told() {
     for name in ["INT", "TERM"] {

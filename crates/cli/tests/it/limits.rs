@@ -114,7 +114,7 @@ fn every_command_is_tried_under_limits() {
     assert_eq!(missing, Vec::<&str>::new());
 }
 
-/// SIGXFSZ ended the recorder without a word, in the middle of a file.
+/// Regression: SIGXFSZ ended the recorder without a message, in the middle of a file.
 #[test]
 fn a_recording_that_meets_the_limit_of_a_file_ends_in_order_with_its_account() {
     let test = "a_recording_that_meets_the_limit_of_a_file_ends_in_order_with_its_account";

@@ -58,7 +58,7 @@ fn no_private_name_occurs_in_a_redacted_sheet_of_any_format() {
         for word in PRIVATE {
             assert!(!text.contains(word), "{word} is in the redacted {format}");
         }
-        // Text has but the facts that matter most, none of which is private.
+        // The text form has only the most important facts, none of which is private.
         assert!(*format == "text" || text.contains("--redact"), "{format} does not say that something was left out");
     }
 }

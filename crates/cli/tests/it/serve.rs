@@ -166,7 +166,7 @@ fn the_example_is_understood_and_its_defaults_are_printed() {
     );
 }
 
-/// A screen has each name that is published, and is XML that a reader of XML takes.
+/// A screen has each published name, and is well-formed XML.
 #[test]
 fn a_screen_has_the_variables_of_the_station_with_the_prefix_of_its_file() {
     let folder = folder();

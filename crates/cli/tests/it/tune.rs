@@ -190,7 +190,7 @@ fn the_machine_is_as_before_whenever_the_command_is_killed() {
         std::thread::sleep(Duration::from_millis(after_ms));
         child.kill().expect("killed");
         child.wait().expect("waited");
-        // The guardian may be at it already; then there is nothing left for this one.
+        // The guardian may have restored them already; then this command has nothing to do.
         let restored = (0..500).any(|_| {
             succeed(&["restore"]);
             std::thread::sleep(Duration::from_millis(5));

@@ -94,7 +94,7 @@ impl<M: Machine + Clone + Sync + 'static> Probes<M> {
         self.needs_host = Some(why);
     }
 
-    /// Has the chapter measured while the CPU has its core to itself, as far as that can be chosen.
+    /// Marks the chapter as one to measure while no neighbour uses the core, as far as the order of chapters allows.
     pub(crate) fn needs_core(&mut self) {
         self.needs_core = true;
     }

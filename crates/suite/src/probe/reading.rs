@@ -23,7 +23,7 @@ pub(crate) type Taken = Result<Reading, Absent>;
 pub(crate) enum Found {
     Reading(Reading),
     Absent(Absent),
-    /// It takes too long to be measured in each round, and this is not one that does.
+    /// Measured in other rounds, because it takes too long to be measured in each.
     Elsewhere,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Reading {
     /// Events between the stamps of a sample.
     #[serde(skip)]
     between: Between,
-    /// For how long such events were watched for. Then there may be no sample at all.
+    /// Time for which such events were watched. There may be no sample at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) watched_ns: Option<i64>,
     /// Time of the loop before or after the probe, the slower of the two, in nanoseconds: a neighbour on the core

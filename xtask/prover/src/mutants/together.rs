@@ -98,7 +98,7 @@ pub(super) fn try_all(part: &Part, mutants: &[Mutant], wanted: &[usize], until: 
     Ok(Tried { outcomes, unusable, unreached })
 }
 
-/// Does something with each of a list, on as many threads as there are CPUs.
+/// Calls a function with each item of a list, on as many threads as there are CPUs.
 fn in_parallel(list: &[usize], each: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {

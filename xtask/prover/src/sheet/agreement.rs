@@ -150,10 +150,10 @@ pub(crate) fn prove(terms: &Terms) -> Verdict {
 struct Kept {
     program: PathBuf,
     folder: PathBuf,
-    /// In sheets: how many all take, and how many are there.
+    /// Number of sheets that all comparisons take, and number of those done.
     planned: u32,
     there: Cell<u32>,
-    /// The time of those that were measured now, and how many they are.
+    /// Time and number of those that were measured in this run.
     took: RefCell<(Duration, u32)>,
 }
 

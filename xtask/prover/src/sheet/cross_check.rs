@@ -29,7 +29,7 @@ struct Check {
     package: &'static str,
     /// Reads the tool's output, in the unit of the row.
     read: fn(&str) -> Option<f64>,
-    /// The row over the tool is between one over this and this.
+    /// Limit of the ratio of row to tool, and of its inverse.
     factor: f64,
     why: &'static str,
 }

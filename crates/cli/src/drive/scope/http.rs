@@ -72,7 +72,7 @@ pub(super) fn serve(listener: &TcpListener, answer: &(impl Fn(&Request) -> Answe
     })
 }
 
-/// A place among the connections, free again when it is dropped.
+/// One of the permitted connections, released on drop.
 struct Place(Arc<AtomicUsize>);
 
 impl Drop for Place {

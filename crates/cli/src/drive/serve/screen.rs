@@ -25,7 +25,7 @@ struct Widget<'a> {
     more: String,
 }
 
-/// The characters of a text that XML admits, with those that mean something in it written otherwise.
+/// The characters of a text that XML admits; those with a meaning in XML are escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().filter(|c| !c.is_control()) {

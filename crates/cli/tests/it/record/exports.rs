@@ -22,7 +22,7 @@ fn arrays_hold_the_samples_of_a_cut_or_are_refused_with_what_to_write() {
     about(folder.path(), &["export", "x", "--out", "x.h5"], 0);
 }
 
-/// Regression: a sixth of a recording was exported with exit code 0 and without a word.
+/// Regression: a sixth of a recording was exported with exit code 0 and without a message.
 #[test]
 fn an_export_of_a_copy_that_was_cut_short_says_what_is_missing_and_ends_with_its_code() {
     let folder = folder();

@@ -343,7 +343,7 @@ fn a_series_that_would_meet_an_older_segment_is_refused_at_the_start() {
     recorded(folder.path(), &asked, 0);
 }
 
-/// However short of descriptors or memory it is: either it records, or nothing is left behind, and the next try is not
+/// With few descriptors or little memory a recorder either records, or leaves nothing behind, and the next try is not
 /// refused.
 #[test]
 fn a_recorder_that_cannot_begin_leaves_nothing_behind() {

@@ -7,9 +7,9 @@
 //! copied from, and snapshots by hard links. What a user removes, moves or truncates may be missing, but no output that
 //! ended after that may call it complete.
 //!
-//! The moments are chosen by a seed, which a failure names: `HAIRSPRING_SEED=N` tries that pair alone. When the acts
-//! meet also depends on the machine, so a repetition may need several tries. `HAIRSPRING_PROOF` multiplies the number
-//! of pairs. To follow takes a Python with the package, which `HAIRSPRING_PYTHON` names.
+//! The moments are chosen by a seed, which a failure names: `HAIRSPRING_SEED=N` tries that pair alone. The moment at
+//! which the acts meet also depends on the machine, so a repetition may need several tries. `HAIRSPRING_PROOF`
+//! multiplies the number of pairs. The act *follow* needs a Python with the package; `HAIRSPRING_PYTHON` names it.
 
 mod acts;
 mod copies;

@@ -1,4 +1,4 @@
-//! A recording that others look on at: they get its frames, and it does not notice them.
+//! Taps of a recording: readers get its frames, and do not disturb it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -63,7 +63,7 @@ fn what_a_reader_gets_is_what_the_files_have() {
     assert!(!folder.path().join("adc").exists(), "the socket is gone");
 }
 
-/// Without a word: readers notice, and the next recorder takes the name.
+/// A recorder that is killed sends no message: readers notice all the same, and the next recorder takes the name.
 #[test]
 fn a_recorder_that_is_killed_is_noticed_and_leaves_its_name_free() {
     let folder = folder();

@@ -20,7 +20,7 @@ const UNPROVEN_MOST: f64 = 0.05;
 pub(crate) struct Samples {
     series: Vec<Vec<f64>>,
     taken: HowTaken,
-    /// Rounds that have begun, and more than two are three.
+    /// Rounds that have begun, counted up to three.
     begun: u8,
     pub(crate) attempted: u64,
     pub(crate) unproven: u64,

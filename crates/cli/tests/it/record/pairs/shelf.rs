@@ -52,7 +52,7 @@ pub(super) fn journaled(folder: &Path) -> u64 {
     inodes.collect::<BTreeMap<_, _>>().into_values().sum()
 }
 
-/// The journals below a folder; they can be read however they are called, and when they have no name any more.
+/// The open journals below a folder; they stay readable when they are renamed or unlinked.
 pub(super) fn open_journals(folder: &Path) -> Vec<File> {
     let is_journal = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "hairspring-journal");
     files(folder).into_keys().filter(is_journal).filter_map(|path| File::open(path).ok()).collect()
