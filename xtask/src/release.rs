@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `crates` | one `.crate` for each crate that can be published |
 //! | `debian` | the Debian packages of this architecture |
-//! | `wheels` | wheels for Python 3.10 and later: glibc 2.28 and musl 1.2, x86-64 and aarch64; the source distribution |
+//! | `wheels` | wheels for Python 3.10 or later: glibc 2.28 and musl 1.2, x86-64 and aarch64; the source distribution |
 //! | `static` | the command for x86-64 Linux, linked with musl, which needs no library |
 //! | `windows` | an archive for 64-bit Windows: command, DLL, import libraries, headers |
 //! | always | `hairspring-VERSION.cdx.json` (CycloneDX), `SHA256SUMS` |

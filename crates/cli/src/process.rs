@@ -2,8 +2,8 @@
 //!
 //! | event | by default | here |
 //! |---|---|---|
-//! | a file reaches the limit of the shell (`ulimit -f`, `LimitFSIZE=`) | SIGXFSZ ends the process | the write fails with EFBIG, which is an error like any other |
-//! | the reader of a pipe has ended (`hairspring … \| head`) | SIGPIPE ends the process | Rust ignores the signal; [`print`](crate::output::print) ends quietly |
+//! | a file reaches its limit (`ulimit -f`, `LimitFSIZE=`) | SIGXFSZ ends the process | the write fails with EFBIG |
+//! | the reader of a pipe ended | SIGPIPE ends the process | ignored; [`print`](crate::output::print) ends quietly |
 //! | the system refuses memory (`ulimit -v`, `LimitAS=`) | Rust aborts the process | one line, and exit code 1 |
 //! | any other limit | a call of the system fails | [`remedy`] is added to its error |
 //!

@@ -1,6 +1,6 @@
 //! Tables *Who took the time*: the culprits of gaps and of late wake-ups, by name, from the kernel's own records.
 //!
-//! The loop polls in blocks. The kernel writes records in every other block: blocks with records show the culprits, and
+//! The loop polls in blocks. The kernel writes records in half of the blocks: those with records show the culprits, and
 //! the difference to those without is the overhead of tracing. Closing the tracepoints takes the kernel up to a second,
 //! so that one round of the sheet measures all rows.
 

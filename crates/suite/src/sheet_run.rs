@@ -290,7 +290,7 @@ impl<'m, M: Machine> Aside<'m, M> {
         Self { machine, before, others }
     }
 
-    /// Leaves it. Called once the process has started, which would have the place of the thread that starts it.
+    /// Leaves the CPU. Called once the process has started, because it inherits the CPUs of the thread that starts it.
     pub(crate) fn step(&self) {
         if !self.others.is_empty() {
             // Refused, it waits where it is.

@@ -63,7 +63,7 @@ impl ReactionSource {
         sources::SOURCES[self as usize].segment
     }
 
-    /// What it is, with its article.
+    /// Its name for people, with the article.
     pub fn people(self) -> &'static str {
         match self {
             Self::Timer => "a kernel timer",
@@ -95,7 +95,7 @@ pub struct WorkloadPlace {
 pub struct WorkloadRun {
     /// The workload.
     pub workload: Workload,
-    /// Under which settings; none for those of the calling thread.
+    /// CPU and scheduling of the thread; `None` keeps those of the calling thread.
     pub place: Option<WorkloadPlace>,
     /// The CPU that events of a reaction are fired from; by default one that the calling thread may use and the job
     /// does not.

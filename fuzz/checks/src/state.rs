@@ -1,4 +1,4 @@
-//! The page of a running station: of any words a reader gets a state that can be published again, or none.
+//! The page of a running station: from any words a reader gets a state that can be published again, or none.
 
 use hairspring_station::publish::published_again;
 

@@ -3,7 +3,7 @@
 //! Each language has a program in `xtask/peers/callers`, which measures our calls and the language's own in turns; the
 //! programs run in turns, too. They use the installed packages: C by pkg-config, Tcl by TCLLIBPATH, Python by its own
 //! path. Fresh processes with and without the Python package measure the cost of its import. A list under the table
-//! says which goals this run has reached.
+//! has the goals that this run has reached.
 
 use std::hint::black_box;
 use std::path::Path;

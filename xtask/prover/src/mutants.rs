@@ -231,8 +231,8 @@ fn selection(part: &Part) -> Vec<String> {
     ["--package", part.package].into_iter().chain(files).map(str::to_owned).collect()
 }
 
-/// What a mutant may do to the computer. Without these capabilities no thread becomes real-time, so a loop without an
-/// end leaves the CPU to others until its time is over, and no clock is set. Its memory has a limit, too.
+/// Limits of a mutant's effects on the computer. Without these capabilities no thread becomes real-time, so a loop
+/// without an end leaves the CPU to others until its time is over, and no clock is set. Its memory has a limit, too.
 const LIMITS: [&[&str]; 2] =
     [&["setpriv", "--bounding-set=-sys_nice,-sys_time,-sys_boot,-sys_rawio"], &["prlimit", "--as=17179869184"]];
 

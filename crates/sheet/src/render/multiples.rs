@@ -102,7 +102,7 @@ impl Scale {
         HEIGHT - Self::place(place(median), place(self.low), place(self.high), HEIGHT)
     }
 
-    /// Relative position of a value between two others, in the middle if these are equal.
+    /// Coordinate of a value between two others in this room; in the middle if these are equal.
     fn place(value: f64, low: f64, high: f64, room: f64) -> f64 {
         let share = if high > low { (value - low) / (high - low) } else { 0.5 };
         MARGIN + (room - 2.0 * MARGIN) * share

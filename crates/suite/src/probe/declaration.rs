@@ -1,4 +1,4 @@
-//! What a chapter declares: its tables and rows, and where the value of a row goes.
+//! Declarations of a chapter: its tables and rows, and the slots for their values.
 
 use hairspring_sheet::{Diagram, Method, Unit};
 use serde::{Deserialize, Serialize};

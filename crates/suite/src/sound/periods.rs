@@ -23,7 +23,7 @@ fn two_periods(period: u32) -> Result<Stream, Absent> {
     Ok(stream)
 }
 
-/// From a period's end until this thread runs. When it ended is known by where the card is when this thread looks.
+/// Time from a period's end until this thread runs. The end is known from the card's position when this thread looks.
 pub(super) fn late(period: u32, span: Nanos) -> Taken {
     let mut stream = two_periods(period)?;
     let mut samples = Samples::new();

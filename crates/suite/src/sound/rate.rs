@@ -1,4 +1,4 @@
-//! The true rate of a card: hard bounds from when its pointer was seen where.
+//! The true rate of a card: hard bounds from times and positions of its pointer.
 
 use hairspring_machine::{Instant, Nanos};
 use hairspring_recording::clock::{ClockRecord, Mark, MarkSource, axis::TimeAxis};

@@ -35,7 +35,7 @@ const BLOCKS: [(&str, Bytes); 8] = [
 /// Two of the largest blocks.
 const BLOCKS_ARENA: Bytes = Bytes::mib(128);
 
-/// Multiple of the last-level cache that a block beyond the caches has.
+/// Size of the memory beyond the caches, as a multiple of the last-level cache.
 const CACHES: u64 = 4;
 /// Size used if no cache is known.
 const BEYOND_UNKNOWN: Bytes = Bytes::mib(512);
@@ -50,8 +50,8 @@ const WINDOW: Bytes = Bytes::mib(4);
 /// Shares of the chapter's time that are spent on samples; the time to make memory present comes on top.
 const SHARE: f64 = 0.22;
 const BEYOND_SHARE: f64 = 0.05;
-/// Repeats of a cell in a round, in turns with the others: their median leaves out a disturbance that a single one
-/// would be.
+/// Repeats of a cell in a round, in turns with the others: their median suppresses a disturbance, which
+/// would decide a single one.
 const REPEATS: usize = 5;
 /// Rounds of a quick sheet that sweep by block size; else all do.
 const BLOCK_ROUNDS_QUICK: usize = 3;

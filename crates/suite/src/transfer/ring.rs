@@ -317,7 +317,7 @@ fn copy(memory: &mut Arc<Memory>, source: &[u8], blocks: u64) {
     }
 }
 
-/// Hands blocks over: how long it took until the last was given back, and how the consumer's waits ended.
+/// Hands blocks over; returns the time until the last was given back, and the outcomes of the consumer's waits.
 fn hand_over(
     timebase: &Timebase<Host>,
     memory: &Arc<Memory>,

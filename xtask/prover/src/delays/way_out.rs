@@ -12,7 +12,7 @@ const OURS: &str = "**hairspring**";
 const PEER: &str = "spin_sleep, hint";
 /// Greatest excess over the peer's median, in nanoseconds.
 const ABOVE_PEER: f64 = 10.0;
-/// Greatest excess below [`LONG_FROM`], where reading the counter takes 9.5 ns.
+/// Greatest median of requests below [`LONG_FROM`], in nanoseconds; a reading of the counter takes 9.5 ns of it.
 const SHORT_MOST: f64 = 60.0;
 const LONG_FROM: f64 = 1e6;
 /// Greatest use of a CPU at 1 s, under SCHED_FIFO, in percent.

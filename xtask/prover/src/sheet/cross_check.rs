@@ -21,7 +21,7 @@ const ARRAY_MIB: &str = "256";
 /// A tool beside a row.
 struct Check {
     name: &'static str,
-    /// The row, and the tool that runs it: the command with these arguments before `sheet`.
+    /// The row, and the arguments of the command before `sheet`.
     row: &'static str,
     run: &'static [&'static str],
     /// The tool, and where it comes from.

@@ -4,8 +4,8 @@
 //! The acts are commands of Hairspring and of a user; the recording is one, a stripe, a series, or a series on a
 //! stripe. Afterwards each frame that any output called good is readable by the published format and equal to the
 //! generator, and no file outside of the recording has changed: neighbours of similar names, the recording it was
-//! copied from, and snapshots by hard links. What a user removes, moves or truncates may be missing, but no output that
-//! ended after that may call it complete.
+//! copied from, and snapshots by hard links. Data that a user removes, moves or truncates may be missing, but no output
+//! that ended after that may call it complete.
 //!
 //! The moments are chosen by a seed, which a failure names: `HAIRSPRING_SEED=N` tries that pair alone. The moment at
 //! which the acts meet also depends on the machine, so a repetition may need several tries. `HAIRSPRING_PROOF`
