@@ -3,12 +3,12 @@
 //! Problem: a sheet has 4 MB of JSON, most of it digits that differ in each sheet. Compressed as it is, beside another
 //! sheet, it takes 155 kB.
 //!
-//! Solution: the numbers of equal names (`median`, `count`, …) go to a column of their own, and
-//! a mark stays in their place. Digits then lie among digits, which takes a fifth less. Then zstd compresses all of it
-//! with the base as prefix.
+//! Solution: the numbers of equal names (`median`, `count`, …) go to a column of their own, and a mark stays in their
+//! place. Digits then lie among digits, which takes a fifth less. Then zstd compresses all of it with the base as
+//! prefix.
 //!
-//! Conditions: the text is JSON, so it has no control characters. One that does not come back
-//! byte for byte is stored without columns.
+//! Conditions: the text is JSON, so it has no control characters. One that does not come back byte for byte is stored
+//! without columns.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};

@@ -5,9 +5,9 @@
 //! sides of a cut are compared as two groups (Welch's t test), which answers "did this change make the machine worse?".
 //! Within a stretch, change points are searched for as [`drift`](crate::drift) does.
 //!
-//! Conditions: sheets of one machine
-//! and one effort. A long stretch is reduced to [`POINTS_MAX`] medians of neighbours before the search, whose time
-//! grows with the square of its length; a change is then known to within that many sheets.
+//! Conditions: sheets of one machine and one effort. A long stretch is reduced to [`POINTS_MAX`] medians of neighbours
+//! before the search, whose time grows with the square of its length; a change is then known to within that many
+//! sheets.
 
 use std::collections::HashMap;
 

@@ -3,14 +3,13 @@
 //! Problem: a machine drifts by more than most changes of a program, so two sheets that were taken one after the other
 //! differ in what the machine did between them.
 //!
-//! Solution: in each round both builds measure each chapter, seconds
-//! apart, in fresh processes; the order changes in balanced random blocks (AB BA). The comparison uses the differences
-//! inside these pairs. Code that neither build contains is measured before and after each process ([`sentinels`]). A
-//! pair in which it moved is void, and is measured again at the end. The void pairs are chosen after the last round,
-//! before any figure is read.
+//! Solution: in each round both builds measure each chapter, seconds apart, in fresh processes; the order changes in
+//! balanced random blocks (AB BA). The comparison uses the differences inside these pairs. Code that neither build
+//! contains is measured before and after each process ([`sentinels`]). A pair in which it moved is void, and is
+//! measured again at the end. The void pairs are chosen after the last round, before any figure is read.
 //!
-//! Conditions: the number of rounds is fixed beforehand, and no decision uses figures while
-//! they are taken. One program is one code layout: effects of its layout are attributed to the build.
+//! Conditions: the number of rounds is fixed beforehand, and no decision uses figures while they are taken. One program
+//! is one code layout: effects of its layout are attributed to the build.
 
 mod builds;
 mod error;

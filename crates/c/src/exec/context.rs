@@ -1,11 +1,14 @@
 //! [`Context`]: the caller (program, task or procedure), and its executive.
 //!
 //! Problem: a function in C has no argument for its caller, and fibers share one thread.
-//! Solution: one word of the thread points to the context of the code that runs. It is set before a function of the program is called, put
-//! back after a timer or interrupt procedure, and set again whenever a call returns to its task.
+//!
+//! Solution: one word of the thread points to the context of the code that runs. It is set before a function of the
+//! program is called, put back after a timer or interrupt procedure, and set again whenever a call returns to its task.
 //! Why it works: a fiber gives the CPU away inside of calls only, and comes back out of the same call.
-//! Conditions: the code has not left its stack by a jump, and is not in the child of a fork. Both are tested, not assumed: a context that is not
-//! on the caller's stack is none, a fork takes the word away in the child, and a function that returns without the word ends the process.
+//!
+//! Conditions: the code has not left its stack by a jump, and is not in the child of a fork. Both are tested, not
+//! assumed: a context that is not on the caller's stack is none, a fork takes the word away in the child, and a
+//! function that returns without the word ends the process.
 
 #![expect(unsafe_code, reason = "the context of the running code, found by a pointer of its thread")]
 

@@ -1,11 +1,13 @@
 //! Tasks that wait for futures.
 //!
 //! Problem: a waker can be called by any thread, often, late, and by code that the future itself runs; and a task has
-//! one place to sleep. Solution: each task has a semaphore of its own for this, with room for one unit. A waker notes
-//! in its own flag that it was called, and asks the back-end to give that semaphore a unit. The task sleeps until its
-//! flag is set, whoever gave the unit. Why it works: the flag is set before the unit is given, and cleared before the
-//! future is polled. Units that are left over only let a task look at its flag. So a late waker, one of another wait of
-//! the same task, or one of a deleted task does nothing.
+//! one place to sleep.
+//!
+//! Solution: each task has a semaphore of its own for this, with room for one unit. A waker notes in its own flag that
+//! it was called, and asks the back-end to give that semaphore a unit. The task sleeps until its flag is set, whoever
+//! gave the unit. Why it works: the flag is set before the unit is given, and cleared before the future is polled.
+//! Units that are left over only let a task look at its flag. So a late waker, one of another wait of the same task, or
+//! one of a deleted task does nothing.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,8 +1,9 @@
 //! [`CarrierCell`]: state of the engine that the carrier thread borrows between two switches.
 //!
 //! Problem: any task that makes a call changes the engine's state, on its own stack. A `RefCell` would count borrows at
-//! each call. Solution: a cell that trusts its callers in release builds and checks them in debug builds, in which all
-//! tests run.
+//! each call.
+//!
+//! Solution: a cell that trusts its callers in release builds and checks them in debug builds, in which all tests run.
 //!
 //! Conditions: the engine is neither `Send` nor `Sync`, so only the carrier thread is here. A borrow ends before the
 //! next switch of stacks, before code of the program runs that could make a call, and before the same cell is borrowed

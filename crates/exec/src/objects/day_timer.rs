@@ -2,11 +2,13 @@
 //!
 //! Problem: the executive's clock, `CLOCK_MONOTONIC`, is never set. The time of day, `CLOCK_REALTIME`, is: by NTP after
 //! a start, by an operator, by a leap second; and it goes on while the computer is suspended. A deadline that was
-//! converted once would be early or late by all of that. Solution: a timer of the core that looks at the time of day.
-//! If the time has not come, it sets itself again, to the rest or to [`LOOK`], whichever is less. Why it works: both
-//! clocks run at one rate between two steps, so without a step the first look at the rest is exact. A clock that was
-//! set back is seen at a look, before the procedure runs; one that was set forward is seen at the next look. The core
-//! knows nothing of it: a trace holds the starts of an ordinary timer, and replays.
+//! converted once would be early or late by all of that.
+//!
+//! Solution: a timer of the core that looks at the time of day. If the time has not come, it sets itself again, to the
+//! rest or to [`LOOK`], whichever is less. Why it works: both clocks run at one rate between two steps, so without a
+//! step the first look at the rest is exact. A clock that was set back is seen at a look, before the procedure runs;
+//! one that was set forward is seen at the next look. The core knows nothing of it: a trace holds the starts of an
+//! ordinary timer, and replays.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -5,8 +5,8 @@
 //! Three tests follow: is it beyond the null region, is it inside the margin of equivalence, and if neither, which
 //! difference would have been detected.
 //!
-//! Conditions: the units of a side are alike and independent. Rounds of two
-//! consecutive measurements are not: the machine drifts between them, and these tests cannot see that.
+//! Conditions: the units of a side are alike and independent. Rounds of two consecutive measurements are not: the
+//! machine drifts between them, and these tests cannot see that.
 
 use schemars::JsonSchema;
 use serde::Serialize;

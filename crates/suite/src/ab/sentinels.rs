@@ -6,9 +6,9 @@
 //! for seconds. One limit of 5 % for all made 8 of 13 pairs void; limits from looks in the second before the first pair
 //! made up to 60 % of the pairs void, whenever that second showed one mode.
 //!
-//! Solution: each sentinel has a limit of its
-//! own, 5 % or half as much again as nine of ten turns of this run stay within, where that is more ([`Limits`]). It
-//! comes from the sentinels alone, so no figure has a part in it, and it stands in the document.
+//! Solution: each sentinel has a limit of its own, 5 % or half as much again as nine of ten turns of this run stay
+//! within, where that is more ([`Limits`]). It comes from the sentinels alone, so no figure has a part in it, and it
+//! stands in the document.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

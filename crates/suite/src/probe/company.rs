@@ -4,9 +4,9 @@
 //! other thread belongs to another guest, is invisible to this one, and changes its load within seconds. Rows that keep
 //! a core busy then have two values, 1.2 to 1.6 times apart.
 //!
-//! Solution: work that fills the core's units takes longer
-//! while a neighbour uses them. It is timed before and after each probe, so what decides whether a round counts is
-//! known without its figures. For probes that use two CPUs it is timed on both.
+//! Solution: work that fills the core's units takes longer while a neighbour uses them. It is timed before and after
+//! each probe, so what decides whether a round counts is known without its figures. For probes that use two CPUs it is
+//! timed on both.
 
 use std::hint::black_box;
 
