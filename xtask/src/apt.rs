@@ -1,5 +1,5 @@
-//! [`Apt`]: apt with its own package lists, cache and downloads, and with arm64 among the architectures, so that the system's
-//! configuration does not change.
+//! [`Apt`]: apt with its own package lists, cache and downloads, and with arm64 among the architectures, so that the
+//! system's configuration does not change.
 
 use std::fs;
 use std::path::{Path, PathBuf};

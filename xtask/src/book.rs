@@ -1,9 +1,10 @@
-//! `cargo xtask book`: builds the book of `docs/` into `target/book`, as a folder that a browser opens without a web server.
+//! `cargo xtask book`: builds the book of `docs/` into `target/book`, as a folder that a browser opens without a web
+//! server.
 //!
-//! MkDocs builds it in strict mode: a page that the navigation lacks, a broken link or anchor, and a missing example file are
-//! errors. The task also checks the links of the built pages, so that those of the theme, of included files and in raw HTML
-//! count. It does not follow links to other sites. `cargo xtask test --setup --only book` installs MkDocs, in the versions that
-//! `docs/requirements.txt` pins.
+//! MkDocs builds it in strict mode: a page that the navigation lacks, a broken link or anchor, and a missing example
+//! file are errors. The task also checks the links of the built pages, so that those of the theme, of included files
+//! and in raw HTML count. It does not follow links to other sites. `cargo xtask test --setup --only book` installs
+//! MkDocs, in the versions that `docs/requirements.txt` pins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

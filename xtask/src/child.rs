@@ -1,8 +1,8 @@
 //! A child process with a time limit, its own process group, a log file and progress messages.
 //!
-//! Promises: `run` returns within a second of the limit; when the limit is over or the user interrupts, the child *and all of its
-//! descendants* are killed; the log holds both of its output streams. The child has no standard input: no task may wait for a
-//! person.
+//! Promises: `run` returns within a second of the limit; when the limit is over or the user interrupts, the child *and
+//! all of its descendants* are killed; the log holds both of its output streams. The child has no standard input: no
+//! task may wait for a person.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -103,8 +103,8 @@ pub(crate) fn tail(text: &str) -> String {
     note + &lines[skipped..].join("\n")
 }
 
-/// True once the user pressed Ctrl-C or another process sent SIGTERM. Children are in their own process groups and do not receive
-/// the terminal's signal, so this process must end them.
+/// True once the user pressed Ctrl-C or another process sent SIGTERM. Children are in their own process groups and do
+/// not receive the terminal's signal, so this process must end them.
 pub(crate) fn interrupted() -> bool {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     let flag = FLAG.get_or_init(|| {
@@ -162,7 +162,8 @@ fn wait(label: &str, child: &mut Child, begun: Instant, limit: Duration, log: &P
     }
 }
 
-/// CPU time so far, from /proc: of the child, and of the descendants that were waited for. `None` if there is no such file.
+/// CPU time so far, from /proc: of the child, and of the descendants that were waited for. `None` if there is no such
+/// file.
 fn cpu_time(child: &Child) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
     // The name in parentheses may have spaces; utime, stime, cutime and cstime are fields 14 to 17.
@@ -229,8 +230,8 @@ mod tests {
         let (ended, _folder) = shell("sleep 300 & echo $!; wait", Duration::from_millis(300));
         assert_eq!(ended.how, Ending::TimedOut(Duration::from_millis(300)));
         let grandchild = ended.output.trim();
-        // A killed process may remain a zombie until init reaps it, and dying takes a moment. The test requires that it does not
-        // run for its 300 s.
+        // A killed process may remain a zombie until init reaps it, and dying takes a moment. The test requires that it
+        // does not run for its 300 s.
         let runs = || {
             let state = fs::read_to_string(format!("/proc/{grandchild}/stat")).unwrap_or_default();
             !(state.is_empty() || state.contains(") Z"))

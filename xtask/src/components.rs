@@ -1,4 +1,5 @@
-//! What a binary is made of: our crates and those of others, with versions, licences and their texts, as `cargo metadata` knows them.
+//! What a binary is made of: our crates and those of others, with versions, licences and their texts, as
+//! `cargo metadata` knows them.
 //!
 //! Packages for distributions, archives with binaries and the bill of materials are written from this one list.
 

@@ -10,9 +10,10 @@
 //! | `hairspring-doc` | the book |
 //! | `hairspring-realtime` | rights for a group, and the service of a station |
 //!
-//! It needs dpkg-dev, and for the Python package and the book what `cargo xtask test --setup --only debian` installs. A package whose tools are missing
-//! is left out and named. Dependencies come from the symbols that the programs use, not from this machine's versions. The same
-//! sources make the same packages, byte for byte: all files carry the time of the last commit, or `SOURCE_DATE_EPOCH`.
+//! It needs dpkg-dev, and for the Python package and the book what `cargo xtask test --setup --only debian` installs. A
+//! package whose tools are missing is left out and named. Dependencies come from the symbols that the programs use, not
+//! from this machine's versions. The same sources make the same packages, byte for byte: all files carry the time of
+//! the last commit, or `SOURCE_DATE_EPOCH`.
 
 mod copyright;
 mod list;

@@ -1,8 +1,8 @@
-//! `cargo xtask flags`: the chapter *Reaction* by optimisation level of the whole program, side by side (FESA's latency note, figures
-//! 4 to 6).
+//! `cargo xtask flags`: the chapter *Reaction* by optimisation level of the whole program, side by side (FESA's latency
+//! note, figures 4 to 6).
 //!
-//! Every level is built with otherwise equal settings into its own folder. `hairspring ab` then compares each with level 0: it
-//! measures the two in turns and judges each row.
+//! Every level is built with otherwise equal settings into its own folder. `hairspring ab` then compares each with
+//! level 0: it measures the two in turns and judges each row.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,8 @@ use crate::workspace::Workspace;
 const LEVELS: [&str; 6] = ["0", "1", "2", "3", "s", "z"];
 /// The build that conducts the comparisons.
 const CONDUCTOR: usize = 3;
-/// Settings of all builds beside the level. Without them the last steps of each build take minutes longer and show nothing more.
+/// Settings of all builds beside the level. Without them the last steps of each build take minutes longer and show
+/// nothing more.
 const SETTINGS: [(&str, &str); 2] =
     [("CARGO_PROFILE_RELEASE_LTO", "false"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")];
 

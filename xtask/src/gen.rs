@@ -1,8 +1,10 @@
-//! `cargo xtask gen`: the files that are generated: from invocations of the command itself, the C header by cbindgen, and pages of the book.
+//! `cargo xtask gen`: the files that are generated: from invocations of the command itself, the C header by cbindgen,
+//! and pages of the book.
 //!
-//! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. Generated files that people read
-//! in the repository are committed, and `--check` compares them, so that they cannot go stale. Manual pages, completions and the
-//! book's page of commands are not committed: `install`, `deb` and `book` take them from the built command.
+//! A fact lives in one place: the help, the registry of probes, the schema, the functions for C. Generated files that
+//! people read in the repository are committed, and `--check` compares them, so that they cannot go stale. Manual
+//! pages, completions and the book's page of commands are not committed: `install`, `deb` and `book` take them from the
+//! built command.
 
 mod c_pages;
 mod commands;

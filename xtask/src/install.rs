@@ -1,8 +1,9 @@
-//! `cargo xtask install`: command, library, header, files for pkg-config and CMake, manual pages, completions, Tcl package, under one prefix.
+//! `cargo xtask install`: command, library, header, files for pkg-config and CMake, manual pages, completions, Tcl
+//! package, under one prefix.
 //!
-//! The task first builds everything in release mode. It replaces existing files atomically, so that a running program keeps the
-//! old one. `DESTDIR` in the environment precedes every path that is written to, but no path inside a file; packagers need that.
-//! Parts whose tools this machine lacks are left out and named.
+//! The task first builds everything in release mode. It replaces existing files atomically, so that a running program
+//! keeps the old one. `DESTDIR` in the environment precedes every path that is written to, but no path inside a file;
+//! packagers need that. Parts whose tools this machine lacks are left out and named.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -149,7 +150,8 @@ impl Site<'_> {
         Ok(folder)
     }
 
-    /// Writes a temporary file and renames it, so that no program sees half a file or a change of the file that it uses.
+    /// Writes a temporary file and renames it, so that no program sees half a file or a change of the file that it
+    /// uses.
     fn write(&mut self, bytes: &[u8], below: &str, mode: u32) -> Result<(), String> {
         let (folder, _) = below.rsplit_once('/').unwrap_or(("", below));
         self.folder(folder)?;
@@ -226,7 +228,8 @@ impl Site<'_> {
         let mut compiler = self.compiler("..");
         compiler.args(["-shared", "-fPIC", "-o"]).arg(&package);
         compiler.arg(self.workspace.root.join("bindings/tcl/hairspring.c")).arg("-lhairspring");
-        // Of Tcl only the stubs are needed, so that the package suits every 8.x from 8.6 on, or every 9.x: these two have different ones.
+        // Of Tcl only the stubs are needed, so that the package suits every 8.x from 8.6 on, or every 9.x: these two
+        // have different ones.
         compiler.args(["-pthread", "-Wl,-z,defs", "-Wl,--as-needed"]).args(flags.split_whitespace());
         library::run(&mut compiler)?;
         self.installed.files.push(package);

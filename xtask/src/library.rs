@@ -1,8 +1,8 @@
 //! `libhairspring` as it is installed: linked from Cargo's static library, with a SONAME and versions of symbols.
 //!
-//! Cargo's own shared library has neither: the compiler passes the linker a list of symbols without versions, which cannot be
-//! combined with another list. So the C compiler links the whole static library once more and exports the symbols of
-//! `crates/c/hairspring.map`, each with the version of the interface in which it appeared.
+//! Cargo's own shared library has neither: the compiler passes the linker a list of symbols without versions, which
+//! cannot be combined with another list. So the C compiler links the whole static library once more and exports the
+//! symbols of `crates/c/hairspring.map`, each with the version of the interface in which it appeared.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -68,6 +68,7 @@ const CHECKS: &[Check] = &[
     Check { name: "no code is unfinished, no test is switched off", find: text::unfinished },
     Check { name: "no path of one particular machine", find: text::places },
     Check { name: "files are short enough to read", find: text::lengths },
+    Check { name: "comments are narrow enough to read", find: text::widths },
     Check { name: "ARCHITECTURE.md names files that exist", find: book::named_files },
     Check { name: "links of pages lead to files", find: book::links },
     Check { name: "code on pages is that of examples which run", find: book::examples },

@@ -1,5 +1,5 @@
-//! `cargo xtask peers`: builds the program of the peers, which only this task needs, tests the parsers of the peers' output, and
-//! runs the program.
+//! `cargo xtask peers`: builds the program of the peers, which only this task needs, tests the parsers of the peers'
+//! output, and runs the program.
 
 use std::process::Stdio;
 
@@ -10,7 +10,8 @@ pub(crate) struct Arguments {
     /// A quarter of the samples
     #[arg(long)]
     quick: bool,
-    /// One part alone: reads, calibrations, delays, executive, reaction, bridge, recording, datagrams, memory, callers, thread-metric or rtos-benchmark
+    /// One part alone: reads, calibrations, delays, executive, reaction, bridge, recording, datagrams, memory, callers,
+    /// thread-metric or rtos-benchmark
     #[arg(long)]
     only: Option<String>,
     /// Where the files of the recordings go [default: the target folder]

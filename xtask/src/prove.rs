@@ -5,8 +5,8 @@
 //! ends with another exit status than its verdict, has no figure, or runs over its limit has failed. The report
 //! names the conditions first: a figure without them is none.
 //!
-//! Proofs come in groups. The general ones and the laws are the whole run. The mutants take hours and run only when they are
-//! named; they keep their results, so a run that was ended goes on where it stopped.
+//! Proofs come in groups. The general ones and the laws are the whole run. The mutants take hours and run only when
+//! they are named; they keep their results, so a run that was ended goes on where it stopped.
 
 mod conditions;
 mod distribution;
@@ -25,7 +25,8 @@ use crate::workspace::Workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run only the proofs and groups with these names; the report of one group is written, that of anything else is printed
+    /// Run only the proofs and groups with these names; the report of one group is written, that of anything else is
+    /// printed
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// Name the proofs and end
@@ -89,8 +90,8 @@ fn choose(only: &[String]) -> Result<Vec<&'static Proof>, String> {
     Ok(chosen)
 }
 
-/// The report's file under `proofs/`: a whole run has one, a whole group, and a proof that no whole run has; anything else if it is to be
-/// kept.
+/// The report's file under `proofs/`: a whole run has one, a whole group, and a proof that no whole run has; anything
+/// else if it is to be kept.
 fn report_file(date: &str, only: &[String], keep: bool) -> Option<String> {
     let is_named = |group: &Group, name: &str| {
         group.name == name || !group.in_whole_run && group.proofs.iter().any(|proof| proof.name == name)

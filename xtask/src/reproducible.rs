@@ -22,8 +22,8 @@ pub(crate) fn rfc_2822(epoch: i64) -> Result<String, String> {
     Ok(time.to_zoned(jiff::tz::TimeZone::UTC).strftime("%a, %d %b %Y %H:%M:%S +0000").to_string())
 }
 
-/// Sets for a build that paths of this machine are replaced in its binaries: of the checkout, of Cargo's and of the compiler's folder.
-/// Files that it makes carry `epoch`.
+/// Sets for a build that paths of this machine are replaced in its binaries: of the checkout, of Cargo's and of the
+/// compiler's folder. Files that it makes carry `epoch`.
 pub(crate) fn without_paths(workspace: &Workspace, epoch: i64, command: &mut Command) -> Result<(), String> {
     let root = workspace.root.to_string_lossy().into_owned();
     let cargo = match std::env::var("CARGO_HOME") {

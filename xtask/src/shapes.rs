@@ -1,8 +1,9 @@
-//! The expected output of the examples. Every language has the same ten, which print the same keys in the same order, with equal
-//! values where the machine allows.
+//! The expected output of the examples. Every language has the same ten, which print the same keys in the same order,
+//! with equal values where the machine allows.
 //!
-//! `bindings/shapes.toml` has a section for each example with a line for each line of output: the key, the kind of its value, and
-//! relations between numbers. A key that ends in `late_ns` is never negative, because a delay is never early.
+//! `bindings/shapes.toml` has a section for each example with a line for each line of output: the key, the kind of its
+//! value, and relations between numbers. A key that ends in `late_ns` is never negative, because a delay is never
+//! early.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,10 +1,10 @@
 //! Outcomes of the checks: how many passed, which failed and why, which were skipped and why.
 //!
-//! A skip says whether this machine could have run the check. On a CI machine (`CI=true`) such a skip becomes a failure, so that
-//! no check drops out unnoticed.
+//! A skip says whether this machine could have run the check. On a CI machine (`CI=true`) such a skip becomes a
+//! failure, so that no check drops out unnoticed.
 //!
-//! Checks on a shared machine can fail because the host stopped it for a while. A check that failed and passed when it was tried
-//! again is unsteady: it counts as passed, and the report names it with what it said when it failed.
+//! Checks on a shared machine can fail because the host stopped it for a while. A check that failed and passed when it
+//! was tried again is unsteady: it counts as passed, and the report names it with what it said when it failed.
 
 /// Outcomes of one step, or of all of them.
 #[derive(Debug, Default)]

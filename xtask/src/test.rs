@@ -1,15 +1,15 @@
 //! `cargo xtask test`: runs checks, in one or two lanes, and prints a table of costs and one closing line.
 //!
-//! Without options it runs the first tier: what users get. `--rest` runs everything else, `--all` both, `--changed` what a change
-//! can break. A step is data: its name, its tier, what it needs, its time limit and how it runs. All steps run, even after a
-//! failure. A step that cannot run is skipped with the reason and the remedy, and counted. The last line of the output is
-//! `N passed, N failed, N skipped`, where each test case and each other check counts as one. Before it come the reasons of all skips,
-//! the ends of the logs of all failures, and what each step cost.
+//! Without options it runs the first tier: what users get. `--rest` runs everything else, `--all` both, `--changed`
+//! what a change can break. A step is data: its name, its tier, what it needs, its time limit and how it runs. All
+//! steps run, even after a failure. A step that cannot run is skipped with the reason and the remedy, and counted. The
+//! last line of the output is `N passed, N failed, N skipped`, where each test case and each other check counts as one.
+//! Before it come the reasons of all skips, the ends of the logs of all failures, and what each step cost.
 //!
-//! The checks need a machine that runs them in time, and a shared host can stop it for longer than any of them allows. What fails is
-//! therefore tried again: a case of `cargo test` three times alone, a step of another kind once as a whole. What passes then counts
-//! as passed, and the report names it as unsteady, with what it said when it failed. A build, a crash and a check that reads no
-//! clock fail both times.
+//! The checks need a machine that runs them in time, and a shared host can stop it for longer than any of them allows.
+//! What fails is therefore tried again: a case of `cargo test` three times alone, a step of another kind once as a
+//! whole. What passes then counts as passed, and the report names it as unsteady, with what it said when it failed. A
+//! build, a crash and a check that reads no clock fail both times.
 
 mod aarch64;
 mod api;
@@ -42,12 +42,13 @@ use changed::Scope;
 use costs::Cost;
 use steps::{Run, STEPS, Step, Tier};
 
-/// A step that has not begun by then fails, because a check that was left out has not passed. Several times what a tier takes on two cores,
-/// because a shared host may be that much slower: this limit and those of the steps end what hangs, and judge no speed.
+/// A step that has not begun by then fails, because a check that was left out has not passed. Several times what a tier
+/// takes on two cores, because a shared host may be that much slower: this limit and those of the steps end what hangs,
+/// and judge no speed.
 const WHOLE_RUN: Duration = Duration::from_secs(70 * 60);
 
-/// Optimised builds are optimised little here, and not at link time: optimisation is most of their time, and the checks judge no speed.
-/// `cargo xtask release`, the proofs and the peers are built with all of it.
+/// Optimised builds are optimised little here, and not at link time: optimisation is most of their time, and the checks
+/// judge no speed. `cargo xtask release`, the proofs and the peers are built with all of it.
 const RELEASE: [(&str, &str); 3] = [
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
     ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
@@ -68,8 +69,9 @@ const TOGETHER: [Together; 5] = [
     // A third of the tests' time is sleep.
     Together { lane: &["tests"], beside: &["gen", "examples", "python", "c", "shapes", "readme"], share: Share::Equal },
     Together { lane: &["setup"], beside: &["doc"], share: Share::Equal },
-    // The optimised build gets only idle time, because some tests check the clock. It writes to a folder of its own: Cargo locks the
-    // folder of a build, and a build that gets only idle time would keep the other lane waiting for the lock.
+    // The optimised build gets only idle time, because some tests check the clock. It writes to a folder of its own:
+    // Cargo locks the folder of a build, and a build that gets only idle time would keep the other lane waiting for the
+    // lock.
     Together { lane: &["unchecked", "aarch64", "qemu", "windows"], beside: &["command"], share: Share::Leftover },
     Together {
         lane: &["html", "source", "book", "crates", "static", "lab"],
@@ -94,8 +96,9 @@ impl Together {
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// First install what the chosen steps need: from the Debian archive when run as root (shells, tools; each step names
-    /// its own), by rustup standard libraries for other targets, and Python packages, which stay under the target directory
+    /// First install what the chosen steps need: from the Debian archive when run as root (shells, tools; each step
+    /// names its own), by rustup standard libraries for other targets, and Python packages, which stay under the target
+    /// directory
     #[arg(long)]
     setup: bool,
     /// Run the steps of both tiers
@@ -254,7 +257,8 @@ fn tier(tier: Tier) -> Vec<&'static Step> {
     STEPS.iter().filter(|step| step.tier == tier).collect()
 }
 
-/// The steps named, in the order of the table. Steps that run what another step builds include that build, so that they never test an old one.
+/// The steps named, in the order of the table. Steps that run what another step builds include that build, so that they
+/// never test an old one.
 fn choose(only: &[String]) -> Result<Vec<&'static Step>, String> {
     if let Some(unknown) = only.iter().find(|name| STEPS.iter().all(|step| step.name != name.as_str())) {
         return Err(format!("find a step named {unknown}; --list names them"));

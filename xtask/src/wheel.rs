@@ -11,7 +11,8 @@ use crate::workspace::Workspace;
 /// The package's manifest.
 pub(crate) const MANIFEST: &str = "bindings/python/Cargo.toml";
 
-/// Builds the optimised wheel for this machine into a folder, which is made anew. It fits this system's C library, no older one.
+/// Builds the optimised wheel for this machine into a folder, which is made anew. It fits this system's C library, no
+/// older one.
 pub(crate) fn build_native(workspace: &Workspace, folder: &Path) -> Result<PathBuf, String> {
     if let Some(missing) = Need::Python.missing(workspace) {
         return Err(missing.to_string());

@@ -66,8 +66,8 @@ impl Workspace {
         Some(Workspace { root, target, packages })
     }
 
-    /// Every file that git tracks or would track, relative to the root. It includes files that are not added yet: a check that
-    /// fails only after `git add` comes too late.
+    /// Every file that git tracks or would track, relative to the root. It includes files that are not added yet: a
+    /// check that fails only after `git add` comes too late.
     pub(crate) fn files(&self) -> Result<Vec<String>, String> {
         let output = Command::new("git")
             .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])

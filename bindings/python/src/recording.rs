@@ -270,8 +270,8 @@ impl Contents {
         hairspring_store::owner::has_locks(&self.meta)
     }
 
-    /// Reads the existing frames from `first` to before `end`, without the GIL, and with `verify` compares their blocks with their
-    /// checksums. Raises BlockError for the first bad block.
+    /// Reads the existing frames from `first` to before `end`, without the GIL, and with `verify` compares their blocks
+    /// with their checksums. Raises BlockError for the first bad block.
     fn read(&self, py: Python<'_>, first: u64, end: u64, verify: bool) -> PyResult<Piece> {
         let check = if verify { ExcerptCheck::Checksums } else { ExcerptCheck::Unchecked };
         let read = detached(py, |look| {

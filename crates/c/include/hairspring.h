@@ -192,7 +192,8 @@
 // The kernel's clock did not run at the rate that the time base knows: refine it.
 #define HS_VERDICT_RERATED 9
 
-// The number of causes of gaps. `gaps` of a report has one entry for each, at the verdict's number minus HS_VERDICT_INTERRUPTED.
+// The number of causes of gaps. `gaps` of a report has one entry for each, at the verdict's number minus
+// HS_VERDICT_INTERRUPTED.
 #define HS_CAUSES 5
 
 // Leaves the policy unchanged.
@@ -283,7 +284,8 @@ typedef struct hs_trust {
 typedef struct hs_instant {
     // The reading of CLOCK_MONOTONIC (on Windows: of the performance counter) that it stands for.
     int64_t monotonic_ns;
-    // The epoch: the unbroken stretch of the scale to which it belongs. Instants of different epochs have no difference.
+    // The epoch: the unbroken stretch of the scale to which it belongs. Instants of different epochs have no
+    // difference.
     uint32_t epoch;
 } hs_instant;
 
@@ -359,8 +361,8 @@ typedef struct hs_wishes {
     bool lock_memory;
     // The timer slack, from 1; 0 or negative leaves it unchanged.
     int64_t slack_ns;
-    // The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or
-    // negative leaves it unchanged. The limit belongs to the process and ends with it, also after SIGKILL.
+    // The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds;
+    // 0 or negative leaves it unchanged. The limit belongs to the process and ends with it, also after SIGKILL.
     int64_t idle_ns;
 } hs_wishes;
 
@@ -431,30 +433,30 @@ extern "C" {
 // The meaning of a code in a few words; never NULL. Lives as long as the process.
 const char *hs_strerror(int code);
 
-// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for an invalid code; never NULL. Lives as long as the
-// process.
+// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for an invalid code; never NULL. Lives as long as
+// the process.
 const char *hs_error_name(int code);
 
-// The sentence of the latest error in the calling thread, with its remedy; "" if there was none; never NULL. The next error in
-// this thread overwrites it. It lives as long as the thread.
+// The sentence of the latest error in the calling thread, with its remedy; "" if there was none; never NULL. The next
+// error in this thread overwrites it. It lives as long as the thread.
 const char *hs_last_error(void);
 
 // The version of the library, such as "0.1.0". Lives as long as the process.
 const char *hs_version(void);
 
-// Calibrates the counter against the kernel's clock. Sleeps 4 to 5 ms; the bound is then about 10 ppm. Free the time base with
-// hs_timebase_free(). HS_E_CALIBRATION.
+// Calibrates the counter against the kernel's clock. Sleeps 4 to 5 ms; the bound is then about 10 ppm. Free the time
+// base with hs_timebase_free(). HS_E_CALIBRATION.
 int hs_calibrate(struct hs_timebase **timebase);
 
-// Calibrates until the bound is at most `bound_ppm` (positive), or for `patience_ns` (0 or more), sleeping meanwhile: 1 ppm takes
-// about 100 ms. HS_E_NAN, HS_E_NEGATIVE, HS_E_CALIBRATION.
+// Calibrates until the bound is at most `bound_ppm` (positive), or for `patience_ns` (0 or more), sleeping meanwhile:
+// 1 ppm takes about 100 ms. HS_E_NAN, HS_E_NEGATIVE, HS_E_CALIBRATION.
 int hs_calibrate_to(double bound_ppm,
                     int64_t patience_ns,
                     struct hs_timebase **timebase);
 
-// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound. The successor continues
-// the scale without a step. Free each of the two. Takes some 20 us and opens a file; takes 4 to 5 ms if a new epoch begins.
-// `continuity` may be NULL.
+// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound. The successor
+// continues the scale without a step. Free each of the two. Takes some 20 us and opens a file; takes 4 to 5 ms if a
+// new epoch begins. `continuity` may be NULL.
 int hs_timebase_refine(const struct hs_timebase *timebase,
                        struct hs_timebase **successor,
                        struct hs_continuity *continuity);
@@ -468,8 +470,8 @@ int hs_timebase_calibration(const struct hs_timebase *timebase, struct hs_calibr
 // The verdict on the counter, with its evidence.
 int hs_timebase_trust(const struct hs_timebase *timebase, struct hs_trust *trust);
 
-// One piece of evidence, from 0: "+ …" speaks for the counter, "- …" against it. Lives as long as the time base. HS_E_NOT_FOUND
-// after the last.
+// One piece of evidence, from 0: "+ …" speaks for the counter, "- …" against it. Lives as long as the time base.
+// HS_E_NOT_FOUND after the last.
 int hs_timebase_reason(const struct hs_timebase *timebase,
                        uint32_t index,
                        const char **text);
@@ -479,12 +481,12 @@ int hs_timebase_offset_bound_ns(const struct hs_timebase *timebase,
                                 const struct hs_instant *at,
                                 int64_t *offset_bound_ns);
 
-// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call. Real-time safe. HS_ABSENT_NS if the handle is invalid;
-// hs_last_error() says why. The result has no epoch, so use hs_now() for differences across a suspend.
+// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call. Real-time safe. HS_ABSENT_NS if the handle is
+// invalid; hs_last_error() says why. The result has no epoch, so use hs_now() for differences across a suspend.
 int64_t hs_now_ns(const struct hs_timebase *timebase);
 
-// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start
-// of the machine. NaN if the handle is invalid.
+// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after
+// the start of the machine. NaN if the handle is invalid.
 double hs_now_us(const struct hs_timebase *timebase);
 
 // The time now as an instant. Real-time safe.
@@ -501,10 +503,10 @@ int hs_difference_ns(const struct hs_instant *later,
 // The word for a verdict, such as "clean"; "" for an invalid number; never NULL. Lives as long as the process.
 const char *hs_verdict_name(int verdict);
 
-// Waits at least this long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on, a
-// reading of the kernel's clock confirms the end. Below that, a change of the kernel's rate since the calibration can make the
-// delay early by the change times the request, 10 ns at 500 ppm. Real-time safe; uses the whole CPU. `report` may be NULL.
-// HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+// Waits at least this long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From
+// 20 us on, a reading of the kernel's clock confirms the end. Below that, a change of the kernel's rate since the
+// calibration can make the delay early by the change times the request, 10 ns at 500 ppm. Real-time safe; uses the
+// whole CPU. `report` may be NULL. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 int hs_delay_ns(const struct hs_timebase *timebase,
                 int64_t request_ns,
                 struct hs_report *report);
@@ -512,14 +514,14 @@ int hs_delay_ns(const struct hs_timebase *timebase,
 // The same in microseconds (0 to 100,000), rounded up to a nanosecond. Also HS_E_NAN.
 int hs_delay_us(const struct hs_timebase *timebase, double request_us, struct hs_report *report);
 
-// Waits until an instant, at most 100 ms ahead, by polling; one that has passed returns at once, with its lateness. Real-time safe.
-// HS_E_EPOCH, HS_E_TOO_LONG_TO_POLL.
+// Waits until an instant, at most 100 ms ahead, by polling; one that has passed returns at once, with its lateness.
+// Real-time safe. HS_E_EPOCH, HS_E_TOO_LONG_TO_POLL.
 int hs_delay_until(const struct hs_timebase *timebase,
                    const struct hs_instant *deadline,
                    struct hs_report *report);
 
-// Waits at least this long and polls for at most `budget_ns` (0 or more). Then it sleeps for the rest, and the report says so.
-// Set a budget above 100 ms to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+// Waits at least this long and polls for at most `budget_ns` (0 or more). Then it sleeps for the rest, and the report
+// says so. Set a budget above 100 ms to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 int hs_delay_polling_ns(const struct hs_timebase *timebase,
                         int64_t request_ns,
                         int64_t budget_ns,
@@ -530,16 +532,16 @@ int hs_delay_polling_ns(const struct hs_timebase *timebase,
 int hs_long_delay_new(const struct hs_timebase *timebase,
                       struct hs_long_delay **long_delay);
 
-// Lets a long delay use the successor that hs_timebase_refine() made of its time base. Its lead, its budget and what it has
-// learned stay. The successor may be freed afterwards. Deadlines of a former epoch are then refused. HS_E_BUSY.
+// Lets a long delay use the successor that hs_timebase_refine() made of its time base. Its lead, its budget and what
+// it has learned stay. The successor may be freed afterwards. Deadlines of a former epoch are then refused. HS_E_BUSY.
 int hs_long_delay_adopt(struct hs_long_delay *long_delay,
                         const struct hs_timebase *successor);
 
 // Gives a long delay back. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_long_delay_free(struct hs_long_delay *long_delay);
 
-// Waits at least this long (0 to 100 days) by the kernel's clock. Sleeps, and polls only the end. Never early without a lead.
-// `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+// Waits at least this long (0 to 100 days) by the kernel's clock. Sleeps, and polls only the end. Never early without
+// a lead. `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_ns(struct hs_long_delay *long_delay,
                      int64_t request_ns,
                      struct hs_report *report);
@@ -547,16 +549,16 @@ int hs_long_delay_ns(struct hs_long_delay *long_delay,
 // The same in microseconds, rounded up to a nanosecond. Also HS_E_NAN.
 int hs_long_delay_us(struct hs_long_delay *long_delay, double request_us, struct hs_report *report);
 
-// Waits until an instant of its time base (minus the lead). Returns at once, with the lateness, if the instant has passed.
-// HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+// Waits until an instant of its time base (minus the lead). Returns at once, with the lateness, if the instant has
+// passed. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_until(struct hs_long_delay *long_delay,
                         const struct hs_instant *deadline,
                         struct hs_report *report);
 
-// Finds the lead with which the median of delays of this length is exact for their caller, and sets it. Delays then lie around
-// the target instead of after it. After a longer sleep the thread sees the end later, so a lead is valid for its length only.
-// Takes 51 delays; above 20 ms as many as fit into a second, at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE, HS_E_RANGE,
-// HS_E_CANCELLED.
+// Finds the lead with which the median of delays of this length is exact for their caller, and sets it. Delays then
+// lie around the target instead of after it. After a longer sleep the thread sees the end later, so a lead is valid
+// for its length only. Takes 51 delays; above 20 ms as many as fit into a second, at least 11. `lead_ns` may be NULL.
+// HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_tune(struct hs_long_delay *long_delay,
                        int64_t request_ns,
                        int64_t *lead_ns);
@@ -569,27 +571,28 @@ int hs_long_delay_set_lead_ns(struct hs_long_delay *long_delay,
 // The present lead.
 int hs_long_delay_lead_ns(const struct hs_long_delay *long_delay, int64_t *lead_ns);
 
-// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns; values outside are clamped. The default is
-// half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
+// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns; values outside are clamped. The
+// default is half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
 int hs_long_delay_set_budget_ns(struct hs_long_delay *long_delay,
                                 int64_t budget_ns);
 
 // How long before its deadline a delay of this length would now begin to poll. HS_E_NEGATIVE.
 int hs_long_delay_window_ns(const struct hs_long_delay *long_delay, int64_t request_ns, int64_t *window_ns);
 
-// Cancels the delay under way, and every delay until hs_long_delay_resume(), with HS_E_CANCELLED. May be called from any thread
-// or from a signal handler; it returns a code and leaves hs_last_error() as it is. The delay ends at most 100 ms later, or at
-// once if a signal wakes its thread. A delay that already polls ends regularly. HS_E_HANDLE, HS_E_FREED.
+// Cancels the delay under way, and every delay until hs_long_delay_resume(), with HS_E_CANCELLED. May be called from
+// any thread or from a signal handler; it returns a code and leaves hs_last_error() as it is. The delay ends at most
+// 100 ms later, or at once if a signal wakes its thread. A delay that already polls ends regularly. HS_E_HANDLE,
+// HS_E_FREED.
 int hs_long_delay_cancel(const struct hs_long_delay *long_delay);
 
 // Allows delays again after hs_long_delay_cancel(). May be called from any thread or from a signal handler.
 int hs_long_delay_resume(const struct hs_long_delay *long_delay);
 
-// Begins a delay of at least this long (0 to 100 days) that hs_long_delay_finish() ends. Sleeps, and returns shortly before the
-// end: 100 to 500 us, twice the time that the caller took recently. The caller then rehearses its next action without effect, so
-// that its code is in the caches. `left_ns` is the time left, 0 if there is no time to rehearse. The delay counts from
-// `since_ns`, a reading of CLOCK_MONOTONIC, or from now if that is negative. Such delays nest 16 deep; beyond that the outermost
-// is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+// Begins a delay of at least this long (0 to 100 days) that hs_long_delay_finish() ends. Sleeps, and returns shortly
+// before the end: 100 to 500 us, twice the time that the caller took recently. The caller then rehearses its next
+// action without effect, so that its code is in the caches. `left_ns` is the time left, 0 if there is no time to
+// rehearse. The delay counts from `since_ns`, a reading of CLOCK_MONOTONIC, or from now if that is negative. Such
+// delays nest 16 deep; beyond that the outermost is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 int hs_long_delay_begin_ns(struct hs_long_delay *long_delay,
                            int64_t request_ns,
                            int64_t since_ns,
@@ -601,7 +604,8 @@ int hs_long_delay_begin_us(struct hs_long_delay *long_delay,
                            int64_t since_ns,
                            int64_t *left_ns);
 
-// The same until an instant of its time base. Returns at once if the instant has passed. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+// The same until an instant of its time base. Returns at once if the instant has passed. HS_E_EPOCH, HS_E_RANGE,
+// HS_E_CANCELLED.
 int hs_long_delay_begin_until(struct hs_long_delay *long_delay,
                               const struct hs_instant *deadline,
                               int64_t *left_ns);
@@ -610,15 +614,16 @@ int hs_long_delay_begin_until(struct hs_long_delay *long_delay,
 int hs_long_delay_finish(struct hs_long_delay *long_delay,
                          struct hs_report *report);
 
-// Makes an empty profile: allocates some 300 KiB and measures the cost of its own calls. With `ordered` 0 the CPU may move code
-// across the stamps, which is cheaper; otherwise each stamp waits for every earlier instruction. Free it with hs_profile_free();
-// the time base may be freed before.
+// Makes an empty profile: allocates some 300 KiB and measures the cost of its own calls. With `ordered` 0 the CPU may
+// move code across the stamps, which is cheaper; otherwise each stamp waits for every earlier instruction. Free it
+// with hs_profile_free(); the time base may be freed before.
 int hs_profile_new(const struct hs_timebase *timebase,
                    int ordered,
                    struct hs_profile **profile);
 
-// Lets a profile use the successor that hs_timebase_refine() made of its time base. Its rate also converts the spans recorded so
-// far. The successor may be freed afterwards. If it takes time from another source, spans under way are forgotten. HS_E_BUSY.
+// Lets a profile use the successor that hs_timebase_refine() made of its time base. Its rate also converts the spans
+// recorded so far. The successor may be freed afterwards. If it takes time from another source, spans under way are
+// forgotten. HS_E_BUSY.
 int hs_profile_adopt(struct hs_profile *profile,
                      const struct hs_timebase *successor);
 
@@ -635,28 +640,30 @@ int hs_profile_summary(const struct hs_profile *profile, struct hs_summary *summ
 // Frees a profile. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_profile_free(struct hs_profile *profile);
 
-// Applies settings to the calling thread until hs_real_time_free(). A refusal is not an error: hs_real_time_grants() reports it,
-// and the other settings are applied. Handles can be freed in any order: for each setting, the newest wish whose handle is not
-// freed is in force. `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
+// Applies settings to the calling thread until hs_real_time_free(). A refusal is not an error: hs_real_time_grants()
+// reports it, and the other settings are applied. Handles can be freed in any order: for each setting, the newest wish
+// whose handle is not freed is in force. `grants` may be NULL. HS_E_RANGE (also of a size that is not set),
+// HS_E_THREAD (the thread is ending).
 int hs_real_time_apply(const struct hs_wishes *wishes,
                        struct hs_real_time **real_time,
                        struct hs_grants *grants);
 
-// Reports which wishes were granted. HS_E_RANGE (the size is not set), HS_E_THREAD (another thread made the handle and has not
-// ended).
+// Reports which wishes were granted. HS_E_RANGE (the size is not set), HS_E_THREAD (another thread made the handle and
+// has not ended).
 int hs_real_time_grants(const struct hs_real_time *real_time,
                         struct hs_grants *grants);
 
-// Restores the settings. When a thread has freed all of its handles, its settings are those from before the first. When the
-// thread that made the handle has ended, any thread may free it, which releases the memory lock and the limit on idle states.
-// NULL is allowed. HS_E_THREAD (another thread made the handle and has not ended), HS_E_REFUSED (the system refused to restore a
-// setting; the handle is freed, and the rest restored), HS_E_FREED.
+// Restores the settings. When a thread has freed all of its handles, its settings are those from before the first.
+// When the thread that made the handle has ended, any thread may free it, which releases the memory lock and the limit
+// on idle states. NULL is allowed. HS_E_THREAD (another thread made the handle and has not ended), HS_E_REFUSED (the
+// system refused to restore a setting; the handle is freed, and the rest restored), HS_E_FREED.
 int hs_real_time_free(struct hs_real_time *real_time);
 
-// Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card (/sys/bus/pci/devices/…/resource0).
-// Writes go to the file. With `writable` 0 the window is read-only. If the file is truncated or the card disappears, accesses
-// return HS_E_IO. On Linux a SIGBUS handler does that; the first window installs it, and it passes other faults on. A process
-// has at most 256 windows. On Windows nobody can truncate a mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
+// Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card
+// (/sys/bus/pci/devices/…/resource0). Writes go to the file. With `writable` 0 the window is read-only. If the file is
+// truncated or the card disappears, accesses return HS_E_IO. On Linux a SIGBUS handler does that; the first window
+// installs it, and it passes other faults on. A process has at most 256 windows. On Windows nobody can truncate a
+// mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
 int hs_window_open(const char *path,
                    int writable,
                    struct hs_window **window);
@@ -664,8 +671,8 @@ int hs_window_open(const char *path,
 // Its size in bytes; a multiple of the word.
 int hs_window_bytes(const struct hs_window *window, size_t *bytes);
 
-// Reads the word at an offset of bytes (a multiple of 4 within the window), by one load, in the byte order of the machine. Real-time
-// safe. HS_E_RANGE, HS_E_IO.
+// Reads the word at an offset of bytes (a multiple of 4 within the window), by one load, in the byte order of the
+// machine. Real-time safe. HS_E_RANGE, HS_E_IO.
 int hs_window_read_u32(const struct hs_window *window,
                        size_t offset_bytes,
                        uint32_t *value);
@@ -679,10 +686,10 @@ int hs_window_write_u32(const struct hs_window *window,
 // Frees a window. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_window_free(struct hs_window *window);
 
-// Takes a sheet of this machine. Runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) in a
-// process of its own, so that the caller's threads, memory and settings do not disturb it, and waits a minute or more. `only`
-// lists the prefixes of the ids to measure, separated by commas, or is NULL for all rows. A nonzero `quick` takes a quarter of
-// the time. HS_E_COMMAND, HS_E_SHEET.
+// Takes a sheet of this machine. Runs the command `hairspring` (in PATH, or named by the environment variable
+// HAIRSPRING) in a process of its own, so that the caller's threads, memory and settings do not disturb it, and waits
+// a minute or more. `only` lists the prefixes of the ids to measure, separated by commas, or is NULL for all rows. A
+// nonzero `quick` takes a quarter of the time. HS_E_COMMAND, HS_E_SHEET.
 int hs_sheet_take(const char *only,
                   int quick,
                   struct hs_sheet **sheet);

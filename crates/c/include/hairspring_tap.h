@@ -91,7 +91,8 @@ typedef struct hs_tap_piece {
     uint64_t frames;
     // How many bytes they have.
     uint64_t bytes;
-    // The number of the first frame, as the source counts; UINT64_MAX if nobody knows it any more, or if there is none.
+    // The number of the first frame, as the source counts; UINT64_MAX if nobody knows it any more, or if there is
+    // none.
     uint64_t first_frame;
     // Frames that this reader was too slow for, before the first.
     uint64_t missed_frames;
@@ -101,37 +102,39 @@ typedef struct hs_tap_piece {
 extern "C" {
 #endif // __cplusplus
 
-// Opens the tap that `hairspring record --tap NAME` offers: by its name, or by the path of its socket. Waits at most five seconds for the
-// recorder. The first read begins with the frames that come from now on. HS_E_NOT_FOUND (no recorder offers it), HS_E_IO (also: this user may not
-// look on), HS_E_STATE (what answers is no tap of this version), HS_E_RANGE (no name), HS_E_TEXT.
+// Opens the tap that `hairspring record --tap NAME` offers: by its name, or by the path of its socket. Waits at most
+// five seconds for the recorder. The first read begins with the frames that come from now on. HS_E_NOT_FOUND (no
+// recorder offers it), HS_E_IO (also: this user may not look on), HS_E_STATE (what answers is no tap of this version),
+// HS_E_RANGE (no name), HS_E_TEXT.
 int hs_tap_open(const char *name,
                 struct hs_tap **tap);
 
 // What the stream is. HS_E_RANGE (the size is not set), HS_E_BUSY.
 int hs_tap_describe(const struct hs_tap *tap, struct hs_tap_about *about);
 
-// Waits until so many frames can be read (at most those of half the ring), the stream has ended, or the time is over; 0 does not wait, less is
-// HS_E_NEGATIVE. Writes what has become of the stream to `state`: HS_TAP_RUNNING and so on. The recorder wakes nobody; the call looks every 1 to
-// 20 ms. HS_E_BUSY.
+// Waits until so many frames can be read (at most those of half the ring), the stream has ended, or the time is over;
+// 0 does not wait, less is HS_E_NEGATIVE. Writes what has become of the stream to `state`: HS_TAP_RUNNING and so on.
+// The recorder wakes nobody; the call looks every 1 to 20 ms. HS_E_BUSY.
 int hs_tap_wait(struct hs_tap *tap,
                 uint64_t frames,
                 int64_t at_most_ns,
                 int *state);
 
-// Copies the frames that come next to `bytes`, at most as many as fit. Stops before a gap of the source, so that the frames of a piece follow
-// each other. Copies nothing if no new frame is there. Never waits. Real-time safe. HS_E_RANGE (the size is not set), HS_E_BUSY.
+// Copies the frames that come next to `bytes`, at most as many as fit. Stops before a gap of the source, so that the
+// frames of a piece follow each other. Copies nothing if no new frame is there. Never waits. Real-time safe.
+// HS_E_RANGE (the size is not set), HS_E_BUSY.
 int hs_tap_read(struct hs_tap *tap,
                 void *bytes,
                 size_t room_bytes,
                 struct hs_tap_piece *piece);
 
-// Goes on with the newest frames: so many, at most those of half the ring. Those that are passed over do not count as missed. Real-time safe.
-// HS_E_BUSY.
+// Goes on with the newest frames: so many, at most those of half the ring. Those that are passed over do not count as
+// missed. Real-time safe. HS_E_BUSY.
 int hs_tap_skip_to_newest(struct hs_tap *tap,
                           uint64_t frames);
 
-// What has become of the stream (HS_TAP_RUNNING and so on), the frames that this reader was too slow for, and those that the source lost:
-// UINT64_MAX if the recorder died while it wrote that. Each place may be NULL. HS_E_BUSY.
+// What has become of the stream (HS_TAP_RUNNING and so on), the frames that this reader was too slow for, and those
+// that the source lost: UINT64_MAX if the recorder died while it wrote that. Each place may be NULL. HS_E_BUSY.
 int hs_tap_state(const struct hs_tap *tap,
                  int *state,
                  uint64_t *missed_frames,

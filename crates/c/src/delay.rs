@@ -32,7 +32,8 @@ pub const HS_VERDICT_PREEMPTED: c_int = 8;
 /// The kernel's clock did not run at the rate that the time base knows: refine it.
 pub const HS_VERDICT_RERATED: c_int = 9;
 
-/// The number of causes of gaps. `gaps` of a report has one entry for each, at the verdict's number minus HS_VERDICT_INTERRUPTED.
+/// The number of causes of gaps. `gaps` of a report has one entry for each, at the verdict's number minus
+/// HS_VERDICT_INTERRUPTED.
 pub const HS_CAUSES: usize = 5;
 
 /// Gaps of one cause, in which the thread did not run.
@@ -163,10 +164,10 @@ fn poll(
     })
 }
 
-/// Waits at least this long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From 20 us on, a
-/// reading of the kernel's clock confirms the end. Below that, a change of the kernel's rate since the calibration can make the
-/// delay early by the change times the request, 10 ns at 500 ppm. Real-time safe; uses the whole CPU. `report` may be NULL.
-/// HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+/// Waits at least this long (0 to 100,000,000 ns) by polling: never early, late by a poll step unless disturbed. From
+/// 20 us on, a reading of the kernel's clock confirms the end. Below that, a change of the kernel's rate since the
+/// calibration can make the delay early by the change times the request, 10 ns at 500 ppm. Real-time safe; uses the
+/// whole CPU. `report` may be NULL. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_delay_ns(timebase: *const hs_timebase, request_ns: i64, report: *mut hs_report) -> c_int {
     poll(timebase, report, |timebase| Ok(timebase.delay(Nanos::new(request_ns))?))
@@ -178,8 +179,8 @@ pub extern "C" fn hs_delay_us(timebase: *const hs_timebase, request_us: f64, rep
     poll(timebase, report, |timebase| Ok(timebase.delay(micros(request_us)?)?))
 }
 
-/// Waits until an instant, at most 100 ms ahead, by polling; one that has passed returns at once, with its lateness. Real-time safe.
-/// HS_E_EPOCH, HS_E_TOO_LONG_TO_POLL.
+/// Waits until an instant, at most 100 ms ahead, by polling; one that has passed returns at once, with its lateness.
+/// Real-time safe. HS_E_EPOCH, HS_E_TOO_LONG_TO_POLL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_delay_until(
     timebase: *const hs_timebase,
@@ -189,8 +190,8 @@ pub extern "C" fn hs_delay_until(
     poll(timebase, report, |timebase| Ok(timebase.delay_until(read(deadline)?.on(timebase)?)?))
 }
 
-/// Waits at least this long and polls for at most `budget_ns` (0 or more). Then it sleeps for the rest, and the report says so.
-/// Set a budget above 100 ms to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
+/// Waits at least this long and polls for at most `budget_ns` (0 or more). Then it sleeps for the rest, and the report
+/// says so. Set a budget above 100 ms to poll for long on purpose. HS_E_NEGATIVE, HS_E_TOO_LONG_TO_POLL, HS_E_RANGE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_delay_polling_ns(
     timebase: *const hs_timebase,

@@ -189,8 +189,8 @@ impl From<hairspring_time::DelayError> for Failure {
     }
 }
 
-/// Makes `hs_last_error` report a panic instead of printing it, because only the program decides what it prints. This concerns
-/// only libhairspring's own copy of the standard library.
+/// Makes `hs_last_error` report a panic instead of printing it, because only the program decides what it prints. This
+/// concerns only libhairspring's own copy of the standard library.
 static QUIET: Once = Once::new();
 
 #[cold]
@@ -228,15 +228,15 @@ pub extern "C" fn hs_strerror(code: c_int) -> *const c_char {
     known(code).map_or(c"an unknown code", |(_, _, meaning)| *meaning).as_ptr()
 }
 
-/// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for an invalid code; never NULL. Lives as long as the
-/// process.
+/// The name of a code without `HS_E_`: "NAN" for HS_E_NAN, "UNKNOWN" for an invalid code; never NULL. Lives as long as
+/// the process.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_error_name(code: c_int) -> *const c_char {
     known(code).map_or(c"UNKNOWN", |(_, name, _)| *name).as_ptr()
 }
 
-/// The sentence of the latest error in the calling thread, with its remedy; "" if there was none; never NULL. The next error in
-/// this thread overwrites it. It lives as long as the thread.
+/// The sentence of the latest error in the calling thread, with its remedy; "" if there was none; never NULL. The next
+/// error in this thread overwrites it. It lives as long as the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_last_error() -> *const c_char {
     match FIXED.get() {

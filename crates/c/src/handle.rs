@@ -12,8 +12,8 @@
 //! word can still be read and is `FREED`, and use after free is detected. Use of a handle that was freed earlier is not
 //! detected; that is the caller's mistake, as with `free`.
 //!
-//! **Why no lock.** A call that finds a handle in use returns an error at once, because waiting would add the time of one delay
-//! to another. And in the child of a fork the thread that holds a lock may not exist.
+//! **Why no lock.** A call that finds a handle in use returns an error at once, because waiting would add the time of
+//! one delay to another. And in the child of a fork the thread that holds a lock may not exist.
 
 #![expect(unsafe_code, reason = "handles are addresses that C holds")]
 
@@ -110,8 +110,8 @@ fn busy<K: Kind>() -> Failure {
     Failure::new(HS_E_BUSY, format!("use a {}: another thread is using it; give each thread its own", K::NAME))
 }
 
-/// The contents of a handle for a call that changes nothing and is not counted; for kinds whose contents live as long as their
-/// memory.
+/// The contents of a handle for a call that changes nothing and is not counted; for kinds whose contents live as long
+/// as their memory.
 #[inline(always)]
 pub(crate) fn peek<'a, K: Kind>(pointer: *const K) -> Result<&'a K::Owned, Failure>
 where
@@ -119,7 +119,8 @@ where
 {
     const { assert!(!K::GOES_AT_ONCE) };
     let handle = find(pointer)?;
-    // SAFETY: what this kind owns is never changed and goes with the memory of the handle only, so there is nothing but readers.
+    // SAFETY: what this kind owns is never changed and goes with the memory of the handle only, so there is nothing but
+    // readers.
     Ok(unsafe { &*handle.owned.get() })
 }
 
@@ -228,8 +229,8 @@ unsafe impl Send for Grave {}
 static GRAVES: Mutex<VecDeque<Grave>> = Mutex::new(VecDeque::new());
 
 fn bury(grave: Grave) {
-    // In the child of a fork the lock may be held by a thread that is not there, and at any time by one that is waiting for its
-    // CPU. After some failed attempts the memory is leaked.
+    // In the child of a fork the lock may be held by a thread that is not there, and at any time by one that is waiting
+    // for its CPU. After some failed attempts the memory is leaked.
     let tries = std::iter::repeat_with(|| {
         std::hint::spin_loop();
         GRAVES.try_lock().ok()

@@ -1,8 +1,9 @@
 //! `libhairspring`: the C interface, on which the other languages are built.
 //!
-//! Every function of `include/hairspring.h` is here, one file for each noun; the header repeats its documentation. Arguments are
-//! checked first. An error becomes a code and a sentence, and no panic unwinds into the caller ([`error`]). Handles carry their
-//! kind, count their users, and stay allocated for a while after they were freed ([`handle`]).
+//! Every function of `include/hairspring.h` is here, one file for each noun; the header repeats its documentation.
+//! Arguments are checked first. An error becomes a code and a sentence, and no panic unwinds into the caller
+//! ([`error`]). Handles carry their kind, count their users, and stay allocated for a while after they were freed
+//! ([`handle`]).
 //!
 //! This crate has no timing logic, and no crate below it knows about C.
 

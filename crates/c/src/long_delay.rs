@@ -73,7 +73,8 @@ pub extern "C" fn hs_long_delay_new(timebase: *const hs_timebase, long_delay: *m
         let delay = Some(LongDelay::new(timebase));
         let handle = make::<hs_long_delay>(OwnedLongDelay { delay, prepared: Prepared::default() });
         let mut owned = Alone::of(handle)?;
-        // SAFETY: the flag lies in the memory of the handle, which is given back only after what the handle owns is gone.
+        // SAFETY: the flag lies in the memory of the handle, which is given back only after what the handle owns is
+        // gone.
         let flag: &'static AtomicBool = unsafe { &*std::ptr::from_ref(&owned.handle().flag) };
         owned.rebuild(|delay| delay.cancelled_by(flag));
         drop(owned);
@@ -82,8 +83,8 @@ pub extern "C" fn hs_long_delay_new(timebase: *const hs_timebase, long_delay: *m
     })
 }
 
-/// Lets a long delay use the successor that hs_timebase_refine() made of its time base. Its lead, its budget and what it has
-/// learned stay. The successor may be freed afterwards. Deadlines of a former epoch are then refused. HS_E_BUSY.
+/// Lets a long delay use the successor that hs_timebase_refine() made of its time base. Its lead, its budget and what
+/// it has learned stay. The successor may be freed afterwards. Deadlines of a former epoch are then refused. HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_adopt(long_delay: *mut hs_long_delay, successor: *const hs_timebase) -> c_int {
     door(|| {
@@ -99,8 +100,8 @@ pub extern "C" fn hs_long_delay_free(long_delay: *mut hs_long_delay) -> c_int {
     door(|| free(long_delay))
 }
 
-/// Writes a report, if requested. Not inlined, so that the rehearsal before the end and the real call run the same code, which is
-/// then in the caches.
+/// Writes a report, if requested. Not inlined, so that the rehearsal before the end and the real call run the same
+/// code, which is then in the caches.
 #[inline(never)]
 fn tell(report: &Report, place: Option<&Place<hs_report>>) {
     if let Some(place) = place {
@@ -134,8 +135,8 @@ fn wait(
     })
 }
 
-/// Waits at least this long (0 to 100 days) by the kernel's clock. Sleeps, and polls only the end. Never early without a lead.
-/// `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+/// Waits at least this long (0 to 100 days) by the kernel's clock. Sleeps, and polls only the end. Never early without
+/// a lead. `report` may be NULL. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_ns(long_delay: *mut hs_long_delay, request_ns: i64, report: *mut hs_report) -> c_int {
     wait(long_delay, report, |owned, began, place| {
@@ -152,8 +153,8 @@ pub extern "C" fn hs_long_delay_us(long_delay: *mut hs_long_delay, request_us: f
     })
 }
 
-/// Waits until an instant of its time base (minus the lead). Returns at once, with the lateness, if the instant has passed.
-/// HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+/// Waits until an instant of its time base (minus the lead). Returns at once, with the lateness, if the instant has
+/// passed. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_until(
     long_delay: *mut hs_long_delay,
@@ -167,10 +168,10 @@ pub extern "C" fn hs_long_delay_until(
     })
 }
 
-/// Finds the lead with which the median of delays of this length is exact for their caller, and sets it. Delays then lie around
-/// the target instead of after it. After a longer sleep the thread sees the end later, so a lead is valid for its length only.
-/// Takes 51 delays; above 20 ms as many as fit into a second, at least 11. `lead_ns` may be NULL. HS_E_NEGATIVE, HS_E_RANGE,
-/// HS_E_CANCELLED.
+/// Finds the lead with which the median of delays of this length is exact for their caller, and sets it. Delays then
+/// lie around the target instead of after it. After a longer sleep the thread sees the end later, so a lead is valid
+/// for its length only. Takes 51 delays; above 20 ms as many as fit into a second, at least 11. `lead_ns` may be NULL.
+/// HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_tune(long_delay: *mut hs_long_delay, request_ns: i64, lead_ns: *mut i64) -> c_int {
     door(|| {
@@ -213,8 +214,8 @@ pub extern "C" fn hs_long_delay_lead_ns(long_delay: *const hs_long_delay, lead_n
     })
 }
 
-/// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns; values outside are clamped. The default is
-/// half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
+/// Limits the CPU time that one delay may spend polling, to 5,000 to 100,000,000 ns; values outside are clamped. The
+/// default is half of the request, 200 us to 1 ms. HS_E_NEGATIVE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_set_budget_ns(long_delay: *mut hs_long_delay, budget_ns: i64) -> c_int {
     door(|| {
@@ -239,9 +240,10 @@ pub extern "C" fn hs_long_delay_window_ns(
     })
 }
 
-/// Cancels the delay under way, and every delay until hs_long_delay_resume(), with HS_E_CANCELLED. May be called from any thread
-/// or from a signal handler; it returns a code and leaves hs_last_error() as it is. The delay ends at most 100 ms later, or at
-/// once if a signal wakes its thread. A delay that already polls ends regularly. HS_E_HANDLE, HS_E_FREED.
+/// Cancels the delay under way, and every delay until hs_long_delay_resume(), with HS_E_CANCELLED. May be called from
+/// any thread or from a signal handler; it returns a code and leaves hs_last_error() as it is. The delay ends at most
+/// 100 ms later, or at once if a signal wakes its thread. A delay that already polls ends regularly. HS_E_HANDLE,
+/// HS_E_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_cancel(long_delay: *const hs_long_delay) -> c_int {
     // Without the guard of other calls, because nothing here can panic and a signal handler may do no more.
@@ -273,11 +275,11 @@ fn not_negative(ns: i64, what: &str) -> Result<Nanos, Failure> {
     Ok(Nanos::new(ns))
 }
 
-/// Begins a delay of at least this long (0 to 100 days) that hs_long_delay_finish() ends. Sleeps, and returns shortly before the
-/// end: 100 to 500 us, twice the time that the caller took recently. The caller then rehearses its next action without effect, so
-/// that its code is in the caches. `left_ns` is the time left, 0 if there is no time to rehearse. The delay counts from
-/// `since_ns`, a reading of CLOCK_MONOTONIC, or from now if that is negative. Such delays nest 16 deep; beyond that the outermost
-/// is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
+/// Begins a delay of at least this long (0 to 100 days) that hs_long_delay_finish() ends. Sleeps, and returns shortly
+/// before the end: 100 to 500 us, twice the time that the caller took recently. The caller then rehearses its next
+/// action without effect, so that its code is in the caches. `left_ns` is the time left, 0 if there is no time to
+/// rehearse. The delay counts from `since_ns`, a reading of CLOCK_MONOTONIC, or from now if that is negative. Such
+/// delays nest 16 deep; beyond that the outermost is forgotten. HS_E_NEGATIVE, HS_E_RANGE, HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_begin_ns(
     long_delay: *mut hs_long_delay,
@@ -299,7 +301,8 @@ pub extern "C" fn hs_long_delay_begin_us(
     begin(long_delay, left_ns, |owned| owned.begin(since_ns, micros(request_us)?))
 }
 
-/// The same until an instant of its time base. Returns at once if the instant has passed. HS_E_EPOCH, HS_E_RANGE, HS_E_CANCELLED.
+/// The same until an instant of its time base. Returns at once if the instant has passed. HS_E_EPOCH, HS_E_RANGE,
+/// HS_E_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_long_delay_begin_until(
     long_delay: *mut hs_long_delay,

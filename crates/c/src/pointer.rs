@@ -1,7 +1,7 @@
 //! Arguments of a C caller: places for results, structures to read, texts.
 //!
-//! A pointer from C can only be checked for NULL and for its alignment. The caller promises that it points to what the header
-//! states. The unsafe blocks here and in `handle.rs` rely on that promise; no others do.
+//! A pointer from C can only be checked for NULL and for its alignment. The caller promises that it points to what the
+//! header states. The unsafe blocks here and in `handle.rs` rely on that promise; no others do.
 
 #![expect(unsafe_code, reason = "reads and writes where a C caller points")]
 
@@ -39,13 +39,14 @@ impl<T> Place<T> {
     where
         T: Numbers,
     {
-        // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a structure of this type with its size set, and whatever
-        // is in it is one of this type.
+        // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a structure of this type with its
+        // size set, and whatever is in it is one of this type.
         unsafe { self.0.read() }
     }
 
     pub(crate) fn put(&self, value: T) {
-        // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a place of this type that may be written to.
+        // SAFETY: not NULL and aligned, as `new` saw; the header asks the caller for a place of this type that may be
+        // written to.
         unsafe { self.0.write(value) };
     }
 }
@@ -59,9 +60,10 @@ pub(crate) unsafe trait Numbers: Copy {}
 /// The largest structure that is looked at, so that a size that was never set does not lead far away.
 const MOST_BYTES: usize = 4_096;
 
-/// A structure that begins with its size in bytes, which its caller sets to `sizeof`. A later header may have more fields at the end; zero in one of
-/// them means what was meant before the field was there. So programs of an older header work with this library, and those of a newer one, too, as
-/// long as they ask for nothing that this library does not know.
+/// A structure that begins with its size in bytes, which its caller sets to `sizeof`. A later header may have more
+/// fields at the end; zero in one of them means what was meant before the field was there. So programs of an older
+/// header work with this library, and those of a newer one, too, as long as they ask for nothing that this library does
+/// not know.
 ///
 /// # Safety
 /// It is `repr(C)`, and its first field is its size, a `usize`.
@@ -130,7 +132,8 @@ impl<T: Growing> GrowingPlace<T> {
         if pointer.is_null() { Ok(None) } else { Self::new(pointer).map(Some) }
     }
 
-    /// Writes all but the size, which stays the caller's: the fields that the caller's header has, and zeros into those that this library does not know.
+    /// Writes all but the size, which stays the caller's: the fields that the caller's header has, and zeros into those
+    /// that this library does not know.
     pub(crate) fn put(&self, value: T) {
         let (first, known_bytes) = (size_of::<usize>(), self.size_bytes.min(size_of::<T>()));
         let (to, from) = (self.start.as_ptr().cast::<u8>(), (&raw const value).cast::<u8>());
@@ -148,7 +151,8 @@ pub(crate) fn read<T: Numbers>(pointer: *const T) -> Result<T, Failure> {
     if pointer.is_null() || !pointer.is_aligned() {
         return Err(Failure::new(HS_E_NULL, "read an argument: it is NULL or not aligned for its type"));
     }
-    // SAFETY: not NULL and aligned; the header asks the caller for a structure of this size, and whatever is in it is one of this type.
+    // SAFETY: not NULL and aligned; the header asks the caller for a structure of this size, and whatever is in it is
+    // one of this type.
     Ok(unsafe { *pointer })
 }
 

@@ -54,9 +54,9 @@ pub struct hs_summary {
     pub call_cost_ns: i64,
 }
 
-/// Makes an empty profile: allocates some 300 KiB and measures the cost of its own calls. With `ordered` 0 the CPU may move code
-/// across the stamps, which is cheaper; otherwise each stamp waits for every earlier instruction. Free it with hs_profile_free();
-/// the time base may be freed before.
+/// Makes an empty profile: allocates some 300 KiB and measures the cost of its own calls. With `ordered` 0 the CPU may
+/// move code across the stamps, which is cheaper; otherwise each stamp waits for every earlier instruction. Free it
+/// with hs_profile_free(); the time base may be freed before.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, profile: *mut *mut hs_profile) -> c_int {
     door(|| {
@@ -81,8 +81,9 @@ pub extern "C" fn hs_profile_new(timebase: *const hs_timebase, ordered: c_int, p
     })
 }
 
-/// Lets a profile use the successor that hs_timebase_refine() made of its time base. Its rate also converts the spans recorded so
-/// far. The successor may be freed afterwards. If it takes time from another source, spans under way are forgotten. HS_E_BUSY.
+/// Lets a profile use the successor that hs_timebase_refine() made of its time base. Its rate also converts the spans
+/// recorded so far. The successor may be freed afterwards. If it takes time from another source, spans under way are
+/// forgotten. HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_profile_adopt(profile: *mut hs_profile, successor: *const hs_timebase) -> c_int {
     door(|| {

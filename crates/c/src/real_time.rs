@@ -1,7 +1,7 @@
 //! Real-time settings of the calling thread, in force until the handle is freed.
 //!
-//! A handle belongs to the thread that made it. A thread's settings end with the thread; then any thread may free the handle,
-//! which releases the memory lock.
+//! A handle belongs to the thread that made it. A thread's settings end with the thread; then any thread may free the
+//! handle, which releases the memory lock.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 #![expect(non_camel_case_types, reason = "names of C")]
@@ -53,10 +53,12 @@ impl Kind for hs_real_time {
 
 static HOST: Host = Host;
 
-// SAFETY: the guard holds no pointers into its thread: it names its owner and the machine, and releases what it holds only if the
-// calling thread is that owner or the owner has ended (`Owner`, checked by `is_own` here and by `Held` itself).
+// SAFETY: the guard holds no pointers into its thread: it names its owner and the machine, and releases what it holds
+// only if the calling thread is that owner or the owner has ended (`Owner`, checked by `is_own` here and by `Held`
+// itself).
 unsafe impl Send for OwnedRealTime {}
-// SAFETY: as above; a shared reference gives out the owner and the grants, which nothing changes after the handle was made.
+// SAFETY: as above; a shared reference gives out the owner and the grants, which nothing changes after the handle was
+// made.
 unsafe impl Sync for OwnedRealTime {}
 
 /// What to ask of the system for the calling thread. All zero but for size and cpu asks for nothing.
@@ -75,8 +77,8 @@ pub struct hs_wishes {
     pub lock_memory: bool,
     /// The timer slack, from 1; 0 or negative leaves it unchanged.
     pub slack_ns: i64,
-    /// The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds; 0 or
-    /// negative leaves it unchanged. The limit belongs to the process and ends with it, also after SIGKILL.
+    /// The longest time that any CPU of the machine may take to leave an idle state, HS_IDLE_OFF or whole microseconds;
+    /// 0 or negative leaves it unchanged. The limit belongs to the process and ends with it, also after SIGKILL.
     pub idle_ns: i64,
 }
 
@@ -131,9 +133,10 @@ fn sized(place: &Place<hs_grants>) -> Result<(), Failure> {
     is_of_size::<hs_grants>("struct hs_grants", place.holds().size)
 }
 
-/// Applies settings to the calling thread until hs_real_time_free(). A refusal is not an error: hs_real_time_grants() reports it,
-/// and the other settings are applied. Handles can be freed in any order: for each setting, the newest wish whose handle is not
-/// freed is in force. `grants` may be NULL. HS_E_RANGE (also of a size that is not set), HS_E_THREAD (the thread is ending).
+/// Applies settings to the calling thread until hs_real_time_free(). A refusal is not an error: hs_real_time_grants()
+/// reports it, and the other settings are applied. Handles can be freed in any order: for each setting, the newest wish
+/// whose handle is not freed is in force. `grants` may be NULL. HS_E_RANGE (also of a size that is not set),
+/// HS_E_THREAD (the thread is ending).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_apply(
     wishes: *const hs_wishes,
@@ -158,8 +161,8 @@ pub extern "C" fn hs_real_time_apply(
     })
 }
 
-/// Reports which wishes were granted. HS_E_RANGE (the size is not set), HS_E_THREAD (another thread made the handle and has not
-/// ended).
+/// Reports which wishes were granted. HS_E_RANGE (the size is not set), HS_E_THREAD (another thread made the handle and
+/// has not ended).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *mut hs_grants) -> c_int {
     door(|| {
@@ -172,10 +175,10 @@ pub extern "C" fn hs_real_time_grants(real_time: *const hs_real_time, grants: *m
     })
 }
 
-/// Restores the settings. When a thread has freed all of its handles, its settings are those from before the first. When the
-/// thread that made the handle has ended, any thread may free it, which releases the memory lock and the limit on idle states.
-/// NULL is allowed. HS_E_THREAD (another thread made the handle and has not ended), HS_E_REFUSED (the system refused to restore a
-/// setting; the handle is freed, and the rest restored), HS_E_FREED.
+/// Restores the settings. When a thread has freed all of its handles, its settings are those from before the first.
+/// When the thread that made the handle has ended, any thread may free it, which releases the memory lock and the limit
+/// on idle states. NULL is allowed. HS_E_THREAD (another thread made the handle and has not ended), HS_E_REFUSED (the
+/// system refused to restore a setting; the handle is freed, and the rest restored), HS_E_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_real_time_free(real_time: *mut hs_real_time) -> c_int {
     door(|| {

@@ -1,7 +1,8 @@
 //! Timing data sheets: the command takes them, this file reads them.
 //!
-//! The command takes the sheet in a process of its own. In the caller's process the threads, the memory and the settings of the caller
-//! would be measured along with the machine, and some of its chapters start the command anyway; and the library stays small.
+//! The command takes the sheet in a process of its own. In the caller's process the threads, the memory and the
+//! settings of the caller would be measured along with the machine, and some of its chapters start the command anyway;
+//! and the library stays small.
 
 #![expect(unsafe_code, reason = "names of exported functions are the linker's")]
 #![expect(non_camel_case_types, reason = "names of C")]
@@ -113,10 +114,10 @@ pub struct hs_contents {
     pub absent: u32,
 }
 
-/// Takes a sheet of this machine. Runs the command `hairspring` (in PATH, or named by the environment variable HAIRSPRING) in a
-/// process of its own, so that the caller's threads, memory and settings do not disturb it, and waits a minute or more. `only`
-/// lists the prefixes of the ids to measure, separated by commas, or is NULL for all rows. A nonzero `quick` takes a quarter of
-/// the time. HS_E_COMMAND, HS_E_SHEET.
+/// Takes a sheet of this machine. Runs the command `hairspring` (in PATH, or named by the environment variable
+/// HAIRSPRING) in a process of its own, so that the caller's threads, memory and settings do not disturb it, and waits
+/// a minute or more. `only` lists the prefixes of the ids to measure, separated by commas, or is NULL for all rows. A
+/// nonzero `quick` takes a quarter of the time. HS_E_COMMAND, HS_E_SHEET.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_sheet_take(only: *const c_char, quick: c_int, sheet: *mut *mut hs_sheet) -> c_int {
     door(|| {

@@ -93,7 +93,8 @@ pub struct hs_tap_piece {
     pub frames: u64,
     /// How many bytes they have.
     pub bytes: u64,
-    /// The number of the first frame, as the source counts; UINT64_MAX if nobody knows it any more, or if there is none.
+    /// The number of the first frame, as the source counts; UINT64_MAX if nobody knows it any more, or if there is
+    /// none.
     pub first_frame: u64,
     /// Frames that this reader was too slow for, before the first.
     pub missed_frames: u64,
@@ -122,9 +123,10 @@ fn number(state: TapState) -> c_int {
     }
 }
 
-/// Opens the tap that `hairspring record --tap NAME` offers: by its name, or by the path of its socket. Waits at most five seconds for the
-/// recorder. The first read begins with the frames that come from now on. HS_E_NOT_FOUND (no recorder offers it), HS_E_IO (also: this user may not
-/// look on), HS_E_STATE (what answers is no tap of this version), HS_E_RANGE (no name), HS_E_TEXT.
+/// Opens the tap that `hairspring record --tap NAME` offers: by its name, or by the path of its socket. Waits at most
+/// five seconds for the recorder. The first read begins with the frames that come from now on. HS_E_NOT_FOUND (no
+/// recorder offers it), HS_E_IO (also: this user may not look on), HS_E_STATE (what answers is no tap of this version),
+/// HS_E_RANGE (no name), HS_E_TEXT.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_open(name: *const c_char, tap: *mut *mut hs_tap) -> c_int {
     door(|| {
@@ -175,9 +177,9 @@ pub extern "C" fn hs_tap_describe(tap: *const hs_tap, about: *mut hs_tap_about) 
     })
 }
 
-/// Waits until so many frames can be read (at most those of half the ring), the stream has ended, or the time is over; 0 does not wait, less is
-/// HS_E_NEGATIVE. Writes what has become of the stream to `state`: HS_TAP_RUNNING and so on. The recorder wakes nobody; the call looks every 1 to
-/// 20 ms. HS_E_BUSY.
+/// Waits until so many frames can be read (at most those of half the ring), the stream has ended, or the time is over;
+/// 0 does not wait, less is HS_E_NEGATIVE. Writes what has become of the stream to `state`: HS_TAP_RUNNING and so on.
+/// The recorder wakes nobody; the call looks every 1 to 20 ms. HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_wait(tap: *mut hs_tap, frames: u64, at_most_ns: i64, state: *mut c_int) -> c_int {
     door(|| {
@@ -190,8 +192,9 @@ pub extern "C" fn hs_tap_wait(tap: *mut hs_tap, frames: u64, at_most_ns: i64, st
     })
 }
 
-/// Copies the frames that come next to `bytes`, at most as many as fit. Stops before a gap of the source, so that the frames of a piece follow
-/// each other. Copies nothing if no new frame is there. Never waits. Real-time safe. HS_E_RANGE (the size is not set), HS_E_BUSY.
+/// Copies the frames that come next to `bytes`, at most as many as fit. Stops before a gap of the source, so that the
+/// frames of a piece follow each other. Copies nothing if no new frame is there. Never waits. Real-time safe.
+/// HS_E_RANGE (the size is not set), HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_read(
     tap: *mut hs_tap,
@@ -216,8 +219,8 @@ pub extern "C" fn hs_tap_read(
     })
 }
 
-/// Goes on with the newest frames: so many, at most those of half the ring. Those that are passed over do not count as missed. Real-time safe.
-/// HS_E_BUSY.
+/// Goes on with the newest frames: so many, at most those of half the ring. Those that are passed over do not count as
+/// missed. Real-time safe. HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_skip_to_newest(tap: *mut hs_tap, frames: u64) -> c_int {
     door(|| {
@@ -226,8 +229,8 @@ pub extern "C" fn hs_tap_skip_to_newest(tap: *mut hs_tap, frames: u64) -> c_int 
     })
 }
 
-/// What has become of the stream (HS_TAP_RUNNING and so on), the frames that this reader was too slow for, and those that the source lost:
-/// UINT64_MAX if the recorder died while it wrote that. Each place may be NULL. HS_E_BUSY.
+/// What has become of the stream (HS_TAP_RUNNING and so on), the frames that this reader was too slow for, and those
+/// that the source lost: UINT64_MAX if the recorder died while it wrote that. Each place may be NULL. HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_state(
     tap: *const hs_tap,

@@ -52,7 +52,8 @@ impl Kind for hs_timebase {
 pub struct hs_instant {
     /// The reading of CLOCK_MONOTONIC (on Windows: of the performance counter) that it stands for.
     pub monotonic_ns: i64,
-    /// The epoch: the unbroken stretch of the scale to which it belongs. Instants of different epochs have no difference.
+    /// The epoch: the unbroken stretch of the scale to which it belongs. Instants of different epochs have no
+    /// difference.
     pub epoch: u32,
 }
 
@@ -139,8 +140,8 @@ fn calibrated(timebase: Result<Timebase<Host>, CalibrationError>) -> Result<*mut
     timebase.map(new_handle).map_err(|error| Failure::new(HS_E_CALIBRATION, error.to_string()))
 }
 
-/// Calibrates the counter against the kernel's clock. Sleeps 4 to 5 ms; the bound is then about 10 ppm. Free the time base with
-/// hs_timebase_free(). HS_E_CALIBRATION.
+/// Calibrates the counter against the kernel's clock. Sleeps 4 to 5 ms; the bound is then about 10 ppm. Free the time
+/// base with hs_timebase_free(). HS_E_CALIBRATION.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_calibrate(timebase: *mut *mut hs_timebase) -> c_int {
     door(|| {
@@ -150,8 +151,8 @@ pub extern "C" fn hs_calibrate(timebase: *mut *mut hs_timebase) -> c_int {
     })
 }
 
-/// Calibrates until the bound is at most `bound_ppm` (positive), or for `patience_ns` (0 or more), sleeping meanwhile: 1 ppm takes
-/// about 100 ms. HS_E_NAN, HS_E_NEGATIVE, HS_E_CALIBRATION.
+/// Calibrates until the bound is at most `bound_ppm` (positive), or for `patience_ns` (0 or more), sleeping meanwhile:
+/// 1 ppm takes about 100 ms. HS_E_NAN, HS_E_NEGATIVE, HS_E_CALIBRATION.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_calibrate_to(bound_ppm: f64, patience_ns: i64, timebase: *mut *mut hs_timebase) -> c_int {
     door(|| {
@@ -169,9 +170,9 @@ pub extern "C" fn hs_calibrate_to(bound_ppm: f64, patience_ns: i64, timebase: *m
     })
 }
 
-/// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound. The successor continues
-/// the scale without a step. Free each of the two. Takes some 20 us and opens a file; takes 4 to 5 ms if a new epoch begins.
-/// `continuity` may be NULL.
+/// Looks at the kernel's clock again and makes a successor with a longer baseline, hence a smaller bound. The successor
+/// continues the scale without a step. Free each of the two. Takes some 20 us and opens a file; takes 4 to 5 ms if a
+/// new epoch begins. `continuity` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_timebase_refine(
     timebase: *const hs_timebase,
@@ -244,8 +245,8 @@ pub extern "C" fn hs_timebase_trust(timebase: *const hs_timebase, trust: *mut hs
     })
 }
 
-/// One piece of evidence, from 0: "+ …" speaks for the counter, "- …" against it. Lives as long as the time base. HS_E_NOT_FOUND
-/// after the last.
+/// One piece of evidence, from 0: "+ …" speaks for the counter, "- …" against it. Lives as long as the time base.
+/// HS_E_NOT_FOUND after the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_timebase_reason(timebase: *const hs_timebase, index: u32, text: *mut *const c_char) -> c_int {
     door(|| {
@@ -273,8 +274,8 @@ pub extern "C" fn hs_timebase_offset_bound_ns(
     })
 }
 
-/// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call. Real-time safe. HS_ABSENT_NS if the handle is invalid;
-/// hs_last_error() says why. The result has no epoch, so use hs_now() for differences across a suspend.
+/// The time now, on the scale of CLOCK_MONOTONIC: the cheapest call. Real-time safe. HS_ABSENT_NS if the handle is
+/// invalid; hs_last_error() says why. The result has no epoch, so use hs_now() for differences across a suspend.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_now_ns(timebase: *const hs_timebase) -> i64 {
     match peek(timebase) {
@@ -286,8 +287,8 @@ pub extern "C" fn hs_now_ns(timebase: *const hs_timebase) -> i64 {
     }
 }
 
-/// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after the start
-/// of the machine. NaN if the handle is invalid.
+/// The same in microseconds, for languages without 64-bit integers; exact to a nanosecond for the first 100 days after
+/// the start of the machine. NaN if the handle is invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_now_us(timebase: *const hs_timebase) -> f64 {
     match hs_now_ns(timebase) {

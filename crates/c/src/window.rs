@@ -27,10 +27,11 @@ impl Kind for hs_window {
     const NAME: &'static str = "window";
 }
 
-/// Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card (/sys/bus/pci/devices/…/resource0).
-/// Writes go to the file. With `writable` 0 the window is read-only. If the file is truncated or the card disappears, accesses
-/// return HS_E_IO. On Linux a SIGBUS handler does that; the first window installs it, and it passes other faults on. A process
-/// has at most 256 windows. On Windows nobody can truncate a mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
+/// Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card
+/// (/sys/bus/pci/devices/…/resource0). Writes go to the file. With `writable` 0 the window is read-only. If the file is
+/// truncated or the card disappears, accesses return HS_E_IO. On Linux a SIGBUS handler does that; the first window
+/// installs it, and it passes other faults on. A process has at most 256 windows. On Windows nobody can truncate a
+/// mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_window_open(path: *const c_char, writable: c_int, window: *mut *mut hs_window) -> c_int {
     door(|| {
@@ -59,8 +60,8 @@ pub extern "C" fn hs_window_bytes(window: *const hs_window, bytes: *mut usize) -
     })
 }
 
-/// Reads the word at an offset of bytes (a multiple of 4 within the window), by one load, in the byte order of the machine. Real-time
-/// safe. HS_E_RANGE, HS_E_IO.
+/// Reads the word at an offset of bytes (a multiple of 4 within the window), by one load, in the byte order of the
+/// machine. Real-time safe. HS_E_RANGE, HS_E_IO.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_window_read_u32(window: *const hs_window, offset_bytes: usize, value: *mut u32) -> c_int {
     // Without the guard of other calls, because nothing here panics and a word must cost no more than the access.

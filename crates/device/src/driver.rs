@@ -1,8 +1,9 @@
 //! The drivers: of a virtual board in shared memory, and of real devices behind the kernel's drivers.
 //!
-//! Each file holds one driver: the kernel's numbers that it needs, and the options of its descriptions (`DriverOptions`): their syntax,
-//! help, checks, and how the device is opened. The list below makes it a [`Driver`] that [`DeviceDescription`](crate::DeviceDescription)
-//! opens by its name. So a new driver is a file, its `mod` line and its line in the list.
+//! Each file holds one driver: the kernel's numbers that it needs, and the options of its descriptions
+//! (`DriverOptions`): their syntax, help, checks, and how the device is opened. The list below makes it a [`Driver`]
+//! that [`DeviceDescription`](crate::DeviceDescription) opens by its name. So a new driver is a file, its `mod` line
+//! and its line in the list.
 
 pub mod comedi;
 pub mod gpio;

@@ -144,8 +144,8 @@ impl<R> ExposureReport<R> {
         self.delay.map_or(Nanos::ZERO, |delay| self.late() - delay.late)
     }
 
-    /// How much longer one of the writes took than the other, which shows the normal duration of a write. The shutter may have
-    /// been open for that long in addition to `late`.
+    /// How much longer one of the writes took than the other, which shows the normal duration of a write. The shutter
+    /// may have been open for that long in addition to `late`.
     pub(crate) fn in_writes(&self) -> Nanos {
         let (open, close) = (self.parts.open_write, self.parts.close_write);
         open.max(close) - open.min(close)

@@ -1,4 +1,5 @@
-//! A program with one dependency: a task that waits 20 µs by polling in each of three runs, and reports how late it was.
+//! A program with one dependency: a task that waits 20 µs by polling in each of three runs, and reports how late it
+//! was.
 //!
 //! `cargo run --release -p hairspring --example one_dependency`
 #![expect(clippy::print_stdout, reason = "an example shows what came of it")]

@@ -1,7 +1,9 @@
-//! Hairspring in one crate: exact delays, a multitasking executive, front ends, lossless recording, and timing data sheets.
+//! Hairspring in one crate: exact delays, a multitasking executive, front ends, lossless recording, and timing data
+//! sheets.
 //!
-//! This crate has no code. It re-exports the crates of the project under the names of their nouns, and the nouns of [`time`]
-//! at its root. All crates have the same version, so that a program names one dependency and gets parts that fit each other.
+//! This crate has no code. It re-exports the crates of the project under the names of their nouns, and the nouns of
+//! [`time`] at its root. All crates have the same version, so that a program names one dependency and gets parts that
+//! fit each other.
 //!
 //! # Modules
 //! | module | what it has | feature | systems |
@@ -16,8 +18,8 @@
 //! | `archive` | sheets of many machines in one SQLite file | `archive` | Linux, Windows |
 //! | `settings`, `culprit` | settings of the machine; who took a thread's time | `tune` | Linux |
 //!
-//! The features `exec`, `device`, `record` and `sheet` are on by default. With `default-features = false` only `time` and
-//! `machine` remain, which need few other crates. A feature whose crates are for Linux adds nothing on Windows.
+//! The features `exec`, `device`, `record` and `sheet` are on by default. With `default-features = false` only `time`
+//! and `machine` remain, which need few other crates. A feature whose crates are for Linux adds nothing on Windows.
 //!
 //! # Example
 //! ```

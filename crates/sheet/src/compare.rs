@@ -156,8 +156,9 @@ pub struct Against {
     pub side: ComparedSide,
     /// Its value over the baseline's; `None` unless both are positive.
     pub ratio: Option<f64>,
-    /// An interval that holds the true ratio with 95 %, or the true difference if one of the values is not positive. Between
-    /// single sheets it comes from their rounds, without the drift of the machine; `None` if rounds are unknown.
+    /// An interval that holds the true ratio with 95 %, or the true difference if one of the values is not positive.
+    /// Between single sheets it comes from their rounds, without the drift of the machine; `None` if rounds are
+    /// unknown.
     pub interval: Option<[f64; 2]>,
     /// The difference on which a verdict rests; `None` if there is none.
     pub difference: Option<Difference>,
@@ -167,8 +168,8 @@ pub struct Against {
     pub verdict: RowVerdict,
 }
 
-/// The verdict on a figure of two sides. Changes are fractions of the baseline (0.12 is 12 % more), or differences in the unit of
-/// the row if one of its values is not positive.
+/// The verdict on a figure of two sides. Changes are fractions of the baseline (0.12 is 12 % more), or differences in
+/// the unit of the row if one of its values is not positive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RowVerdict {
@@ -198,13 +199,14 @@ pub enum Doubt {
     Varies {
         /// The smallest change that such a comparison would show in four of five cases.
         smallest: f64,
-        /// The number of rounds, or sheets, a side that would show a change as large as the margin of *same*; null if more than
-        /// 1,000.
+        /// The number of rounds, or sheets, a side that would show a change as large as the margin of *same*; null if
+        /// more than 1,000.
         needed: Option<usize>,
     },
     /// The sheets are too few, and the variation between sheets of this machine is unknown.
     SingleSheets,
-    /// This row is in fewer than three sheets of a side, in too few of the ledger, or in fewer than two pairs of rounds.
+    /// This row is in fewer than three sheets of a side, in too few of the ledger, or in fewer than two pairs of
+    /// rounds.
     TooFew,
     /// Largest values, counts and means of single documents have no verdict.
     NotJudged,

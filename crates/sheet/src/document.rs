@@ -76,8 +76,8 @@ pub struct Chapter {
     pub tables: Vec<Table>,
     /// Its plots.
     pub series: Vec<Series>,
-    /// The worst gaps and late wake-ups, with who had the CPU from moment to moment; missing where there are none, as in sheets of older
-    /// versions.
+    /// The worst gaps and late wake-ups, with who had the CPU from moment to moment; missing where there are none, as
+    /// in sheets of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<Incident>,
     /// Remarks below the tables.

@@ -95,8 +95,8 @@ impl Method {
     }
 }
 
-/// The result of one round of a sheet for a figure. A round is a fresh process that measures every row of the sheet once. So
-/// rounds vary as two runs vary: in placement, pages, layout, and the state of the machine.
+/// The result of one round of a sheet for a figure. A round is a fresh process that measures every row of the sheet
+/// once. So rounds vary as two runs vary: in placement, pages, layout, and the state of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureRound {
     /// The median of the round's samples, in the figure's unit.
@@ -140,21 +140,22 @@ pub struct Figure {
     pub method: Method,
     /// Cost of the measurement itself, contained in every sample and not subtracted; null where it does not apply.
     pub overhead: Option<f64>,
-    /// The limits of a 95 % interval for the median: from order statistics, null below 6 samples; for a derived figure by
-    /// the method that its row names.
+    /// The limits of a 95 % interval for the median: from order statistics, null below 6 samples; for a derived figure
+    /// by the method that its row names.
     pub median_interval: Option<[f64; 2]>,
     /// The result of each round, in the order of time; empty if the sheet was taken without rounds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<FigureRound>,
-    /// How much the rounds vary: the standard deviation of the logarithms of their medians (0.02 is 2 %), or of the medians themselves,
-    /// in `unit`, where one is not positive. Null below 2 rounds.
+    /// How much the rounds vary: the standard deviation of the logarithms of their medians (0.02 is 2 %), or of the
+    /// medians themselves, in `unit`, where one is not positive. Null below 2 rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between: Option<f64>,
-    /// The standard error of a round's median from its samples, as the mean over the rounds and on the same scale as `between`;
-    /// null if unknown.
+    /// The standard error of a round's median from its samples, as the mean over the rounds and on the same scale as
+    /// `between`; null if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<f64>,
-    /// The size of one step of the counter in this figure, in `unit`: smaller differences mean nothing. Null if unknown.
+    /// The size of one step of the counter in this figure, in `unit`: smaller differences mean nothing. Null if
+    /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantum: Option<f64>,
     /// The equivalent number of independent samples; null if the order of the samples is unknown.

@@ -5,7 +5,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One gap or late wake-up on a line of time, with a little of what was before and after. Times are nanoseconds from its beginning.
+/// One gap or late wake-up on a line of time, with a little of what was before and after. Times are nanoseconds from
+/// its beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Incident {
     /// What happened.
@@ -16,8 +17,9 @@ pub struct Incident {
     pub cpu: u32,
     /// How long the thread went without its CPU, or how late it was woken; above zero.
     pub length_ns: i64,
-    /// Who had the CPU, in the order of time. Those between 0 and `length_ns` share the lost time without a hole, unless some are left out.
-    /// Times before 0 and after `length_ns` have a span only where the kernel's records reach.
+    /// Who had the CPU, in the order of time. Those between 0 and `length_ns` share the lost time without a hole,
+    /// unless some are left out. Times before 0 and after `length_ns` have a span only where the kernel's records
+    /// reach.
     pub spans: Vec<IncidentSpan>,
     /// How many shorter spans are left out; missing where none is.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -43,8 +45,8 @@ pub struct IncidentSpan {
     pub to_ns: i64,
     /// Who, for people: `timer interrupt`, `task backup, pid 200, nice 0`.
     pub who: String,
-    /// Which kind of culprit, as in the ids of `disturbance.culprits`; `thread` is the thread that lost the time, and `idle` a CPU with nothing
-    /// to do.
+    /// Which kind of culprit, as in the ids of `disturbance.culprits`; `thread` is the thread that lost the time, and
+    /// `idle` a CPU with nothing to do.
     pub kind: String,
     /// Whether this is concluded because the kernel has no record of anybody else: the hypervisor or the firmware.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -40,8 +40,8 @@ pub const FIRST_BASELINE: Nanos = Nanos::from_micros(4_000);
 /// than any interrupt. If time is taken from a kernel clock whose reading takes that long, the limit is four readings.
 pub const GAP_LEAST: Nanos = Nanos::from_micros(1);
 
-/// The assumed distance between the counters of two CPUs that nobody has measured. The kernel's warp test at boot would have seen a larger
-/// one, because it hands over a cache line.
+/// The assumed distance between the counters of two CPUs that nobody has measured. The kernel's warp test at boot would
+/// have seen a larger one, because it hands over a cache line.
 pub(crate) const SKEW_UNMEASURED: Nanos = Nanos::from_micros(1);
 
 /// The fastest slew of the kernel's clock (`adjtimex`: 500 ppm), with some room. A faster change is a step.

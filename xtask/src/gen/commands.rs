@@ -1,7 +1,8 @@
-//! `docs/commands.md`: every command with its arguments, examples, exit codes and environment, from the manual pages that the command prints.
+//! `docs/commands.md`: every command with its arguments, examples, exit codes and environment, from the manual pages
+//! that the command prints.
 //!
-//! A manual page is roff. This file turns the parts of roff that clap and the command write into Markdown: sections, terms with
-//! their meaning, lists, examples. The generation fails at anything else, so that no text is lost silently.
+//! A manual page is roff. This file turns the parts of roff that clap and the command write into Markdown: sections,
+//! terms with their meaning, lists, examples. The generation fails at anything else, so that no text is lost silently.
 
 /// The manual page of a command.
 pub(super) struct Manual {

@@ -149,8 +149,10 @@ mod tests {
     }
 
     const HEADER: &str = "// The header.\n\n#ifndef X\n// It went well.\n#define HS_OK 0\n\n// A clock.\ntypedef struct hs_clock hs_clock;\n\n\
-        // What it\n// shows.\ntypedef struct hs_face {\n    // Hours.\n    int hours;\n    // The name.\n    const char *name;\n} hs_face;\n\n\
-        // Reads `clock`. HS_E_NULL, or see hs_clock_free().\nint hs_clock_read(const struct hs_clock *clock,\n                  int *value);\n#endif\n";
+        // What it\n// shows.\ntypedef struct hs_face {\n    // Hours.\n    int hours;\n    // The name.\n\
+        \x20   const char *name;\n} hs_face;\n\n\
+        // Reads `clock`. HS_E_NULL, or see hs_clock_free().\nint hs_clock_read(const struct hs_clock *clock,\n\
+        \x20                 int *value);\n#endif\n";
 
     #[test]
     fn declarations_come_with_their_comments_and_fields() {

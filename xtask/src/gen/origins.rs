@@ -1,8 +1,8 @@
-//! `docs/origins.md`: the features of the four documents that Hairspring began with, the parts of Hairspring that implement them,
-//! and their figures beside ours.
+//! `docs/origins.md`: the features of the four documents that Hairspring began with, the parts of Hairspring that
+//! implement them, and their figures beside ours.
 //!
-//! The page is made from `docs/origins.toml`. Figures are taken from committed sheets and proofs, never typed. The step `book`
-//! checks that each command, row and path of the API exists (`faults`).
+//! The page is made from `docs/origins.toml`. Figures are taken from committed sheets and proofs, never typed. The step
+//! `book` checks that each command, row and path of the API exists (`faults`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,8 @@
-//! `README.md` of each crate, as a registry shows it: made from the crate's manifest and the beginning of its documentation.
+//! `README.md` of each crate, as a registry shows it: made from the crate's manifest and the beginning of its
+//! documentation.
 //!
-//! The beginning is all text before the first heading, picture, table or example. Links to items become plain code, because a registry cannot
-//! follow them.
+//! The beginning is all text before the first heading, picture, table or example. Links to items become plain code,
+//! because a registry cannot follow them.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! `docs/sheet-json.md` and `docs/comparison-json.md`: JSON Schemas as readable pages: one section per type, one line per key.
+//! `docs/sheet-json.md` and `docs/comparison-json.md`: JSON Schemas as readable pages: one section per type, one line
+//! per key.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

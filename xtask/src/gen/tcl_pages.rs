@@ -1,9 +1,9 @@
-//! The pages of the book on Tcl, one per noun, from the package's sources: how to make an object, its methods, what they call and
-//! return.
+//! The pages of the book on Tcl, one per noun, from the package's sources: how to make an object, its methods, what
+//! they call and return.
 //!
-//! The pages come from the sources as text. The opening of `hairspring.c` says how to make objects, the tables in `objects.h`, `sheet.h`
-//! and `timer.h` list the methods, and the body of a method shows which function of the library it calls; the page repeats that
-//! function's comment.
+//! The pages come from the sources as text. The opening of `hairspring.c` says how to make objects, the tables in
+//! `objects.h`, `sheet.h` and `timer.h` list the methods, and the body of a method shows which function of the library
+//! it calls; the page repeats that function's comment.
 
 use std::fmt::Write as _;
 use std::fs;

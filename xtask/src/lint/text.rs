@@ -6,6 +6,8 @@ use crate::r#gen;
 
 /// The greatest length of a file, in lines.
 const LINES: usize = 600;
+/// The greatest width of a line of a comment, in characters; that of code is rustfmt's affair.
+const COLUMNS: usize = 120;
 
 /// Invariant of style: every source file opens with `//!`.
 pub(crate) fn openings(repository: &Repository) -> Vec<Violation> {
@@ -68,6 +70,27 @@ pub(crate) fn lengths(repository: &Repository) -> Vec<Violation> {
     long.collect()
 }
 
+/// Comments are as wide as code. Drawings, tables and code in fences may be wider.
+pub(crate) fn widths(repository: &Repository) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for source in &repository.sources {
+        let mut is_fenced = false;
+        for (index, line) in source.raw.iter().enumerate() {
+            let Some(comment) = line.trim_start().strip_prefix("//") else {
+                is_fenced = false;
+                continue;
+            };
+            let comment = comment.trim_start_matches(['/', '!']).trim_start();
+            is_fenced ^= comment.starts_with("```");
+            if !is_fenced && !comment.starts_with('|') && line.chars().count() > COLUMNS {
+                let what = format!("a comment wider than {COLUMNS} columns; break the line");
+                violations.push(told(&source.path, index + 1, &what));
+            }
+        }
+    }
+    violations
+}
+
 fn is_written_by_hand(path: &str) -> bool {
     let folders = ["sheets/", "proofs/", crate::test::interface::RECORDS];
     let made = path == "Cargo.lock" || path == "CHANGELOG.md" || folders.iter().any(|folder| path.starts_with(folder));
@@ -113,5 +136,14 @@ mod tests {
         let long = "//! x\n".repeat(LINES + 1);
         expect(lengths, &[(FILE, &long), ("Cargo.lock", &long), ("docs/probes.md", &long)], &[(FILE, 0)]);
         expect(lengths, &[(FILE, &"//! x\n".repeat(LINES))], &[]);
+    }
+
+    #[test]
+    fn wide_comments_are_caught_unless_they_are_drawings_or_tables() {
+        let wide = "x".repeat(COLUMNS);
+        let bad = format!("//! {wide}\n/// | {wide} |\nfn f() {{}} // {wide}\n    // {wide}\n");
+        expect(widths, &[(FILE, &bad)], &[(FILE, 1), (FILE, 4)]);
+        let drawn = format!("//! ```text\n//! {wide}\n//! ```\nlet a = \"{wide}\";\n// short\n");
+        expect(widths, &[(FILE, &drawn)], &[]);
     }
 }

@@ -1,9 +1,9 @@
 //! Mutation runs: cargo-mutants breaks each function of the cores, and the crate's own tests must find every break.
 //!
-//! All mutants of a part are tried in one build first, each behind a switch; what has no place for a switch is then built one by one, which takes
-//! hours. So there is one proof per part, and results are kept in `target/mutants/PART`: a run that reached
-//! its limit goes on where it stopped. What has not been tried yet is counted in the report, and the proof has not passed.
-//! `xtask/prover/mutants.toml` lists the mutants that may live, each with its reason.
+//! All mutants of a part are tried in one build first, each behind a switch; what has no place for a switch is then
+//! built one by one, which takes hours. So there is one proof per part, and results are kept in `target/mutants/PART`:
+//! a run that reached its limit goes on where it stopped. What has not been tried yet is counted in the report, and the
+//! proof has not passed. `xtask/prover/mutants.toml` lists the mutants that may live, each with its reason.
 
 use super::Proof;
 

@@ -48,8 +48,8 @@ pub(crate) fn check(context: &Context, name: &str) -> Tally {
     }
 }
 
-/// Runs the integration tests of the crates above under QEMU's user emulation. The emulation has no rseq, so there is no
-/// sentinel, and the tests that need one are skipped.
+/// Runs the integration tests of the crates above under QEMU's user emulation. The emulation has no rseq, so there is
+/// no sentinel, and the tests that need one are skipped.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     let mut command = toolchain::cargo(context.workspace, &["test", "--no-fail-fast", "--test", "it"], AARCH64);
     for package in RUN {

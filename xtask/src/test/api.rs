@@ -1,5 +1,5 @@
-//! Checks whether a path of the API exists, in the documentation built by rustdoc: `target/doc/CRATE/…/struct.Name.html` and its
-//! anchors.
+//! Checks whether a path of the API exists, in the documentation built by rustdoc:
+//! `target/doc/CRATE/…/struct.Name.html` and its anchors.
 //!
 //! Rustdoc resolves re-exports, methods of traits and generic functions, which a text search cannot.
 

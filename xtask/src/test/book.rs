@@ -1,7 +1,8 @@
-//! Checks the book: it builds without warnings, links and anchors lead somewhere, the names on it exist, and its commands run.
+//! Checks the book: it builds without warnings, links and anchors lead somewhere, the names on it exist, and its
+//! commands run.
 //!
-//! The commands are the lines that begin with `$ ` in blocks marked `console`, as in README.md. The commands of one page run in
-//! order in a temporary folder, which holds `examples` and `sheets`, with the built command first in PATH.
+//! The commands are the lines that begin with `$ ` in blocks marked `console`, as in README.md. The commands of one
+//! page run in order in a temporary folder, which holds `examples` and `sheets`, with the built command first in PATH.
 
 use std::fs;
 use std::path::Path;

@@ -5,8 +5,8 @@
 //! and returns; it is then counted as skipped instead of passed. A case libtest calls ignored is a skip that this
 //! machine could have run.
 //!
-//! A case that fails is run again alone, because a shared host can stop the machine for longer than a test allows. If it then
-//! passes each time, it is unsteady, not failed.
+//! A case that fails is run again alone, because a shared host can stop the machine for longer than a test allows. If
+//! it then passes each time, it is unsteady, not failed.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,8 @@ pub(super) fn passes(context: &Context, name: &str, arguments: &[&str], environm
     Tally::fail(name, why, ended.tail())
 }
 
-/// Runs all tests except those of the peers, which take minutes to build; `cargo xtask peers` runs those before it measures.
+/// Runs all tests except those of the peers, which take minutes to build; `cargo xtask peers` runs those before it
+/// measures.
 pub(crate) fn run(context: &Context, name: &str) -> Tally {
     steady(context, name, &["--workspace", "--exclude", "peers"], &[])
 }
@@ -133,8 +134,8 @@ pub(super) fn count(name: &str, ended: &Ended) -> Tally {
     for _ in results.failed.len() as u64..results.failures {
         tally.failure(name, "a test failed whose name is not in the log", ended.tail());
     }
-    // Failed cases explain a failure status; without any, the status is a failure itself. So is every end but an exit: a binary
-    // that crashed or was killed never ran its later cases.
+    // Failed cases explain a failure status; without any, the status is a failure itself. So is every end but an exit:
+    // a binary that crashed or was killed never ran its later cases.
     if !matches!((&ended.how, results.failures), (Ending::Exit(0), _) | (Ending::Exit(_), 1..)) {
         tally.failure(name, format!("cargo test: {}, log {}", ended.how, ended.log.display()), ended.tail());
     } else if ended.succeeded() && results.binaries == 0 {

@@ -1,10 +1,11 @@
 //! Scope: what a run of the checks is about: everything, or what a change can break.
 //!
-//! A change is every file that differs from a revision, tracked or not. It can break its crate and all crates that depend on it. All
-//! tests of the changed crates run, and the unit tests of their dependants. The integration tests of dependants and the tests in
-//! documentation take minutes (nearly every change reaches the command), so each is counted as skipped. Cargo builds the whole
-//! workspace in both cases: what did not change is built already, and a choice of packages would have other features, so that it would
-//! be built once more. Only the tests that run are chosen, by a runner that Cargo starts in place of each test program.
+//! A change is every file that differs from a revision, tracked or not. It can break its crate and all crates that
+//! depend on it. All tests of the changed crates run, and the unit tests of their dependants. The integration tests of
+//! dependants and the tests in documentation take minutes (nearly every change reaches the command), so each is counted
+//! as skipped. Cargo builds the whole workspace in both cases: what did not change is built already, and a choice of
+//! packages would have other features, so that it would be built once more. Only the tests that run are chosen, by a
+//! runner that Cargo starts in place of each test program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -122,11 +123,13 @@ impl Scope {
         }
     }
 
-    /// The variable and the program with which Cargo runs only the tests of these packages; none if it runs all of them.
+    /// The variable and the program with which Cargo runs only the tests of these packages; none if it runs all of
+    /// them.
     pub(super) fn runner(&self, workspace: &Workspace) -> Result<Option<(String, PathBuf)>, String> {
         let Some(packages) = &self.packages else { return Ok(None) };
         let file = workspace.scratch("only.sh");
-        // Cargo sets the name. A program that is left out prints what one without tests prints, or one with a test that skips itself.
+        // Cargo sets the name. A program that is left out prints what one without tests prints, or one with a test that
+        // skips itself.
         let script = format!(
             "#!/bin/sh\nresult='test result: ok.'\ncase \"$CARGO_PKG_NAME,$1\" in\n{}) exec \"$@\" ;;\n{}) \
              echo \"test-skip: integration tests of $CARGO_PKG_NAME: it only depends on what changed; cargo xtask test runs them\"\n\

@@ -1,8 +1,9 @@
 //! Tests programs in C, C++ and Tcl with the installed library, under a temporary prefix.
 //!
-//! It installs as `cargo xtask install` does: in the step `c` the library that the step `build` has built, in the others the release archive. Each program is compiled with pkg-config's flags
-//! and linked with the library's path; each script finds the package by TCLLIBPATH. LD_LIBRARY_PATH is not used, because it would
-//! hide a package with a broken path. The output of each example is compared with its shape, which is the same in every language.
+//! It installs as `cargo xtask install` does: in the step `c` the library that the step `build` has built, in the
+//! others the release archive. Each program is compiled with pkg-config's flags and linked with the library's path;
+//! each script finds the package by TCLLIBPATH. LD_LIBRARY_PATH is not used, because it would hide a package with a
+//! broken path. The output of each example is compared with its shape, which is the same in every language.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -55,7 +56,8 @@ pub(super) fn optimised_c(context: &Context, name: &str) -> Tally {
         let client = site.compiled("client-valgrind.c", "crates/c/tests/client.c", &[]);
         // Only definite leaks: the standard library's block for a foreign thread looks like a possible one.
         let leaks = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"];
-        // The access to a truncated file is repeated after the signal handler, so valgrind must keep all registers exact.
+        // The access to a truncated file is repeated after the signal handler, so valgrind must keep all registers
+        // exact.
         let registers = "--vex-iropt-register-updates=allregs-at-mem-access";
         let valgrind = [&["valgrind", "--quiet", "--error-exitcode=9", registers], &leaks[..]].concat();
         site.client("client under valgrind", client, &valgrind);
@@ -257,8 +259,8 @@ impl Site<'_> {
         format!("-Wl,-rpath,{}", self.prefix.join("lib").display())
     }
 
-    /// Compiles a client and the library under AddressSanitizer, so that the library's memory is checked, too. The stable
-    /// compiler needs permission for this unstable option.
+    /// Compiles a client and the library under AddressSanitizer, so that the library's memory is checked, too. The
+    /// stable compiler needs permission for this unstable option.
     fn compile_instrumented(&self, source: &str) -> Result<PathBuf, String> {
         let (workspace, target) = (self.context.workspace, format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
         let folder = workspace.scratch("asan");
@@ -337,8 +339,8 @@ impl Site<'_> {
         self.case(label, outcome);
     }
 
-    /// Compiled programs keep working: the interface against its record, and a program of the first version with this library. A program of today
-    /// with a library of the first version must be refused at its start, not in the middle.
+    /// Compiled programs keep working: the interface against its record, and a program of the first version with this
+    /// library. A program of today with a library of the first version must be refused at its start, not in the middle.
     fn earlier_interface(&mut self) {
         let root = &self.context.workspace.root;
         match interface::ABIDIFF.missing(self.context.workspace) {
@@ -373,7 +375,8 @@ impl Site<'_> {
         self.case("program of today with a library of the first version", newer);
     }
 
-    /// Compiles a program with the headers of one folder, links it with one library, and lets it look for it in another folder.
+    /// Compiles a program with the headers of one folder, links it with one library, and lets it look for it in another
+    /// folder.
     fn linked(
         &self,
         name: &str,
@@ -498,7 +501,8 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// A project with a build system of its own finds the library by CMake, after the whole installation was moved, and by pkg-config.
+    /// A project with a build system of its own finds the library by CMake, after the whole installation was moved, and
+    /// by pkg-config.
     fn foreign(&self) -> Result<(), String> {
         let (root, moved, build) =
             (&self.context.workspace.root, self.folder.join("moved"), self.folder.join("foreign"));

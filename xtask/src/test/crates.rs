@@ -1,7 +1,7 @@
 //! The crates as a registry gets them: `cargo package` of all that can be published, and what is in the packages.
 //!
-//! It does not compile the packages, which takes minutes: `cargo xtask prove --only crates` does. What usually breaks a package is a
-//! file that its sources include and that lies outside its folder, and this the step finds.
+//! It does not compile the packages, which takes minutes: `cargo xtask prove --only crates` does. What usually breaks a
+//! package is a file that its sources include and that lies outside its folder, and this the step finds.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};

@@ -1,7 +1,8 @@
 //! The Debian packages: lintian, and their life in a clean system: install, use, purge.
 //!
-//! The clean system is a minimal Debian that setup builds once with mmdebstrap. Each run unpacks it, and works in it with mounts of its own
-//! that vanish with the last process. After the purge the list of files, users and groups is what it was before.
+//! The clean system is a minimal Debian that setup builds once with mmdebstrap. Each run unpacks it, and works in it
+//! with mounts of its own that vanish with the last process. After the purge the list of files, users and groups is
+//! what it was before.
 
 use std::fs;
 use std::path::{Path, PathBuf};

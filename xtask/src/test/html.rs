@@ -1,8 +1,8 @@
 //! The HTML sheet in a real browser: headless Chromium opens it without a network.
 //!
-//! It fails at any message on the console (such as an uncaught error), any request outside the file, any reference that would
-//! cause one, or fewer than two plots. First the detector itself is tested: it must find the defect in pages with exactly one
-//! defect each, and accept a page without any.
+//! It fails at any message on the console (such as an uncaught error), any request outside the file, any reference that
+//! would cause one, or fewer than two plots. First the detector itself is tested: it must find the defect in pages with
+//! exactly one defect each, and accept a page without any.
 
 use std::fs;
 use std::path::Path;
@@ -161,7 +161,8 @@ fn defects(said: &str, text: &str, requests: &[String]) -> Vec<String> {
     found
 }
 
-/// References that make a browser load something: not anchors, embedded data, or links (`<a href>`), which load on a click only.
+/// References that make a browser load something: not anchors, embedded data, or links (`<a href>`), which load on a
+/// click only.
 fn references(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for tag in text.split('<').skip(1).filter_map(|rest| rest.split('>').next()) {

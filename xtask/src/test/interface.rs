@@ -1,13 +1,14 @@
 //! Compares the interface of the C library with its earlier state, so that compiled programs keep working.
 //!
-//! `crates/c/tests/interface/1` has the headers and the list of symbols of the first version, and a program of it. Headers say everything that a compiled
-//! program relies on, so they are the record. From the old headers and from the new ones this task makes a library of empty functions, with debug
-//! information in terms of C. libabigail's `abidiff` compares the two. (The library itself has no debug information, and Rust's would name other
-//! types.) `clients.rs` checks that the installed library has the symbols of the new headers.
+//! `crates/c/tests/interface/1` has the headers and the list of symbols of the first version, and a program of it.
+//! Headers say everything that a compiled program relies on, so they are the record. From the old headers and from the
+//! new ones this task makes a library of empty functions, with debug information in terms of C. libabigail's `abidiff`
+//! compares the two. (The library itself has no debug information, and Rust's would name other types.) `clients.rs`
+//! checks that the installed library has the symbols of the new headers.
 //!
-//! What may change: new functions and constants are added, and a structure that begins with its size gets fields at its end. This task removes such
-//! fields before it compares the libraries, so everything before them must have stayed. The record gets a new folder when a version with new fields is
-//! released.
+//! What may change: new functions and constants are added, and a structure that begins with its size gets fields at its
+//! end. This task removes such fields before it compares the libraries, so everything before them must have stayed. The
+//! record gets a new folder when a version with new fields is released.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,6 +1,7 @@
 //! Requirements of a step beyond Cargo: whether they are met, and whether this machine could install them.
 //!
-//! The last decides what a skip means in CI, so the answer comes from the machine (root, apt, rustup), not from what setup did.
+//! The last decides what a skip means in CI, so the answer comes from the machine (root, apt, rustup), not from what
+//! setup did.
 
 use std::fmt;
 use std::path::PathBuf;

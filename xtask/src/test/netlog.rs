@@ -1,7 +1,7 @@
 //! Chromium's log of its network requests (`--log-net-log`), reduced to those of a page.
 //!
-//! The browser makes requests of its own (time, updates), whose initiator is `not an origin`. A request counts whether or not it
-//! was answered.
+//! The browser makes requests of its own (time, updates), whose initiator is `not an origin`. A request counts whether
+//! or not it was answered.
 
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 //! Runs the tests of the Python package in a fresh virtual environment. Counts each case.
 //!
-//! The step `python` lays the package out as pip would: the Python files, the description that maturin writes, and the module that the step
-//! `build` has built with everything else, so that nothing is built again. The step `wheel` tests the package as it ships: pip builds the
-//! optimised wheel and installs it. The environments hold only the package; they find the packages for the tests in setup's environment,
-//! behind their own.
+//! The step `python` lays the package out as pip would: the Python files, the description that maturin writes, and the
+//! module that the step `build` has built with everything else, so that nothing is built again. The step `wheel` tests
+//! the package as it ships: pip builds the optimised wheel and installs it. The environments hold only the package;
+//! they find the packages for the tests in setup's environment, behind their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! Runs every command in README.md: each line that begins with `$ ` in a block marked `console`.
 //!
-//! The commands run from the root, in their order, each in a shell of its own with a time limit and without standard input.
-//! Commands that fetch the repository, change the folder, or would start this run again are left out.
+//! The commands run from the root, in their order, each in a shell of its own with a time limit and without standard
+//! input. Commands that fetch the repository, change the folder, or would start this run again are left out.
 //!
-//! There are two forms. The step `readme` leaves out `cargo install`, which builds the command once more, and runs the one that the step
-//! `build` has built. In the step `source` it goes to a folder under the target directory that is first in their PATH, so that
-//! `hairspring` then is the one just installed, and the user's own stays untouched.
+//! There are two forms. The step `readme` leaves out `cargo install`, which builds the command once more, and runs the
+//! one that the step `build` has built. In the step `source` it goes to a folder under the target directory that is
+//! first in their PATH, so that `hairspring` then is the one just installed, and the user's own stays untouched.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,9 @@
 //! The setup step: lists what the other steps of the run lack and installs it, and nothing else.
 //!
-//! Components of the toolchain and its standard libraries for other targets come from rustup. Chromium, programs that single tests use, and
-//! linkers and emulators for other systems come from the Debian archive, which needs root. Packages for Python come from PyPI into a
-//! virtual environment under the target directory. `lab/supplies.rs` fetches the supplies of the lab.
+//! Components of the toolchain and its standard libraries for other targets come from rustup. Chromium, programs that
+//! single tests use, and linkers and emulators for other systems come from the Debian archive, which needs root.
+//! Packages for Python come from PyPI into a virtual environment under the target directory. `lab/supplies.rs` fetches
+//! the supplies of the lab.
 
 use std::process::Command;
 

@@ -1,7 +1,8 @@
-//! Runs the ten examples in Rust and Python, and compares each with its shape; those in C and Tcl run with the installed library
-//! (`clients.rs`).
+//! Runs the ten examples in Rust and Python, and compares each with its shape; those in C and Tcl run with the
+//! installed library (`clients.rs`).
 //!
-//! A language is a name and the command that runs an example; a language that cannot run here is skipped with the reason.
+//! A language is a name and the command that runs an example; a language that cannot run here is skipped with the
+//! reason.
 
 use std::process::Command;
 use std::time::Duration;

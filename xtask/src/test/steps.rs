@@ -1,9 +1,10 @@
 //! The table of all checks: name, tier, description, requirements, time limit, and how to run it.
 //!
-//! The first tier checks what users get, with one unoptimised build: the step `build` compiles the command, the libraries for C and
-//! Python and the examples in one call of Cargo, so that they share every crate with the tests. The second tier has the other builds (optimised,
-//! instrumented, for other systems) and everything that needs a large installation. The peers have their own step: their dependencies
-//! are heavy, and unified features would change the builds of the other steps.
+//! The first tier checks what users get, with one unoptimised build: the step `build` compiles the command, the
+//! libraries for C and Python and the examples in one call of Cargo, so that they share every crate with the tests. The
+//! second tier has the other builds (optimised, instrumented, for other systems) and everything that needs a large
+//! installation. The peers have their own step: their dependencies are heavy, and unified features would change the
+//! builds of the other steps.
 
 use super::needs::{CBINDGEN, FOR_SINGLE_TESTS, Need, SYSTEMD_ANALYZE};
 use super::{
@@ -50,7 +51,8 @@ pub(crate) enum Run {
     Cargo { arguments: &'static [&'static str], environment: &'static [(&'static str, &'static str)] },
     /// A function, which gets the step's name for its reports. If it fails, it is called once more.
     Call(fn(&Context, &str) -> Tally),
-    /// The same without the second call: nothing of it depends on time, or the function tries single cases again itself.
+    /// The same without the second call: nothing of it depends on time, or the function tries single cases again
+    /// itself.
     Once(fn(&Context, &str) -> Tally),
 }
 
@@ -59,7 +61,8 @@ pub(crate) const BUILD: &str = "build";
 /// The step that builds the command as it ships.
 pub(crate) const COMMAND: &str = "command";
 
-/// The arguments of Cargo that build the command, the libraries and the examples with the profile and the features of the tests.
+/// The arguments of Cargo that build the command, the libraries and the examples with the profile and the features of
+/// the tests.
 pub(crate) const PRODUCT: [&str; 9] =
     ["build", "--profile", "test", "--workspace", "--exclude", "peers", "--lib", "--bins", "--examples"];
 

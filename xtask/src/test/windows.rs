@@ -1,12 +1,14 @@
 //! Windows: the command and the library are built for x86_64-pc-windows-gnu and run under Wine.
 //!
 //! mingw links. Two replacements make up for what this Wine lacks:
-//! * `bcryptprimitives.dll` with one function, which newer versions of Wine have, lies beside the programs (`windows/`).
-//! * The prefix is an empty folder. `WINEBOOTSTRAPMODE` is the mode in which Wine runs its own set-up; in it Wine finds every library in its
-//!   own folder. So a program starts in 0.1 s; a whole prefix would take 7 s and 700 MB.
+//! * `bcryptprimitives.dll` with one function, which newer versions of Wine have, lies beside the programs
+//!   (`windows/`).
+//! * The prefix is an empty folder. `WINEBOOTSTRAPMODE` is the mode in which Wine runs its own set-up; in it Wine finds
+//!   every library in its own folder. So a program starts in 0.1 s; a whole prefix would take 7 s and 700 MB.
 //!
-//! It tests the command's help, clock, delays, exit codes and a sheet. The sheet must say that it was made under Wine, and measure calls of the
-//! DLL. A C program runs with the DLL, and the declarations for VBA are compared with the header and the DLL's exports (`windows/vba.rs`).
+//! It tests the command's help, clock, delays, exit codes and a sheet. The sheet must say that it was made under Wine,
+//! and measure calls of the DLL. A C program runs with the DLL, and the declarations for VBA are compared with the
+//! header and the DLL's exports (`windows/vba.rs`).
 
 mod command;
 mod vba;

@@ -77,8 +77,8 @@ thread_local! {
 /// The context of the calling code; none outside of the executive's tasks and procedures, and after a jump out of them.
 #[inline(always)]
 pub(super) fn current<'c>() -> Option<&'c Context> {
-    // SAFETY: null, or set by `within`, whose context lives as long as the code that it calls. A fiber's stack stays while it is away, and after a
-    // jump out of it, because the run then never ends.
+    // SAFETY: null, or set by `within`, whose context lives as long as the code that it calls. A fiber's stack stays
+    // while it is away, and after a jump out of it, because the run then never ends.
     let context = unsafe { word().cast::<Context>().as_ref() }?;
     // The stack grows down; above its beginning this is more than any depth.
     (context.stack.wrapping_sub(stack_pointer()) <= context.depth_bytes).then_some(context)
@@ -213,8 +213,8 @@ fn give_up(text: &str) -> ! {
     std::process::abort()
 }
 
-/// Makes a call that cannot wait, about the object with this id: `serve!(id, kind, |site, number| call)`. It is compiled twice: into the function for
-/// tasks, which make most calls, and out of the way for all other callers.
+/// Makes a call that cannot wait, about the object with this id: `serve!(id, kind, |site, number| call)`. It is
+/// compiled twice: into the function for tasks, which make most calls, and out of the way for all other callers.
 macro_rules! serve {
     ($id:expr, $kind:expr, |$site:ident, $number:ident| $call:expr) => {
         $crate::exec::context::serve_task($id, $kind, |$site, $number| $call, &|$site: &_, $number| $call)
@@ -354,7 +354,8 @@ impl<'k> Site<'k> {
 
     /// Results of this executive's tasks.
     pub(super) fn results(&self) -> &'k Results {
-        // SAFETY: borrowed for as long as the place lives, or of a context's executive, which lives as long as the context.
+        // SAFETY: borrowed for as long as the place lives, or of a context's executive, which lives as long as the
+        // context.
         unsafe { &*self.results }
     }
 }
@@ -396,7 +397,8 @@ impl Argument {
     }
 }
 
-/// The addresses of an executive's handle and of its tasks' results, carried into its tasks, which end before either is freed.
+/// The addresses of an executive's handle and of its tasks' results, carried into its tasks, which end before either is
+/// freed.
 #[derive(Clone, Copy)]
 pub(super) struct Home {
     exec: *const hs_exec,
@@ -408,7 +410,8 @@ pub(super) struct Home {
     depth_bytes: usize,
 }
 
-// SAFETY: the handle is compared and never followed by a task; results are words that any thread may read and write, and live as long as the executive.
+// SAFETY: the handle is compared and never followed by a task; results are words that any thread may read and write,
+// and live as long as the executive.
 unsafe impl Send for Home {}
 
 impl Home {

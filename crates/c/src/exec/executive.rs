@@ -42,7 +42,8 @@ pub(crate) struct OwnedExec {
     pub(super) mishaps: Vec<(hs_exec_task, CString)>,
 }
 
-// SAFETY: every use asks `is_own` first, so that only the thread that made it reaches what is in it; `hs_exec_free` asks, too.
+// SAFETY: every use asks `is_own` first, so that only the thread that made it reaches what is in it; `hs_exec_free`
+// asks, too.
 unsafe impl Send for OwnedExec {}
 
 impl Drop for OwnedExec {
@@ -64,7 +65,8 @@ impl OwnedExec {
         Self { executive, results, home, stack_bytes, thread, process, mishaps: Vec::new() }
     }
 
-    /// Refuses threads that did not make it, and the child of a fork: its timers, its threads and its signals are the parent's.
+    /// Refuses threads that did not make it, and the child of a fork: its timers, its threads and its signals are the
+    /// parent's.
     pub(super) fn is_own(&self) -> Result<(), Failure> {
         if std::process::id() != self.process {
             let text = "use an executive: it belongs to the process that forked this one; make another";

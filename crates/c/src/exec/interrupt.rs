@@ -44,9 +44,10 @@ pub struct hs_exec_arrival {
     pub count: u64,
 }
 
-/// Attaches an interrupt procedure to HS_EXEC_SOFTWARE, or to a descriptor, which is duplicated. It runs above all tasks, must be short, and may
-/// make the calls that are for anywhere; `arrival` lives until it returns. `name` may be NULL. From outside before or between runs. It is
-/// freed with its executive. HS_E_NULL, HS_E_RANGE, HS_E_REFUSED (no thread or descriptor), HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Attaches an interrupt procedure to HS_EXEC_SOFTWARE, or to a descriptor, which is duplicated. It runs above all
+/// tasks, must be short, and may make the calls that are for anywhere; `arrival` lives until it returns. `name` may be
+/// NULL. From outside before or between runs. It is freed with its executive. HS_E_NULL, HS_E_RANGE, HS_E_REFUSED (no
+/// thread or descriptor), HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_interrupt_new(
     exec: *mut hs_exec,
@@ -100,8 +101,9 @@ fn duplicate(descriptor: c_int) -> Result<OwnedFd, Failure> {
         .map_err(|error| Failure::new(HS_E_REFUSED, format!("duplicate descriptor {descriptor}: {error}")))
 }
 
-/// Sets an interrupt off. Never blocks. From anywhere: tasks, other threads, signal handlers; it returns a code and leaves
-/// hs_last_error() as it is. HS_E_FULL (its ring is full; the arrival is lost and counted), HS_E_HANDLE, HS_E_FREED.
+/// Sets an interrupt off. Never blocks. From anywhere: tasks, other threads, signal handlers; it returns a code and
+/// leaves hs_last_error() as it is. HS_E_FULL (its ring is full; the arrival is lost and counted), HS_E_HANDLE,
+/// HS_E_FREED.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_interrupt_post(interrupt: *const hs_exec_interrupt) -> c_int {
     // Without a sentence, because what a signal interrupted may hold the allocator's lock.

@@ -71,13 +71,14 @@ pub struct hs_exec_options {
     pub reserved: u32,
     /// The stack of each task, at least 4,096, with a guard page below; 0: 65,536.
     pub stack_bytes: usize,
-    /// The CPU time that a task may use without a call before it loses its real-time priority; 0: 1 s; negative: no limit.
+    /// The CPU time that a task may use without a call before it loses its real-time priority; 0: 1 s; negative: no
+    /// limit.
     pub watchdog_ns: i64,
-    /// The time slice among ready tasks of equal priority, at least 100,000; 0: a task keeps the CPU until it waits, yields or returns. On fibers
-    /// a slice ends at the first call after it.
+    /// The time slice among ready tasks of equal priority, at least 100,000; 0: a task keeps the CPU until it waits,
+    /// yields or returns. On fibers a slice ends at the first call after it.
     pub slice_ns: i64,
-    /// 1: count the CPU time and the switches of each task for hs_exec_task_measure(); 0: do not. On fibers and in virtual time it costs a reading of
-    /// the clock in each call. On threads the system counts them anyway.
+    /// 1: count the CPU time and the switches of each task for hs_exec_task_measure(); 0: do not. On fibers and in
+    /// virtual time it costs a reading of the clock in each call. On threads the system counts them anyway.
     pub measure_usage: i32,
     /// Zero.
     pub padding: u32,
@@ -154,9 +155,9 @@ fn backend(options: &hs_exec_options) -> Result<Backend, Failure> {
     })
 }
 
-/// Makes an executive. `options` may be NULL: fibers. Free it with hs_exec_free() in the same thread. From a task of another executive,
-/// too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED (no threads or memory; or a shadow stack, which
-/// threads alone work with).
+/// Makes an executive. `options` may be NULL: fibers. Free it with hs_exec_free() in the same thread. From a task of
+/// another executive, too. HS_E_RANGE (also of a size that is not set), HS_E_NEGATIVE (of the time slice), HS_E_REFUSED
+/// (no threads or memory; or a shadow stack, which threads alone work with).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut hs_exec) -> c_int {
     static MADE: AtomicU32 = AtomicU32::new(0);
@@ -204,10 +205,10 @@ pub extern "C" fn hs_exec_new(options: *const hs_exec_options, exec: *mut *mut h
     })
 }
 
-/// Runs the tasks until hs_exec_stop(), for `limit_ns` (HS_EXEC_FOREVER: no limit), or until nothing can happen any more. Blocks. Tasks in
-/// the middle of a run are killed at the end: their calls return HS_E_KILLED, and they must return. Tasks and objects stay for
-/// another run. `finish` may be NULL. From outside, in the thread that made it. HS_E_NEGATIVE, HS_E_THREAD, HS_E_BUSY (it runs), HS_E_RANGE
-/// (the size in `finish` is not set).
+/// Runs the tasks until hs_exec_stop(), for `limit_ns` (HS_EXEC_FOREVER: no limit), or until nothing can happen any
+/// more. Blocks. Tasks in the middle of a run are killed at the end: their calls return HS_E_KILLED, and they must
+/// return. Tasks and objects stay for another run. `finish` may be NULL. From outside, in the thread that made it.
+/// HS_E_NEGATIVE, HS_E_THREAD, HS_E_BUSY (it runs), HS_E_RANGE (the size in `finish` is not set).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_run(exec: *mut hs_exec, limit_ns: i64, finish: *mut hs_exec_finish) -> c_int {
     door(|| {
@@ -267,9 +268,9 @@ fn mishaps(report: &Finish, home: u32) -> Vec<(hs_exec_task, CString)> {
     tasks.chain(sources).chain(refused).collect()
 }
 
-/// One thing that went wrong in the latest run, from 0: a task that was killed, returned as an owner or ran away; an interrupt source that lost
-/// arrivals; a setting that the system refused. `task` is all zero if it is not about a task; it may be NULL. The text lives until the next
-/// run. HS_E_NOT_FOUND after the last.
+/// One thing that went wrong in the latest run, from 0: a task that was killed, returned as an owner or ran away; an
+/// interrupt source that lost arrivals; a setting that the system refused. `task` is all zero if it is not about a
+/// task; it may be NULL. The text lives until the next run. HS_E_NOT_FOUND after the last.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_mishap(
     exec: *const hs_exec,
@@ -328,7 +329,8 @@ pub extern "C" fn hs_exec_by() -> c_int {
     }
 }
 
-/// The time of the caller's executive: CLOCK_MONOTONIC, or virtual time with HS_EXEC_SIM. From outside: CLOCK_MONOTONIC.
+/// The time of the caller's executive: CLOCK_MONOTONIC, or virtual time with HS_EXEC_SIM. From outside:
+/// CLOCK_MONOTONIC.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_now_ns() -> i64 {
     use hairspring_machine::Machine;
@@ -339,8 +341,8 @@ pub extern "C" fn hs_exec_now_ns() -> i64 {
     now.as_monotonic().count()
 }
 
-/// The time of day of the caller's executive, in ns since 1970 (UTC): CLOCK_REALTIME, or virtual time with HS_EXEC_SIM. From outside: CLOCK_REALTIME.
-/// It can be set; spans are those of hs_exec_now_ns().
+/// The time of day of the caller's executive, in ns since 1970 (UTC): CLOCK_REALTIME, or virtual time with HS_EXEC_SIM.
+/// From outside: CLOCK_REALTIME. It can be set; spans are those of hs_exec_now_ns().
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_time_of_day_ns() -> i64 {
     use hairspring_machine::{Clock, Host, Machine};
@@ -350,8 +352,8 @@ pub extern "C" fn hs_exec_time_of_day_ns() -> i64 {
     }
 }
 
-/// Frees an executive with all its tasks and objects. From outside, in the thread that made it. NULL is allowed. HS_E_FREED, HS_E_BUSY (it
-/// runs), HS_E_THREAD, HS_E_CALLER (a task calls).
+/// Frees an executive with all its tasks and objects. From outside, in the thread that made it. NULL is allowed.
+/// HS_E_FREED, HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER (a task calls).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_free(exec: *mut hs_exec) -> c_int {
     door(|| {

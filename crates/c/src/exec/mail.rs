@@ -22,8 +22,8 @@ fn urgency(number: c_int) -> Option<Urgency> {
     u8::try_from(number).ok().and_then(Urgency::new)
 }
 
-/// Sends a message to a task's mailbox of an urgency, 0 to 3; starts the task if it is idle. From anywhere in its executive. HS_E_FULL,
-/// HS_E_RANGE (it has no such mailbox), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+/// Sends a message to a task's mailbox of an urgency, 0 to 3; starts the task if it is idle. From anywhere in its
+/// executive. HS_E_FULL, HS_E_RANGE (it has no such mailbox), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_send(task: hs_exec_task, urgency_number: c_int, message: *const hs_exec_message) -> c_int {
     let Some(urgency) = urgency(urgency_number) else { return out_of_range() };
@@ -38,9 +38,9 @@ pub extern "C" fn hs_exec_send(task: hs_exec_task, urgency_number: c_int, messag
     })
 }
 
-/// Sends a message and waits until the receiver has acknowledged it; `value` is that of the acknowledgement and may be NULL. After a time-out
-/// the message stays in the mailbox. For tasks. HS_E_TIMED_OUT, HS_E_NOT_ACKNOWLEDGED, HS_E_DEADLOCK (to itself), HS_E_KILLED,
-/// HS_E_NEGATIVE, HS_E_CALLER, and those of hs_exec_send().
+/// Sends a message and waits until the receiver has acknowledged it; `value` is that of the acknowledgement and may be
+/// NULL. After a time-out the message stays in the mailbox. For tasks. HS_E_TIMED_OUT, HS_E_NOT_ACKNOWLEDGED,
+/// HS_E_DEADLOCK (to itself), HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER, and those of hs_exec_send().
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_send_wait(
     task: hs_exec_task,
@@ -67,8 +67,8 @@ pub extern "C" fn hs_exec_send_wait(
     })
 }
 
-/// Waits for mail of one urgency, or of HS_EXEC_ANY, in the caller's own mailboxes; acknowledges the message before. For tasks with mailboxes.
-/// HS_E_TIMED_OUT, HS_E_RANGE, HS_E_NULL, HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+/// Waits for mail of one urgency, or of HS_EXEC_ANY, in the caller's own mailboxes; acknowledges the message before.
+/// For tasks with mailboxes. HS_E_TIMED_OUT, HS_E_RANGE, HS_E_NULL, HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_receive(urgency_number: c_int, limit_ns: i64, message: *mut hs_exec_message) -> c_int {
     let wanted = urgency(urgency_number);
@@ -84,14 +84,15 @@ pub extern "C" fn hs_exec_receive(urgency_number: c_int, limit_ns: i64, message:
     })
 }
 
-/// Acknowledges the message received last with a value, if its sender waits. For tasks. HS_E_EMPTY (it does not wait), HS_E_CALLER.
+/// Acknowledges the message received last with a value, if its sender waits. For tasks. HS_E_EMPTY (it does not wait),
+/// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_acknowledge(value: u32) -> c_int {
     in_task(|task, _| Ok(task.acknowledge(value)?))
 }
 
-/// Creates an exchange with room for so many messages of each urgency. From outside before or between runs, and from a task of the executive.
-/// Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates an exchange with room for so many messages of each urgency. From outside before or between runs, and from a
+/// task of the executive. Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_exchange_new(
     exec: *mut hs_exec,
@@ -112,8 +113,8 @@ pub extern "C" fn hs_exec_exchange_new(
     })
 }
 
-/// Deletes an exchange and its messages; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive.
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes an exchange and its messages; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From
+/// anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_exchange_delete(exchange: hs_exec_exchange) -> c_int {
     serve_any(exchange.id, IdKind::Exchange, &|site, number| {
@@ -123,8 +124,8 @@ pub extern "C" fn hs_exec_exchange_delete(exchange: hs_exec_exchange) -> c_int {
     })
 }
 
-/// Sends a message to an exchange: the first waiter gets it, or else the next task that fetches. Never waits. From anywhere in its executive.
-/// HS_E_FULL, HS_E_RANGE, HS_E_NULL, HS_E_HANDLE.
+/// Sends a message to an exchange: the first waiter gets it, or else the next task that fetches. Never waits. From
+/// anywhere in its executive. HS_E_FULL, HS_E_RANGE, HS_E_NULL, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_post(
     exchange: hs_exec_exchange,
@@ -143,8 +144,8 @@ pub extern "C" fn hs_exec_post(
     })
 }
 
-/// Waits for a message of an exchange, the most urgent first. For tasks. HS_E_TIMED_OUT, HS_E_NULL, HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE,
-/// HS_E_CALLER.
+/// Waits for a message of an exchange, the most urgent first. For tasks. HS_E_TIMED_OUT, HS_E_NULL, HS_E_KILLED,
+/// HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_fetch(exchange: hs_exec_exchange, limit_ns: i64, message: *mut hs_exec_message) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };

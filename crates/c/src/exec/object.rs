@@ -41,8 +41,9 @@ pub(super) fn protocol(number: c_int, ceiling: c_int) -> Result<ResourceProtocol
     }
 }
 
-/// Creates a semaphore with a count of units and the limit that it may reach. From outside before or between runs, and from a task of the
-/// executive. Allocates. HS_E_OVERFLOW (the count is above the limit), HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a semaphore with a count of units and the limit that it may reach. From outside before or between runs, and
+/// from a task of the executive. Allocates. HS_E_OVERFLOW (the count is above the limit), HS_E_TOO_MANY, HS_E_BUSY,
+/// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_new(
     exec: *mut hs_exec,
@@ -74,8 +75,8 @@ extern "C" fn signal_semaphore(semaphore: hs_exec_semaphore) -> c_int {
     serve!(semaphore.id, IdKind::Semaphore, |site, number| Ok(site.signal_semaphore(SemaphoreId::from_number(number))?))
 }
 
-/// Takes one unit of a semaphore; waiters get theirs in the order of their priorities. For tasks. HS_E_TIMED_OUT, HS_E_KILLED,
-/// HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+/// Takes one unit of a semaphore; waiters get theirs in the order of their priorities. For tasks. HS_E_TIMED_OUT,
+/// HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_wait(semaphore: hs_exec_semaphore, limit_ns: i64) -> c_int {
     match at_once(semaphore.id, IdKind::Semaphore) {
@@ -112,7 +113,8 @@ pub extern "C" fn hs_exec_semaphore_count(semaphore: hs_exec_semaphore, count: *
     })
 }
 
-/// Deletes a semaphore; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a semaphore; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its
+/// executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_semaphore_delete(semaphore: hs_exec_semaphore) -> c_int {
     serve_any(semaphore.id, IdKind::Semaphore, &|site, number| {
@@ -120,8 +122,9 @@ pub extern "C" fn hs_exec_semaphore_delete(semaphore: hs_exec_semaphore) -> c_in
     })
 }
 
-/// Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or
-/// between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a resource with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only.
+/// From outside before or between runs, and from a task of the executive. Allocates. HS_E_RANGE, HS_E_TOO_MANY,
+/// HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_resource_new(
     exec: *mut hs_exec,
@@ -140,8 +143,8 @@ pub extern "C" fn hs_exec_resource_new(
     })
 }
 
-/// Reserves a resource; reservations nest, and each needs its hs_exec_release(). For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK, HS_E_CEILING,
-/// HS_E_OVERFLOW, HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+/// Reserves a resource; reservations nest, and each needs its hs_exec_release(). For tasks. HS_E_TIMED_OUT,
+/// HS_E_DEADLOCK, HS_E_CEILING, HS_E_OVERFLOW, HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_reserve(resource: hs_exec_resource, limit_ns: i64) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };
@@ -166,14 +169,15 @@ pub extern "C" fn hs_exec_release(resource: hs_exec_resource) -> c_int {
     in_task_with(resource.id, IdKind::Resource, |task, number| Ok(task.release(ResourceId::from_number(number))?))
 }
 
-/// Deletes a resource that no task owns; its id is HS_E_FREED from then on. From anywhere in its executive. HS_E_STATE (a task owns it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a resource that no task owns; its id is HS_E_FREED from then on. From anywhere in its executive. HS_E_STATE
+/// (a task owns it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_resource_delete(resource: hs_exec_resource) -> c_int {
     serve_any(resource.id, IdKind::Resource, &|site, number| Ok(site.delete_resource(ResourceId::from_number(number))?))
 }
 
-/// Creates a group of 32 event bits with these set. From outside before or between runs, and from a task of the executive. Allocates.
-/// HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a group of 32 event bits with these set. From outside before or between runs, and from a task of the
+/// executive. Allocates. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_events_new(exec: *mut hs_exec, set: u32, events: *mut hs_exec_events) -> c_int {
     door(|| {
@@ -206,14 +210,16 @@ pub extern "C" fn hs_exec_events_clear(events: hs_exec_events, bits: u32) -> c_i
     serve!(events.id, IdKind::Events, |site, number| Ok(site.clear_events(EventsId::from_number(number), bits)?))
 }
 
-/// Deletes a group of events; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a group of events; its id is HS_E_FREED from then on. Tasks that wait for it get HS_E_FREED. From anywhere
+/// in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_events_delete(events: hs_exec_events) -> c_int {
     serve_any(events.id, IdKind::Events, &|site, number| Ok(site.delete_events(EventsId::from_number(number))?))
 }
 
-/// Waits for any of these bits of a group, with HS_EXEC_ALL in `how` for all; HS_EXEC_TAKE clears those that ended the wait. `came` may be
-/// NULL. For tasks. HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+/// Waits for any of these bits of a group, with HS_EXEC_ALL in `how` for all; HS_EXEC_TAKE clears those that ended the
+/// wait. `came` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_HANDLE,
+/// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_events_wait(
     events: hs_exec_events,

@@ -10,7 +10,8 @@ use crate::error::{
     HS_E_STATE, HS_E_TIMED_OUT, HS_E_TOO_MANY, say,
 };
 
-/// The code of a status that is no success, and what to do about it. Neither allocates nor formats: a time-out is an ordinary outcome.
+/// The code of a status that is no success, and what to do about it. Neither allocates nor formats: a time-out is an
+/// ordinary outcome.
 pub(super) fn meaning(status: CallStatus) -> (c_int, &'static CStr) {
     use CallStatus as S;
     match status {

@@ -1,12 +1,14 @@
-//! [`Part`]: what a handle of the executive's objects owns: queues, pipes, broadcasts, mutexes and the others that are no ids.
+//! [`Part`]: what a handle of the executive's objects owns: queues, pipes, broadcasts, mutexes and the others that are
+//! no ids.
 //!
 //! ```text
 //!   handle of C ─► kind and state of the handle ─► executive of the object = executive of the caller ─► the call of `hairspring_exec`
 //! ```
 //!
-//! A part is made before or between runs by the thread of its executive, or by one of its tasks, used by the executive's tasks and procedures, and
-//! deleted by any of them. The memory of its handle is freed with the executive, because a task that waited may still look at it. Every other use has a code: HS_E_HANDLE for another kind and for another executive, HS_E_FREED after the end, HS_E_CALLER
-//! from outside.
+//! A part is made before or between runs by the thread of its executive, or by one of its tasks, used by the
+//! executive's tasks and procedures, and deleted by any of them. The memory of its handle is freed with the executive,
+//! because a task that waited may still look at it. Every other use has a code: HS_E_HANDLE for another kind and for
+//! another executive, HS_E_FREED after the end, HS_E_CALLER from outside.
 
 #![expect(unsafe_code, reason = "addresses of handles")]
 

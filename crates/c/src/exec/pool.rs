@@ -37,8 +37,9 @@ impl Kind for hs_exec_pool {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from a task of
-/// the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from a
+/// task of the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
+/// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pool_new(
     exec: *mut hs_exec,
@@ -60,15 +61,15 @@ pub extern "C" fn hs_exec_pool_new(
     })
 }
 
-/// Deletes a pool of which all blocks have been given back. It is HS_E_FREED from then on; its memory is freed with the executive. From anywhere in
-/// its executive. HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a pool of which all blocks have been given back. It is HS_E_FREED from then on; its memory is freed with the
+/// executive. From anywhere in its executive. HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pool_delete(pool: *mut hs_exec_pool) -> c_int {
     anywhere(pool, |site, blocks| Ok(site.delete_pool(&blocks.pool)?))
 }
 
-/// Takes a block of a pool. Its contents are what the last user left. From tasks and procedures of the executive. HS_E_EMPTY, HS_E_NULL,
-/// HS_E_HANDLE, HS_E_CALLER.
+/// Takes a block of a pool. Its contents are what the last user left. From tasks and procedures of the executive.
+/// HS_E_EMPTY, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pool_take(pool: *mut hs_exec_pool, block: *mut *mut c_void) -> c_int {
     let (context, blocks) = match own_part(pool) {
@@ -85,8 +86,8 @@ pub extern "C" fn hs_exec_pool_take(pool: *mut hs_exec_pool, block: *mut *mut c_
     context.conclude(taken.map(drop).map_err(Into::into))
 }
 
-/// Gives a block back to its pool. From tasks and procedures of the executive. HS_E_STATE (it is not in use), HS_E_RANGE (no block of this
-/// pool), HS_E_HANDLE, HS_E_CALLER.
+/// Gives a block back to its pool. From tasks and procedures of the executive. HS_E_STATE (it is not in use),
+/// HS_E_RANGE (no block of this pool), HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pool_give(pool: *mut hs_exec_pool, block: *mut c_void) -> c_int {
     let (context, blocks) = match own_part(pool) {

@@ -19,7 +19,8 @@ const PIECE: usize = 256;
 /// The number of no task.
 const NONE: u32 = u32::MAX;
 
-/// A word for each task of an executive, found by the task's index without a lock. Its memory is allocated when a task is created.
+/// A word for each task of an executive, found by the task's index without a lock. Its memory is allocated when a task
+/// is created.
 pub(super) struct Results {
     /// Frees the program's handles of this executive's objects.
     parts: Mutex<Vec<Part>>,
@@ -87,7 +88,8 @@ impl Results {
     }
 }
 
-/// Leaves a result of this run for the tasks that join it. A later run leaves its own in its place. For tasks. HS_E_CALLER.
+/// Leaves a result of this run for the tasks that join it. A later run leaves its own in its place. For tasks.
+/// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_set_result(result: u64) -> c_int {
     in_task(|task, context| {
@@ -96,8 +98,8 @@ pub extern "C" fn hs_exec_task_set_result(result: u64) -> c_int {
     })
 }
 
-/// The result that a run of a task left last; 0 if none did. Call it after hs_exec_task_join(), which tells how the run ended. From anywhere in its
-/// executive, and from outside between runs. HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+/// The result that a run of a task left last; 0 if none did. Call it after hs_exec_task_join(), which tells how the run
+/// ended. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_result(task: hs_exec_task, result: *mut u64) -> c_int {
     let Ok(place) = Place::new(result) else { return HS_E_NULL };

@@ -18,7 +18,8 @@ use super::outcome::{failure, negative, out_of_range};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
 use crate::pointer::{Growing, GrowingPlace, Numbers, Place, optional_text, read_growing};
 
-/// What a task is to be. All zero but for the size, the entry and the priority is a task that is started by hs_exec_task_start().
+/// What a task is to be. All zero but for the size, the entry and the priority is a task that is started by
+/// hs_exec_task_start().
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_exec_task_options {
@@ -26,26 +27,28 @@ pub struct hs_exec_task_options {
     pub size: usize,
     /// Its name in reports; NULL: "task". Copied.
     pub name: *const c_char,
-    /// The function of the task. It runs once for each start, and returns at the end of the run. `message` is the message that started
-    /// the run, or NULL for a task without mailboxes; it lives until the function returns.
+    /// The function of the task. It runs once for each start, and returns at the end of the run. `message` is the
+    /// message that started the run, or NULL for a task without mailboxes; it lives until the function returns.
     pub entry: Option<extern "C" fn(argument: *mut c_void, message: *const hs_exec_message)>,
     /// Handed to the function.
     pub argument: *mut c_void,
-    /// The room of its mailboxes by urgency, in messages. With any, the task is started by hs_exec_send() and by nothing else.
+    /// The room of its mailboxes by urgency, in messages. With any, the task is started by hs_exec_send() and by
+    /// nothing else.
     pub mailboxes: [u16; 4],
     /// 0, the most urgent, to 63.
     pub priority: i32,
     /// Zero.
     pub reserved: u32,
-    /// Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384 gets as much. With memory in
-    /// `stack`: the bytes there.
+    /// Its stack in bytes, rounded up to pages, with a guard page below; 0: that of the executive. Less than 16,384
+    /// gets as much. With memory in `stack`: the bytes there.
     pub stack_bytes: usize,
     /// 1: each run begins with the threshold in the next field, as after hs_exec_set_threshold(); 0: with none.
     pub has_threshold: i32,
     /// 0 to 63. Looked at if has_threshold is 1.
     pub threshold: i32,
-    /// Memory of the program for its stack, readable and writable; NULL: the library's. Its lowest whole page is the guard page, and what was in it is
-    /// lost. It is the program's again when hs_exec_task_delete() returns HS_OK, or with the executive.
+    /// Memory of the program for its stack, readable and writable; NULL: the library's. Its lowest whole page is the
+    /// guard page, and what was in it is lost. It is the program's again when hs_exec_task_delete() returns HS_OK, or
+    /// with the executive.
     pub stack: *mut c_void,
 }
 
@@ -58,10 +61,10 @@ unsafe impl Growing for hs_exec_task_options {
     const FIRST_BYTES: usize = 48;
 }
 
-/// Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL (no entry), HS_E_RANGE
-/// (also of a size that is not set, and of memory for the stack without 16,384 bytes above its lowest whole page), HS_E_TOO_MANY (on threads also
-/// without memory for the stack; on fibers a stack is allocated at the first start, and one that cannot be is a mishap of the run), HS_E_BUSY (it
-/// runs), HS_E_THREAD, HS_E_CALLER.
+/// Creates a task, idle. From outside before or between runs, and from a task of the executive. Allocates. HS_E_NULL
+/// (no entry), HS_E_RANGE (also of a size that is not set, and of memory for the stack without 16,384 bytes above its
+/// lowest whole page), HS_E_TOO_MANY (on threads also without memory for the stack; on fibers a stack is allocated at
+/// the first start, and one that cannot be is a mishap of the run), HS_E_BUSY (it runs), HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_new(
     exec: *mut hs_exec,
@@ -136,21 +139,22 @@ fn run(here: Home, ctx: &TaskCtx<'_>, new: &mut bool, body: impl FnOnce(&mut Con
     body(&mut context);
 }
 
-/// Starts an idle task. A task that is not idle runs again after its run, once for each start. From anywhere in its executive, and from outside
-/// between runs. HS_E_OVERFLOW, HS_E_FREED, HS_E_HANDLE.
+/// Starts an idle task. A task that is not idle runs again after its run, once for each start. From anywhere in its
+/// executive, and from outside between runs. HS_E_OVERFLOW, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_start(task: hs_exec_task) -> c_int {
     serve!(task.id, IdKind::Task, |site, number| Ok(site.trigger(TaskId::from_number(number))?))
 }
 
-/// Wakes a task from hs_exec_wait(). If it does not wait, one wake is kept for it. From anywhere in its executive. HS_E_OVERFLOW (one is kept
-/// already), HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
+/// Wakes a task from hs_exec_wait(). If it does not wait, one wake is kept for it. From anywhere in its executive.
+/// HS_E_OVERFLOW (one is kept already), HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_wake(task: hs_exec_task) -> c_int {
     serve!(task.id, IdKind::Task, |site, number| Ok(site.wake(TaskId::from_number(number)).map(drop)?))
 }
 
-/// Waits for hs_exec_wake(). A wake that came before is taken at once. For tasks. HS_E_TIMED_OUT, HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+/// Waits for hs_exec_wake(). A wake that came before is taken at once. For tasks. HS_E_TIMED_OUT, HS_E_KILLED,
+/// HS_E_NEGATIVE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_wait(limit_ns: i64) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };
@@ -175,8 +179,8 @@ pub extern "C" fn hs_exec_delay_ns(span_ns: i64) -> c_int {
     in_task(|task, _| Ok(task.delay(Nanos::new(span_ns))?))
 }
 
-/// Waits until the executive's time is `at_ns`, never less; a time that has passed returns at once. For tasks. HS_E_NEGATIVE, HS_E_KILLED,
-/// HS_E_CALLER.
+/// Waits until the executive's time is `at_ns`, never less; a time that has passed returns at once. For tasks.
+/// HS_E_NEGATIVE, HS_E_KILLED, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_delay_until_ns(at_ns: i64) -> c_int {
     if at_ns < 0 {
@@ -203,7 +207,8 @@ pub extern "C" fn hs_exec_preempt_point() -> c_int {
     })
 }
 
-/// Uses this much CPU time; in virtual time, lets it pass. More urgent tasks preempt it. For tasks. HS_E_NEGATIVE, HS_E_CALLER.
+/// Uses this much CPU time; in virtual time, lets it pass. More urgent tasks preempt it. For tasks. HS_E_NEGATIVE,
+/// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_work_ns(span_ns: i64) -> c_int {
     if span_ns < 0 {
@@ -215,8 +220,8 @@ pub extern "C" fn hs_exec_work_ns(span_ns: i64) -> c_int {
     })
 }
 
-/// Keeps the floating-point control words of this run apart from those of other code. A task calls it before it changes them. For
-/// tasks. HS_E_CALLER.
+/// Keeps the floating-point control words of this run apart from those of other code. A task calls it before it changes
+/// them. For tasks. HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_keep_control_words() -> c_int {
     in_task(|task, _| {
@@ -235,8 +240,8 @@ pub extern "C" fn hs_exec_self(task: *mut hs_exec_task) -> c_int {
     })
 }
 
-/// Suspends a task, or the caller, until hs_exec_task_resume(). On threads another task goes on until its next call. For tasks. HS_E_STATE,
-/// HS_E_FREED, HS_E_KILLED, HS_E_HANDLE, HS_E_CALLER.
+/// Suspends a task, or the caller, until hs_exec_task_resume(). On threads another task goes on until its next call.
+/// For tasks. HS_E_STATE, HS_E_FREED, HS_E_KILLED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_suspend(task: hs_exec_task) -> c_int {
     in_task_with(task.id, IdKind::Task, |own, number| Ok(own.suspend(TaskId::from_number(number))?))
@@ -248,24 +253,25 @@ pub extern "C" fn hs_exec_task_resume(task: hs_exec_task) -> c_int {
     serve!(task.id, IdKind::Task, |site, number| Ok(site.resume(TaskId::from_number(number))?))
 }
 
-/// Sets the priority of a task, 0 to 63; it goes to the end of the list of its new one. For tasks. HS_E_RANGE, HS_E_CEILING, HS_E_FREED,
-/// HS_E_HANDLE, HS_E_CALLER.
+/// Sets the priority of a task, 0 to 63; it goes to the end of the list of its new one. For tasks. HS_E_RANGE,
+/// HS_E_CEILING, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_set_priority(task: hs_exec_task, priority: c_int) -> c_int {
     let Some(priority) = u8::try_from(priority).ok().and_then(Priority::new) else { return out_of_range() };
     in_task_with(task.id, IdKind::Task, |own, number| Ok(own.set_priority(TaskId::from_number(number), priority)?))
 }
 
-/// Kills a task: its waits return HS_E_KILLED, and its function must return. It can be started again. A task that kills itself gets
-/// HS_E_KILLED from this call. For tasks. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Kills a task: its waits return HS_E_KILLED, and its function must return. It can be started again. A task that kills
+/// itself gets HS_E_KILLED from this call. For tasks. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_kill(task: hs_exec_task) -> c_int {
     in_task_with(task.id, IdKind::Task, |own, number| Ok(own.kill(TaskId::from_number(number))?))
 }
 
-/// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to HS_EXEC_PANICKED. Returns at once if
-/// the task is idle, with HS_EXEC_RETURNED: how earlier runs ended, hs_exec_mishap() tells. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself), HS_E_CANCELLED, HS_E_KILLED,
-/// HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
+/// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to
+/// HS_EXEC_PANICKED. Returns at once if the task is idle, with HS_EXEC_RETURNED: how earlier runs ended,
+/// hs_exec_mishap() tells. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself),
+/// HS_E_CANCELLED, HS_E_KILLED, HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_join(task: hs_exec_task, limit_ns: i64, how: *mut i32) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };
@@ -283,8 +289,8 @@ pub extern "C" fn hs_exec_task_join(task: hs_exec_task, limit_ns: i64, how: *mut
     })
 }
 
-/// Breaks off the wait of another task: its call returns HS_E_CANCELLED. `waited` is 0 if it did not wait, and may be NULL. For tasks. HS_E_STATE (it is
-/// idle), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Breaks off the wait of another task: its call returns HS_E_CANCELLED. `waited` is 0 if it did not wait, and may be
+/// NULL. For tasks. HS_E_STATE (it is idle), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_cancel_wait(task: hs_exec_task, waited: *mut i32) -> c_int {
     let Ok(place) = Place::wanted(waited) else { return HS_E_NULL };
@@ -346,8 +352,8 @@ unsafe impl Growing for hs_exec_task_info {
     const FIRST_BYTES: usize = 48;
 }
 
-/// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL,
-/// HS_E_FREED, HS_E_HANDLE.
+/// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not
+/// set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_look(task: hs_exec_task, info: *mut hs_exec_task_info) -> c_int {
     let place = match GrowingPlace::new(info) {
@@ -376,8 +382,8 @@ pub extern "C" fn hs_exec_task_look(task: hs_exec_task, info: *mut hs_exec_task_
     })
 }
 
-/// Deletes an idle task; its id is refused from then on. For tasks. HS_E_STATE (it is in the middle of a run), HS_E_FREED, HS_E_HANDLE,
-/// HS_E_CALLER.
+/// Deletes an idle task; its id is refused from then on. For tasks. HS_E_STATE (it is in the middle of a run),
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_delete(task: hs_exec_task) -> c_int {
     in_task_with(task.id, IdKind::Task, |own, number| {
@@ -409,8 +415,8 @@ pub extern "C" fn hs_exec_signal(task: hs_exec_task, bits: u32) -> c_int {
     serve!(task.id, IdKind::Task, |site, number| Ok(site.signal(TaskId::from_number(number), bits)?))
 }
 
-/// Waits for any of these signals of the caller, or with HS_EXEC_ALL in `how` for all, and clears them. `came` may be NULL. For tasks.
-/// HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
+/// Waits for any of these signals of the caller, or with HS_EXEC_ALL in `how` for all, and clears them. `came` may be
+/// NULL. For tasks. HS_E_TIMED_OUT, HS_E_RANGE (no bits), HS_E_KILLED, HS_E_NEGATIVE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_signals_wait(mask: u32, how: c_int, limit_ns: i64, came: *mut u32) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };

@@ -30,10 +30,11 @@ impl Default for SchedulerLock {
     }
 }
 
-/// Lets only tasks more urgent than `priority` (0 to 63) preempt the calling task, until it sets another threshold or its run ends;
-/// HS_EXEC_NO_THRESHOLD: any more urgent task. `before` gets the threshold that was in force, and may be NULL. While the scheduler is locked by the
-/// caller, the threshold takes effect at the last unlock. Procedures run as ever. While the task waits, other tasks run; it is ready again at its
-/// threshold, if that is more urgent than its priority. On several CPUs the others run on. For tasks. HS_E_RANGE, HS_E_NULL, HS_E_CALLER.
+/// Lets only tasks more urgent than `priority` (0 to 63) preempt the calling task, until it sets another threshold or
+/// its run ends; HS_EXEC_NO_THRESHOLD: any more urgent task. `before` gets the threshold that was in force, and may be
+/// NULL. While the scheduler is locked by the caller, the threshold takes effect at the last unlock. Procedures run as
+/// ever. While the task waits, other tasks run; it is ready again at its threshold, if that is more urgent than its
+/// priority. On several CPUs the others run on. For tasks. HS_E_RANGE, HS_E_NULL, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_set_threshold(priority: c_int, before: *mut c_int) -> c_int {
     let Some(priority) = u8::try_from(priority).ok().and_then(Priority::new) else { return out_of_range() };
@@ -50,9 +51,9 @@ pub extern "C" fn hs_exec_set_threshold(priority: c_int, before: *mut c_int) -> 
     })
 }
 
-/// Lets no other task preempt the calling task, until hs_exec_scheduler_unlock() or the end of its run. Locks nest: each needs its unlock. Procedures
-/// run as ever. While the task waits, other tasks run. On several CPUs the others run on. For tasks. HS_E_OVERFLOW (locked 4,294,967,295 times),
-/// HS_E_CALLER.
+/// Lets no other task preempt the calling task, until hs_exec_scheduler_unlock() or the end of its run. Locks nest:
+/// each needs its unlock. Procedures run as ever. While the task waits, other tasks run. On several CPUs the others run
+/// on. For tasks. HS_E_OVERFLOW (locked 4,294,967,295 times), HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_scheduler_lock() -> c_int {
     in_task(|task, context| {
@@ -66,8 +67,8 @@ pub extern "C" fn hs_exec_scheduler_lock() -> c_int {
     })
 }
 
-/// Undoes one hs_exec_scheduler_lock(). With the last, more urgent tasks that became ready meanwhile run before this returns. For tasks. HS_E_STATE
-/// (this run has not locked the scheduler), HS_E_CALLER.
+/// Undoes one hs_exec_scheduler_lock(). With the last, more urgent tasks that became ready meanwhile run before this
+/// returns. For tasks. HS_E_STATE (this run has not locked the scheduler), HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_scheduler_unlock() -> c_int {
     if current().is_some_and(|context| matches!(context.who, Who::Task(_)) && context.lock.times.get() == 0) {

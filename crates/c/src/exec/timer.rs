@@ -25,9 +25,9 @@ pub struct hs_exec_expiry {
     pub overruns: u64,
 }
 
-/// Creates a timer, stopped. Its procedure runs above all tasks, must be short, and may make the calls that are for anywhere; `expiry` lives
-/// until it returns. From outside before or between runs, and from a task of the executive. `name` may be NULL. Allocates. HS_E_NULL,
-/// HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a timer, stopped. Its procedure runs above all tasks, must be short, and may make the calls that are for
+/// anywhere; `expiry` lives until it returns. From outside before or between runs, and from a task of the executive.
+/// `name` may be NULL. Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_timer_new(
     exec: *mut hs_exec,
@@ -59,8 +59,8 @@ pub extern "C" fn hs_exec_timer_new(
     })
 }
 
-/// Starts a timer that expires once, when the executive's time is `at_ns`. From anywhere in its executive. HS_E_NEGATIVE, HS_E_FREED,
-/// HS_E_HANDLE.
+/// Starts a timer that expires once, when the executive's time is `at_ns`. From anywhere in its executive.
+/// HS_E_NEGATIVE, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_timer_start_ns(timer: hs_exec_timer, at_ns: i64) -> c_int {
     if at_ns < 0 {
@@ -71,8 +71,8 @@ pub extern "C" fn hs_exec_timer_start_ns(timer: hs_exec_timer, at_ns: i64) -> c_
     })
 }
 
-/// Starts a timer that expires at `first_ns` and then once per period (1 or more), without drift. From anywhere in its executive.
-/// HS_E_NEGATIVE, HS_E_RANGE, HS_E_FREED, HS_E_HANDLE.
+/// Starts a timer that expires at `first_ns` and then once per period (1 or more), without drift. From anywhere in its
+/// executive. HS_E_NEGATIVE, HS_E_RANGE, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_timer_start_periodic_ns(timer: hs_exec_timer, first_ns: i64, period_ns: i64) -> c_int {
     if first_ns < 0 {
@@ -90,7 +90,8 @@ pub extern "C" fn hs_exec_timer_stop(timer: hs_exec_timer) -> c_int {
     serve!(timer.id, IdKind::Timer, |site, number| Ok(site.stop_timer(TimerId::from_number(number)).map(drop)?))
 }
 
-/// Deletes a timer; its id is refused from then on. From anywhere in its executive, also from its own procedure. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a timer; its id is refused from then on. From anywhere in its executive, also from its own procedure.
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_timer_delete(timer: hs_exec_timer) -> c_int {
     serve_any(timer.id, IdKind::Timer, &|site, number| Ok(site.delete_timer(TimerId::from_number(number))?))

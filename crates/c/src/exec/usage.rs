@@ -16,14 +16,15 @@ use crate::pointer::{Growing, GrowingPlace, Numbers};
 pub struct hs_exec_task_usage {
     /// sizeof(struct hs_exec_task_usage), set by the caller.
     pub size: usize,
-    /// The time for which it had the CPU. On fibers and in virtual time with the procedures that its calls served; -1 there, unless
-    /// hs_exec_options.measure_usage is 1.
+    /// The time for which it had the CPU. On fibers and in virtual time with the procedures that its calls served; -1
+    /// there, unless hs_exec_options.measure_usage is 1.
     pub cpu_ns: i64,
     /// How often it was given the CPU; on threads, how often its thread left it. -1 as above.
     pub switches: i64,
     /// The size of its stack, on threads with what the library needs of it; -1 before its first run.
     pub stack_bytes: i64,
-    /// The most of it that was ever used, to the page; -1 before its first run. A page that the system has swapped out does not count.
+    /// The most of it that was ever used, to the page; -1 before its first run. A page that the system has swapped out
+    /// does not count.
     pub stack_used_bytes: i64,
 }
 
@@ -36,8 +37,9 @@ unsafe impl Growing for hs_exec_task_usage {
     const FIRST_BYTES: usize = 40;
 }
 
-/// Tells what a task has used of the CPU and of its stack. Makes system calls: one for each 64 pages of the stack. From anywhere in its
-/// executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+/// Tells what a task has used of the CPU and of its stack. Makes system calls: one for each 64 pages of the stack. From
+/// anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
+/// HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_measure(task: hs_exec_task, usage: *mut hs_exec_task_usage) -> c_int {
     let place = match GrowingPlace::new(usage) {

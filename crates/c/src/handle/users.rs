@@ -1,5 +1,5 @@
-//! [`Users`]: counts the calls that use a handle; also marks exclusive use, and that the handle was freed. It is the only
-//! protection of a handle's contents against two threads of C.
+//! [`Users`]: counts the calls that use a handle; also marks exclusive use, and that the handle was freed. It is the
+//! only protection of a handle's contents against two threads of C.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU32, Ordering};
@@ -49,8 +49,8 @@ impl Users {
     /// That call is over.
     #[inline(always)]
     pub(super) fn end_alone(&self) {
-        // A subtraction, because calls that are being refused may have added themselves for a moment. Release pairs with the
-        // Acquire of the next call.
+        // A subtraction, because calls that are being refused may have added themselves for a moment. Release pairs
+        // with the Acquire of the next call.
         self.0.fetch_sub(ALONE, Ordering::Release);
     }
 

@@ -1,9 +1,10 @@
 //! The parts that differ between systems: how a file is mapped, and what happens when it is truncated.
 //!
-//! The executive, which is for Linux, also asks for the stack pointer, for a word of the thread, and for forks and cancelled threads.
+//! The executive, which is for Linux, also asks for the stack pointer, for a word of the thread, and for forks and
+//! cancelled threads.
 //!
-//! Both files of a system have `Mapped` with `open`, `bytes`, `read` and `write`. The caller makes sure that the word lies in the file, and
-//! writes only if the file was opened for writing.
+//! Both files of a system have `Mapped` with `open`, `bytes`, `read` and `write`. The caller makes sure that the word
+//! lies in the file, and writes only if the file was opened for writing.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -17,7 +17,8 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// The calling thread is not cancelled as long as this lives; a request waits. A cancelled thread would unwind through frames that cannot be unwound.
+/// The calling thread is not cancelled as long as this lives; a request waits. A cancelled thread would unwind through
+/// frames that cannot be unwound.
 pub(crate) struct Uncancelled(c_int);
 
 impl Uncancelled {
@@ -42,7 +43,8 @@ impl Drop for Uncancelled {
     }
 }
 
-/// Calls a function in the child of each fork from now on. It must do what a signal handler may. Returns whether there was memory for it.
+/// Calls a function in the child of each fork from now on. It must do what a signal handler may. Returns whether there
+/// was memory for it.
 pub(crate) fn in_each_child(function: extern "C" fn()) -> bool {
     // SAFETY: the function is one of the library, which is never unloaded.
     unsafe { pthread_atfork(None, None, Some(function)) == 0 }

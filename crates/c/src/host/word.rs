@@ -1,4 +1,5 @@
-//! One word for each thread, NULL at first. It is looked up at every call of a task, and a call of a task takes nanoseconds.
+//! One word for each thread, NULL at first. It is looked up at every call of a task, and a call of a task takes
+//! nanoseconds.
 //!
 //! On x86-64 code in a shared library finds its thread-local data by calling `__tls_get_addr`, which takes fourteen
 //! instructions. By a TLS descriptor it takes five if the library was loaded with the program, and a library that was
@@ -42,7 +43,8 @@ fn found() -> &'static Cell<*const ()> {
             options(pure, nomem),
         );
     }
-    // SAFETY: the word lives as long as the thread. No other thread gets its address, and nothing borrows it beyond a read or a write.
+    // SAFETY: the word lives as long as the thread. No other thread gets its address, and nothing borrows it beyond a
+    // read or a write.
     unsafe { &*word }
 }
 

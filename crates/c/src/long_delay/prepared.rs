@@ -1,23 +1,23 @@
-//! A long delay in two calls, for callers that are slow after a rest: the first returns shortly before the end, the second
-//! finishes.
+//! A long delay in two calls, for callers that are slow after a rest: the first returns shortly before the end, the
+//! second finishes.
 //!
-//! **Problem.** After some milliseconds asleep the code and data of an interpreter are cold in the caches, and its program would notice the
-//! end of a delay tens of microseconds late.
+//! **Problem.** After some milliseconds asleep the code and data of an interpreter are cold in the caches, and its
+//! program would notice the end of a delay tens of microseconds late.
 //!
-//! **Solution.** The first call returns [`Prepared::ahead`] before the end. The caller rehearses its next action without effect,
-//! and the second call polls the rest. The time that the caller needs is learned: an increase quickly, because it makes delays
-//! late, and a decrease slowly.
+//! **Solution.** The first call returns [`Prepared::ahead`] before the end. The caller rehearses its next action
+//! without effect, and the second call polls the rest. The time that the caller needs is learned: an increase quickly,
+//! because it makes delays late, and a decrease slowly.
 //!
-//! **Why it is never early.** The second call returns when the kernel's clock reads at least the beginning plus the request less the lead,
-//! or for a deadline as `hs_delay_until`.
+//! **Why it is never early.** The second call returns when the kernel's clock reads at least the beginning plus the
+//! request less the lead, or for a deadline as `hs_delay_until`.
 
 use hairspring_machine::Machine;
 use hairspring_time::{Host, Instant, LongDelay, Nanos, Report, Timebase};
 
 use crate::error::{Failure, HS_E_ORDER};
 
-/// Limits of the time before the end at which the first call returns. It is twice the time that the caller takes, some 40 us with
-/// cold caches.
+/// Limits of the time before the end at which the first call returns. It is twice the time that the caller takes, some
+/// 40 us with cold caches.
 const AHEAD_LEAST: Nanos = Nanos::from_micros(100);
 const AHEAD_MOST: Nanos = Nanos::from_micros(500);
 

@@ -60,7 +60,8 @@ fn a_recording_is_planned_and_watched_and_leaves_nothing() {
         let output = run(&[&["can", &asked, "--format", "json"], more].concat());
         (code(&output), json(&stdout(&output))["answers"][0].clone())
     };
-    // Beside other work the card can lose something while it is watched: then the answer is not yes, and names the loss.
+    // Beside other work the card can lose something while it is watched: then the answer is not yes, and names the
+    // loss.
     let codes = [("yes", 0), ("not shown", 11), ("no", 10)];
     let holds = |(exit, answer): &(i32, serde_json::Value), without_a_loss: &[&str]| {
         let said = answer["answer"].as_str().unwrap_or_default();
@@ -88,8 +89,8 @@ fn a_recording_is_planned_and_watched_and_leaves_nothing() {
 fn a_recording_that_was_watched_long_enough_without_a_loss_is_a_yes() {
     let folder = folder();
     let asked = format!("record 1MB/s for 500ms to {}", folder.path().display());
-    // Whoever stops the recorder for longer than the card's FIFO lasts makes it lose something, which the answer names. A yes needs one try
-    // in which nobody does.
+    // Whoever stops the recorder for longer than the card's FIFO lasts makes it lose something, which the answer names.
+    // A yes needs one try in which nobody does.
     for _ in 0..5 {
         let output = run(&["can", &asked, "--watch", "2s"]);
         let said = stdout(&output);

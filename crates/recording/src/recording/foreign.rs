@@ -267,9 +267,9 @@ fn assembled(found: Found, foreign: Foreign) -> Result<Recording, RecordingError
     })
 }
 
-/// An identity for a recording that states none: of its metadata and of the hash that they state for the data, so that a copy is the same
-/// recording. Without such a hash it is of the data file by path, inode, size and time of change: a copy, and the same file after a change, are
-/// other recordings.
+/// An identity for a recording that states none: of its metadata and of the hash that they state for the data, so that
+/// a copy is the same recording. Without such a hash it is of the data file by path, inode, size and time of change: a
+/// copy, and the same file after a change, are other recordings.
 fn identity(data: &Path, document: &[u8], stated: Option<&str>) -> RecordingId {
     let mut hash = Sha512::new();
     match stated {

@@ -15,8 +15,8 @@ pub struct DifferingFact {
     pub id: String,
     /// Its label, for people.
     pub label: String,
-    /// Its value on each side, in their order; different values of a side's sheets are joined. `None` if no sheet of the side has
-    /// it.
+    /// Its value on each side, in their order; different values of a side's sheets are joined. `None` if no sheet of
+    /// the side has it.
     pub values: Vec<Option<String>>,
 }
 

@@ -20,12 +20,13 @@ const VOID_MAX: f64 = 0.2;
 
 /// Two builds that were measured in turns, round by round.
 ///
-/// A driver fills it as follows. A round measures a chapter with both builds, one right after the other, each in a fresh process;
-/// the order of the two changes from round to round in a balanced random sequence. Every row has one [`RoundPair`] a round: the
-/// medians of the two processes. A pair is void if a sentinel changed beyond its limit between the two; that is decided without
-/// looking at the figures. Void pairs stay in the document and do not count. Pairs that are measured again are further pairs with
-/// the same `round`. The number of rounds is fixed beforehand. With several builds a side, round `r` measures those with the
-/// number `r` modulo their number, and a pair of builds counts as one value.
+/// A driver fills it as follows. A round measures a chapter with both builds, one right after the other, each in a
+/// fresh process; the order of the two changes from round to round in a balanced random sequence. Every row has one
+/// [`RoundPair`] a round: the medians of the two processes. A pair is void if a sentinel changed beyond its limit
+/// between the two; that is decided without looking at the figures. Void pairs stay in the document and do not count.
+/// Pairs that are measured again are further pairs with the same `round`. The number of rounds is fixed beforehand.
+/// With several builds a side, round `r` measures those with the number `r` modulo their number, and a pair of builds
+/// counts as one value.
 ///
 /// [`compare_interleaved`] judges it. Sheets of the two sides are documents of their own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,18 +48,19 @@ pub struct Interleaved {
     pub builds: usize,
     /// The rows, in the order of the sheets.
     pub rows: Vec<InterleavedRow>,
-    /// The driver's own measurements beside each round: code that neither build contains. Ids begin with `sentinels.`; may be
-    /// empty.
+    /// The driver's own measurements beside each round: code that neither build contains. Ids begin with `sentinels.`;
+    /// may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentinels: Vec<InterleavedRow>,
-    /// By the id of a sentinel, the change beyond which it makes a pair void, as a fraction. It was set after the last round, before any figure
-    /// was looked at.
+    /// By the id of a sentinel, the change beyond which it makes a pair void, as a fraction. It was set after the last
+    /// round, before any figure was looked at.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, f64>,
     /// The same rows for a copy of the baseline in place of the other build; empty without a third arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null: Vec<InterleavedRow>,
-    /// The number of rows of a first stage, if these rows are its candidates, measured again; null without a first stage.
+    /// The number of rows of a first stage, if these rows are its candidates, measured again; null without a first
+    /// stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub screened: Option<usize>,
 }
@@ -68,8 +70,8 @@ pub struct Interleaved {
 pub struct ComparedBuild {
     /// Its name for people: usually the file as named; of several builds all names, with commas between.
     pub name: String,
-    /// Hash of the program, in hexadecimal digits; of several builds all of them, with commas between. Equal hashes make a comparison of a
-    /// build with itself.
+    /// Hash of the program, in hexadecimal digits; of several builds all of them, with commas between. Equal hashes
+    /// make a comparison of a build with itself.
     pub hash: String,
     /// Version, commit, compiler and flags, as its sheets state them.
     pub build: Build,

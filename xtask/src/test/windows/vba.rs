@@ -1,9 +1,9 @@
 //! `bindings/vba/Hairspring.bas` against `hairspring.h` and the exports of the DLL.
 //!
-//! VBA does not check its declarations; a wrong `Declare` crashes the user's workbook. So each is compared with the header: the
-//! function's name, its arguments' names, number and types, its result, and which results may be NULL; each `Type` with the
-//! structure of the same name, member by member; each constant with its value. Everything in the header must be declared, and
-//! everything declared must be exported.
+//! VBA does not check its declarations; a wrong `Declare` crashes the user's workbook. So each is compared with the
+//! header: the function's name, its arguments' names, number and types, its result, and which results may be NULL; each
+//! `Type` with the structure of the same name, member by member; each constant with its value. Everything in the header
+//! must be declared, and everything declared must be exported.
 
 use std::collections::BTreeMap;
 
@@ -191,8 +191,8 @@ fn comment_of(text: &str, function: &str) -> String {
     comment.fold(String::new(), |after, line| format!("{line} {after}"))
 }
 
-/// A declaration of C split into its name and its type without `const` and `struct`; `name[N]` keeps its brackets in the
-/// type.
+/// A declaration of C split into its name and its type without `const` and `struct`; `name[N]` keeps its brackets in
+/// the type.
 fn typed(declaration: &str) -> Option<(String, String)> {
     let packed = declaration.replace('*', " * ");
     let mut words: Vec<&str> =
@@ -277,8 +277,8 @@ fn member(line: &str) -> Option<(String, String)> {
     })
 }
 
-/// A line `Public Declare PtrSafe Function NAME Lib "hairspring" [Alias "NAME"] (ARGUMENTS) As RESULT`. A line in any other form
-/// counts as a function that the header lacks.
+/// A line `Public Declare PtrSafe Function NAME Lib "hairspring" [Alias "NAME"] (ARGUMENTS) As RESULT`. A line in any
+/// other form counts as a function that the header lacks.
 fn declared(line: &str) -> Option<(String, Declared)> {
     let (head, rest) = line.split_once(" (")?;
     let head = head.strip_prefix("Public Declare PtrSafe Function ").unwrap_or("not declared as a PtrSafe Function");

@@ -18,10 +18,12 @@ use crate::pointer::{Place, read};
 /// The most messages that a broadcast keeps, so that a negative number converted to unsigned is refused.
 const MOST_MESSAGES: u32 = 1 << 24;
 
-/// The newest messages, for any number of subscribers. Lives as long as its executive; only its tasks and procedures use it.
+/// The newest messages, for any number of subscribers. Lives as long as its executive; only its tasks and procedures
+/// use it.
 pub struct hs_exec_broadcast(());
 
-/// A listener of a broadcast, with its own place among the messages. Lives as long as its executive; one task at a time uses it.
+/// A listener of a broadcast, with its own place among the messages. Lives as long as its executive; one task at a time
+/// uses it.
 pub struct hs_exec_subscriber(());
 
 impl Kind for hs_exec_broadcast {
@@ -38,8 +40,9 @@ impl Kind for hs_exec_subscriber {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a broadcast that keeps the newest 1 to 16,777,216 messages for slow subscribers. With 1 it is the latest value of something. From outside
-/// before or between runs, and from a task of the executive. Allocates. The broadcast is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a broadcast that keeps the newest 1 to 16,777,216 messages for slow subscribers. With 1 it is the latest
+/// value of something. From outside before or between runs, and from a task of the executive. Allocates. The broadcast
+/// is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_broadcast_new(
     exec: *mut hs_exec,
@@ -54,8 +57,8 @@ pub extern "C" fn hs_exec_broadcast_new(
     })
 }
 
-/// Sends a message to all subscribers; the oldest makes room. Never waits. From tasks and procedures of the executive. HS_E_NULL, HS_E_FREED,
-/// HS_E_HANDLE, HS_E_CALLER.
+/// Sends a message to all subscribers; the oldest makes room. Never waits. From tasks and procedures of the executive.
+/// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_broadcast_send(broadcast: *mut hs_exec_broadcast, message: *const hs_exec_message) -> c_int {
     let message = match read(message) {
@@ -65,8 +68,8 @@ pub extern "C" fn hs_exec_broadcast_send(broadcast: *mut hs_exec_broadcast, mess
     in_executive(broadcast, |site, broadcast| Ok(broadcast.send(&site, message)?))
 }
 
-/// The newest message. From tasks and procedures of the executive. HS_E_EMPTY (none has been sent), HS_E_NULL, HS_E_FREED, HS_E_HANDLE,
-/// HS_E_CALLER.
+/// The newest message. From tasks and procedures of the executive. HS_E_EMPTY (none has been sent), HS_E_NULL,
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_broadcast_latest(broadcast: *mut hs_exec_broadcast, message: *mut hs_exec_message) -> c_int {
     let Ok(place) = Place::new(message) else { return HS_E_NULL };
@@ -76,15 +79,16 @@ pub extern "C" fn hs_exec_broadcast_latest(broadcast: *mut hs_exec_broadcast, me
     })
 }
 
-/// Deletes a broadcast. Its subscribers that wait get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a broadcast. Its subscribers that wait get HS_E_FREED. It is HS_E_FREED from then on; the memory of the
+/// handle is freed with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_broadcast_delete(broadcast: *mut hs_exec_broadcast) -> c_int {
     anywhere(broadcast, |site, broadcast| Ok(broadcast.delete(&site)?))
 }
 
-/// Creates a subscriber that hears what is sent from now on. From outside before or between runs, and from a task of the executive. Allocates. The subscriber is freed with its
-/// executive. HS_E_HANDLE (also of a broadcast of another executive), HS_E_FREED, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a subscriber that hears what is sent from now on. From outside before or between runs, and from a task of
+/// the executive. Allocates. The subscriber is freed with its executive. HS_E_HANDLE (also of a broadcast of another
+/// executive), HS_E_FREED, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_subscriber_new(
     exec: *mut hs_exec,
@@ -100,9 +104,10 @@ pub extern "C" fn hs_exec_subscriber_new(
     })
 }
 
-/// Waits for the oldest message that the subscriber has not heard and that is still there. `missed` is the number of messages before it that came
-/// too fast, and may be NULL. For tasks. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_BUSY (another task uses the subscriber), HS_E_CANCELLED,
-/// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Waits for the oldest message that the subscriber has not heard and that is still there. `missed` is the number of
+/// messages before it that came too fast, and may be NULL. For tasks. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT),
+/// HS_E_BUSY (another task uses the subscriber), HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED,
+/// HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_subscriber_next(
     subscriber: *mut hs_exec_subscriber,

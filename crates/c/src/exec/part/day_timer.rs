@@ -34,8 +34,8 @@ pub struct hs_exec_day_expiry {
     pub due_unix_ns: i64,
     /// How late it is, by the clock of the time of day.
     pub late_ns: i64,
-    /// How far that clock was set forward, or back (negative), since the start of the timer or its last run, at least; a suspend counts, too. 0: no
-    /// step was seen.
+    /// How far that clock was set forward, or back (negative), since the start of the timer or its last run, at least;
+    /// a suspend counts, too. 0: no step was seen.
     pub stepped_ns: i64,
     /// Expirations before this one that had no run of their own.
     pub missed: u64,
@@ -46,9 +46,10 @@ pub struct hs_exec_day_expiry {
 /// The procedure of a day timer.
 type Procedure = extern "C" fn(argument: *mut c_void, expiry: *const hs_exec_day_expiry);
 
-/// Creates a timer on the time of day (CLOCK_REALTIME), stopped. Its procedure runs above all tasks, must be short, and may make the calls that are for
-/// anywhere; `expiry` lives until it returns. From outside before or between runs, and from a task of the executive. `name` may be NULL. Allocates. The timer is freed with its
-/// executive. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a timer on the time of day (CLOCK_REALTIME), stopped. Its procedure runs above all tasks, must be short, and
+/// may make the calls that are for anywhere; `expiry` lives until it returns. From outside before or between runs, and
+/// from a task of the executive. `name` may be NULL. Allocates. The timer is freed with its executive. HS_E_NULL,
+/// HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_day_timer_new(
     exec: *mut hs_exec,
@@ -80,9 +81,10 @@ pub extern "C" fn hs_exec_day_timer_new(
     })
 }
 
-/// Starts a day timer, or starts it anew: it expires when the clock of the time of day shows `first_unix_ns` (ns since 1970, UTC), and then once per
-/// period; a period of 0: once. A time that has passed comes at once. It is never early by that clock. A clock that is set back makes it wait; one that
-/// is set forward past the time lets it expire within a second. From anywhere in its executive. HS_E_NEGATIVE, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Starts a day timer, or starts it anew: it expires when the clock of the time of day shows `first_unix_ns` (ns since
+/// 1970, UTC), and then once per period; a period of 0: once. A time that has passed comes at once. It is never early
+/// by that clock. A clock that is set back makes it wait; one that is set forward past the time lets it expire within a
+/// second. From anywhere in its executive. HS_E_NEGATIVE, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_day_timer_start_ns(
     timer: *mut hs_exec_day_timer,
@@ -105,8 +107,8 @@ pub extern "C" fn hs_exec_day_timer_stop(timer: *mut hs_exec_day_timer) -> c_int
     anywhere(timer, |site, timer| Ok(timer.stop(&site).map(drop)?))
 }
 
-/// Deletes a day timer, also from its own procedure. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a day timer, also from its own procedure. It is HS_E_FREED from then on; the memory of the handle is freed
+/// with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_day_timer_delete(day_timer: *mut hs_exec_day_timer) -> c_int {
     anywhere(day_timer, |site, day_timer| Ok(site.delete_timer(day_timer.timer())?))

@@ -61,11 +61,12 @@ unsafe impl Growing for hs_exec_heap_use {
     const FIRST_BYTES: usize = 56;
 }
 
-/// Creates a heap of so many bytes (16 to 1,073,741,824), for at most so many blocks in use (1 to 32,767). With `memory` = NULL the library
-/// allocates them, else the heap has the whole units of 16 bytes in the program's memory, which nobody may use but through blocks until the heap is
-/// deleted or its executive is freed. Tasks wait in the `order` HS_EXEC_HEAP_ARRIVAL or HS_EXEC_HEAP_PRIORITY. From outside before or between runs, and from a task of the
-/// executive. Allocates; its records take 2 bytes for each 16 and 48 for each block. The heap is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY,
-/// HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a heap of so many bytes (16 to 1,073,741,824), for at most so many blocks in use (1 to 32,767). With
+/// `memory` = NULL the library allocates them, else the heap has the whole units of 16 bytes in the program's memory,
+/// which nobody may use but through blocks until the heap is deleted or its executive is freed. Tasks wait in the
+/// `order` HS_EXEC_HEAP_ARRIVAL or HS_EXEC_HEAP_PRIORITY. From outside before or between runs, and from a task of the
+/// executive. Allocates; its records take 2 bytes for each 16 and 48 for each block. The heap is freed with its
+/// executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_new(
     exec: *mut hs_exec,
@@ -99,10 +100,11 @@ pub extern "C" fn hs_exec_heap_new(
     })
 }
 
-/// Gets a block of at least so many bytes, aligned to 16; a task waits until there is one and it is first in line. Its contents are what the last user
-/// left. Procedures use HS_EXEC_NO_WAIT. Getting and freeing take constant time. A request can be refused although a free area is up to an eighth
-/// larger. A killed task that waits gets none, and frees what it has before it returns. HS_E_EMPTY (none, or a task waits, and HS_EXEC_NO_WAIT),
-/// HS_E_TIMED_OUT, HS_E_RANGE (larger than the heap), HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Gets a block of at least so many bytes, aligned to 16; a task waits until there is one and it is first in line. Its
+/// contents are what the last user left. Procedures use HS_EXEC_NO_WAIT. Getting and freeing take constant time. A
+/// request can be refused although a free area is up to an eighth larger. A killed task that waits gets none, and frees
+/// what it has before it returns. HS_E_EMPTY (none, or a task waits, and HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_RANGE
+/// (larger than the heap), HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_get(
     heap: *mut hs_exec_heap,
@@ -124,22 +126,24 @@ pub extern "C" fn hs_exec_heap_get(
     })
 }
 
-/// Frees a block, and gives blocks to the tasks that wait and have one now. Takes constant time, and more for each such task. From tasks and
-/// procedures of the executive. A block that was freed before is HS_E_STATE, unless another block begins at its address by then. HS_E_STATE (no block in
-/// use begins there), HS_E_RANGE (no address of a block of this heap), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Frees a block, and gives blocks to the tasks that wait and have one now. Takes constant time, and more for each such
+/// task. From tasks and procedures of the executive. A block that was freed before is HS_E_STATE, unless another block
+/// begins at its address by then. HS_E_STATE (no block in use begins there), HS_E_RANGE (no address of a block of this
+/// heap), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_free(heap: *mut hs_exec_heap, block: *mut c_void) -> c_int {
     let mut is_foreign = false;
     let code = in_executive(heap, |site, heap| {
         is_foreign = !heap.has_address(block.cast());
-        // SAFETY: blocks of C are addresses; the program frees what it does not use any more. A wrong address is refused.
+        // SAFETY: blocks of C are addresses; the program frees what it does not use any more. A wrong address is
+        // refused.
         Ok(unsafe { heap.free_raw(&site, block.cast()) }?)
     });
     if is_foreign && code == HS_E_STATE { foreign_block() } else { code }
 }
 
-/// Tells the size of a block in use: what was asked for, rounded up to a multiple of 16. From tasks and procedures of the executive. HS_E_STATE (no
-/// block in use begins there), HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Tells the size of a block in use: what was asked for, rounded up to a multiple of 16. From tasks and procedures of
+/// the executive. HS_E_STATE (no block in use begins there), HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_block_bytes(heap: *mut hs_exec_heap, block: *const c_void, bytes: *mut usize) -> c_int {
     let Ok(place) = Place::new(bytes) else { return HS_E_NULL };
@@ -150,7 +154,8 @@ pub extern "C" fn hs_exec_heap_block_bytes(heap: *mut hs_exec_heap, block: *cons
     })
 }
 
-/// Tells how a heap is used. From anywhere in its executive. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Tells how a heap is used. From anywhere in its executive. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
+/// HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_measure(heap: *mut hs_exec_heap, usage: *mut hs_exec_heap_use) -> c_int {
     let place = match GrowingPlace::new(usage) {
@@ -172,8 +177,9 @@ pub extern "C" fn hs_exec_heap_measure(heap: *mut hs_exec_heap, usage: *mut hs_e
     })
 }
 
-/// Deletes a heap of which no block is in use; while none is, no task waits for one. It is HS_E_FREED from then on. The program's memory is the program's
-/// again; the library's is freed with the executive. From anywhere in its executive. HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a heap of which no block is in use; while none is, no task waits for one. It is HS_E_FREED from then on. The
+/// program's memory is the program's again; the library's is freed with the executive. From anywhere in its executive.
+/// HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_delete(heap: *mut hs_exec_heap) -> c_int {
     anywhere(heap, |site, heap| Ok(heap.delete(&site)?))

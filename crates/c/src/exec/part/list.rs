@@ -32,8 +32,9 @@ impl Kind for hs_exec_list {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a circular list of so many slots (1 to 16,777,216) of 1, 2, 4 or 8 bytes. From outside before or between runs, and from a task of the
-/// executive. Allocates. The list is freed with its executive. HS_E_RANGE, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a circular list of so many slots (1 to 16,777,216) of 1, 2, 4 or 8 bytes. From outside before or between
+/// runs, and from a task of the executive. Allocates. The list is freed with its executive. HS_E_RANGE, HS_E_BUSY,
+/// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_list_new(
     exec: *mut hs_exec,
@@ -50,29 +51,29 @@ pub extern "C" fn hs_exec_list_new(
     })
 }
 
-/// Adds a value at the top: the bytes of one slot at `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_FULL, HS_E_NULL,
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Adds a value at the top: the bytes of one slot at `value`. Never waits, takes constant time. From anywhere in its
+/// executive. HS_E_FULL, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_list_add_top(list: *mut hs_exec_list, value: *const c_void) -> c_int {
     add::<true>(list, value)
 }
 
-/// Adds a value at the bottom: the bytes of one slot at `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_FULL, HS_E_NULL,
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Adds a value at the bottom: the bytes of one slot at `value`. Never waits, takes constant time. From anywhere in its
+/// executive. HS_E_FULL, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_list_add_bottom(list: *mut hs_exec_list, value: *const c_void) -> c_int {
     add::<false>(list, value)
 }
 
-/// Removes the value at the top and copies the bytes of one slot to `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_EMPTY,
-/// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Removes the value at the top and copies the bytes of one slot to `value`. Never waits, takes constant time. From
+/// anywhere in its executive. HS_E_EMPTY, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_list_remove_top(list: *mut hs_exec_list, value: *mut c_void) -> c_int {
     remove::<true>(list, value)
 }
 
-/// Removes the value at the bottom and copies the bytes of one slot to `value`. Never waits, takes constant time. From anywhere in its executive. HS_E_EMPTY,
-/// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Removes the value at the bottom and copies the bytes of one slot to `value`. Never waits, takes constant time. From
+/// anywhere in its executive. HS_E_EMPTY, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_list_remove_bottom(list: *mut hs_exec_list, value: *mut c_void) -> c_int {
     remove::<false>(list, value)
@@ -88,8 +89,8 @@ pub extern "C" fn hs_exec_list_count(list: *mut hs_exec_list, count: *mut usize)
     })
 }
 
-/// Deletes a list and its values. It is HS_E_FREED from then on; its memory is freed with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE,
-/// HS_E_CALLER.
+/// Deletes a list and its values. It is HS_E_FREED from then on; its memory is freed with the executive. From anywhere
+/// in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_list_delete(list: *mut hs_exec_list) -> c_int {
     anywhere(list, |site, slots| Ok(slots.list.delete(&site)?))

@@ -24,7 +24,8 @@ use crate::pointer::Place;
 /// A mutex: one task at a time owns it. Lives as long as its executive; only its tasks use it.
 pub struct hs_exec_mutex(());
 
-/// A condition: tasks wait for it, and leave a mutex while they wait. Lives as long as its executive; only its tasks and procedures use it.
+/// A condition: tasks wait for it, and leave a mutex while they wait. Lives as long as its executive; only its tasks
+/// and procedures use it.
 pub struct hs_exec_condition(());
 
 impl Kind for hs_exec_mutex {
@@ -43,8 +44,8 @@ impl Kind for hs_exec_condition {
 
 pub(crate) struct OwnedMutex {
     resource: ResourceId,
-    /// The number of the run that owns the resource, or 0. The owner alone writes it, so Relaxed does: the executive orders one owner before
-    /// the next.
+    /// The number of the run that owns the resource, or 0. The owner alone writes it, so Relaxed does: the executive
+    /// orders one owner before the next.
     owner: AtomicU64,
 }
 
@@ -77,8 +78,9 @@ impl OwnedMutex {
     }
 }
 
-/// Creates a mutex with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From outside before or between
-/// runs, and from a task of the executive. Allocates. The mutex is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a mutex with HS_EXEC_PROTOCOL_…; `ceiling` (0 to 63) is looked at with HS_EXEC_PROTOCOL_CEILING only. From
+/// outside before or between runs, and from a task of the executive. Allocates. The mutex is freed with its executive.
+/// HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_mutex_new(
     exec: *mut hs_exec,
@@ -92,10 +94,11 @@ pub extern "C" fn hs_exec_mutex_new(
     })
 }
 
-/// Locks a mutex; waiters get it in the order of their priorities. It does not nest. `abandoned` is 1 if the owner before returned, or was killed,
-/// without hs_exec_mutex_unlock(): what the mutex protects may be half changed. `abandoned` may be NULL. For tasks. HS_E_TIMED_OUT (also with
-/// HS_EXEC_NO_WAIT), HS_E_DEADLOCK (the caller owns it, or its owner waits for the caller), HS_E_CEILING, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE,
-/// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Locks a mutex; waiters get it in the order of their priorities. It does not nest. `abandoned` is 1 if the owner
+/// before returned, or was killed, without hs_exec_mutex_unlock(): what the mutex protects may be half changed.
+/// `abandoned` may be NULL. For tasks. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_DEADLOCK (the caller owns it,
+/// or its owner waits for the caller), HS_E_CEILING, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED,
+/// HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_mutex_lock(mutex: *mut hs_exec_mutex, limit_ns: i64, abandoned: *mut i32) -> c_int {
     let Some(limit) = limit(limit_ns) else { return negative() };
@@ -109,31 +112,33 @@ pub extern "C" fn hs_exec_mutex_lock(mutex: *mut hs_exec_mutex, limit_ns: i64, a
     })
 }
 
-/// Unlocks a mutex. A more urgent task that waits for it runs before this returns. For tasks. HS_E_NOT_OWNER, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Unlocks a mutex. A more urgent task that waits for it runs before this returns. For tasks. HS_E_NOT_OWNER,
+/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_mutex_unlock(mutex: *mut hs_exec_mutex) -> c_int {
     in_task_of(mutex, |task, context, mutex| mutex.unlock(task, context.run()))
 }
 
-/// Deletes a mutex that no task has locked. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
-/// HS_E_STATE (a task has it locked), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a mutex that no task has locked. It is HS_E_FREED from then on; the memory of the handle is freed with the
+/// executive. From anywhere in its executive. HS_E_STATE (a task has it locked), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_mutex_delete(mutex: *mut hs_exec_mutex) -> c_int {
     anywhere(mutex, |site, mutex| Ok(site.delete_resource(mutex.resource)?))
 }
 
-/// Creates a condition. From outside before or between runs, and from a task of the executive. Allocates. The condition is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY,
-/// HS_E_THREAD, HS_E_CALLER.
+/// Creates a condition. From outside before or between runs, and from a task of the executive. Allocates. The condition
+/// is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_condition_new(exec: *mut hs_exec, condition: *mut *mut hs_exec_condition) -> c_int {
     make_part(exec, condition, |site, _| site.condition().map_err(|error| failure(error.into())))
 }
 
-/// Unlocks the mutex, waits for hs_exec_condition_notify(), and locks the mutex again; `limit_ns` is for the wait alone. No notification that comes
-/// after the unlocking is missed. Look again at what was waited for: another task may have been faster. The caller owns the mutex again after HS_OK,
-/// HS_E_TIMED_OUT and HS_E_CANCELLED, and after no other code. `abandoned` is as in hs_exec_mutex_lock(), and may be NULL. For tasks. HS_E_NOT_OWNER (the
-/// caller does not own the mutex, which stays as it is), HS_E_DEADLOCK and HS_E_CEILING (of the locking), HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL,
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Unlocks the mutex, waits for hs_exec_condition_notify(), and locks the mutex again; `limit_ns` is for the wait
+/// alone. No notification that comes after the unlocking is missed. Look again at what was waited for: another task may
+/// have been faster. The caller owns the mutex again after HS_OK, HS_E_TIMED_OUT and HS_E_CANCELLED, and after no other
+/// code. `abandoned` is as in hs_exec_mutex_lock(), and may be NULL. For tasks. HS_E_NOT_OWNER (the caller does not own
+/// the mutex, which stays as it is), HS_E_DEADLOCK and HS_E_CEILING (of the locking), HS_E_KILLED, HS_E_NEGATIVE,
+/// HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_condition_wait(
     condition: *mut hs_exec_condition,
@@ -167,15 +172,15 @@ pub extern "C" fn hs_exec_condition_wait(
     })
 }
 
-/// Lets all tasks go on that wait for a condition; each locks its mutex in turn. From tasks and procedures of the executive. HS_E_FREED,
-/// HS_E_HANDLE, HS_E_CALLER.
+/// Lets all tasks go on that wait for a condition; each locks its mutex in turn. From tasks and procedures of the
+/// executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_condition_notify(condition: *mut hs_exec_condition) -> c_int {
     in_executive(condition, |site, condition| Ok(condition.notify_all(&site)?))
 }
 
-/// Deletes a condition. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a condition. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle
+/// is freed with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_condition_delete(condition: *mut hs_exec_condition) -> c_int {
     anywhere(condition, |site, condition| Ok(condition.delete(&site)?))

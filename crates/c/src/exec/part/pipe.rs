@@ -28,8 +28,9 @@ impl Kind for hs_exec_pipe {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs, and from a task of the executive. Allocates. The pipe is freed with its
-/// executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs, and from a task
+/// of the executive. Allocates. The pipe is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
+/// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_new(exec: *mut hs_exec, capacity: usize, pipe: *mut *mut hs_exec_pipe) -> c_int {
     make_part(exec, pipe, |site, _| {
@@ -40,9 +41,10 @@ pub extern "C" fn hs_exec_pipe_new(exec: *mut hs_exec, capacity: usize, pipe: *m
     })
 }
 
-/// Writes as many of the bytes as there is room for, and says in `written` how many; a task waits until there is room for one. Procedures use
-/// HS_EXEC_NO_WAIT. With no bytes it returns at once. On threads it copies under the executive's lock: keep pieces short. HS_E_FULL (no room, and
-/// HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Writes as many of the bytes as there is room for, and says in `written` how many; a task waits until there is room
+/// for one. Procedures use HS_EXEC_NO_WAIT. With no bytes it returns at once. On threads it copies under the
+/// executive's lock: keep pieces short. HS_E_FULL (no room, and HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_CANCELLED,
+/// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_write(
     pipe: *mut hs_exec_pipe,
@@ -70,8 +72,9 @@ pub extern "C" fn hs_exec_pipe_write(
     })
 }
 
-/// Writes all of the bytes, and waits for room as often as it must; `limit_ns` is for all together. After an error some may have been written. For
-/// tasks. HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Writes all of the bytes, and waits for room as often as it must; `limit_ns` is for all together. After an error some
+/// may have been written. For tasks. HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED,
+/// HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_write_all(
     pipe: *mut hs_exec_pipe,
@@ -87,9 +90,9 @@ pub extern "C" fn hs_exec_pipe_write_all(
     in_task_of(pipe, |task, _, pipe| Ok(pipe.write_all(task, bytes, limit)?))
 }
 
-/// Reads the bytes that are there, up to `most`, and says in `count` how many; a task waits until there is one. Procedures use HS_EXEC_NO_WAIT. With
-/// `most` = 0 it returns at once. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED,
-/// HS_E_HANDLE, HS_E_CALLER.
+/// Reads the bytes that are there, up to `most`, and says in `count` how many; a task waits until there is one.
+/// Procedures use HS_EXEC_NO_WAIT. With `most` = 0 it returns at once. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT),
+/// HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_read(
     pipe: *mut hs_exec_pipe,
@@ -117,7 +120,8 @@ pub extern "C" fn hs_exec_pipe_read(
     })
 }
 
-/// How many bytes are in a pipe. From tasks and procedures of the executive. HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// How many bytes are in a pipe. From tasks and procedures of the executive. HS_E_NULL, HS_E_FREED, HS_E_HANDLE,
+/// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_count(pipe: *mut hs_exec_pipe, count: *mut usize) -> c_int {
     let Ok(place) = Place::new(count) else { return HS_E_NULL };
@@ -127,8 +131,8 @@ pub extern "C" fn hs_exec_pipe_count(pipe: *mut hs_exec_pipe, count: *mut usize)
     })
 }
 
-/// Deletes a pipe and its bytes. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a pipe and its bytes. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of
+/// the handle is freed with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_delete(pipe: *mut hs_exec_pipe) -> c_int {
     anywhere(pipe, |site, pipe| Ok(pipe.delete(&site)?))

@@ -28,8 +28,9 @@ impl Kind for hs_exec_queue {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs, and from a task of the executive. Allocates. The queue is freed with its executive.
-/// HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates a queue with room for 1 to 16,777,216 messages. From outside before or between runs, and from a task of the
+/// executive. Allocates. The queue is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
+/// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_new(exec: *mut hs_exec, messages: u32, queue: *mut *mut hs_exec_queue) -> c_int {
     make_part(exec, queue, |site, _| {
@@ -40,8 +41,8 @@ pub extern "C" fn hs_exec_queue_new(exec: *mut hs_exec, messages: u32, queue: *m
     })
 }
 
-/// Sends a message; a task waits for room, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_FULL (no room, and HS_EXEC_NO_WAIT),
-/// HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+/// Sends a message; a task waits for room, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_FULL (no room, and
+/// HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_send(
     queue: *mut hs_exec_queue,
@@ -59,8 +60,8 @@ pub extern "C" fn hs_exec_queue_send(
     in_task_of(queue, |task, _, queue| queue.send(task, message, limit).map_err(|unsent| unsent.why.into()))
 }
 
-/// Takes the first message; a task waits for one, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_TIMED_OUT, HS_E_CANCELLED,
-/// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
+/// Takes the first message; a task waits for one, up to the limit. Procedures use HS_EXEC_NO_WAIT. HS_E_TIMED_OUT,
+/// HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_receive(
     queue: *mut hs_exec_queue,
@@ -91,8 +92,8 @@ pub extern "C" fn hs_exec_queue_count(queue: *mut hs_exec_queue, count: *mut u32
     })
 }
 
-/// Drops the messages in a queue, and lets the tasks go on that wait for room. From tasks and procedures of the executive. HS_E_HANDLE,
-/// HS_E_CALLER.
+/// Drops the messages in a queue, and lets the tasks go on that wait for room. From tasks and procedures of the
+/// executive. HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_clear(queue: *mut hs_exec_queue) -> c_int {
     in_executive(queue, |site, queue| {
@@ -101,8 +102,8 @@ pub extern "C" fn hs_exec_queue_clear(queue: *mut hs_exec_queue) -> c_int {
     })
 }
 
-/// Deletes a queue and its messages. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. From anywhere in its executive.
-/// HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a queue and its messages. Tasks that wait for it get HS_E_FREED. It is HS_E_FREED from then on; the memory
+/// of the handle is freed with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_queue_delete(queue: *mut hs_exec_queue) -> c_int {
     anywhere(queue, |site, queue| Ok(queue.delete(&site)?))

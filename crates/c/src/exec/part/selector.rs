@@ -77,18 +77,19 @@ impl<'a> Selected<'a> {
     }
 }
 
-/// Creates a selector. From outside before or between runs, and from a task of the executive. Allocates. The selector is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD,
-/// HS_E_CALLER.
+/// Creates a selector. From outside before or between runs, and from a task of the executive. Allocates. The selector
+/// is freed with its executive. HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_selector_new(exec: *mut hs_exec, selector: *mut *mut hs_exec_selector) -> c_int {
     make_part(exec, selector, |site, _| site.selector().map_err(|error| failure(error.into())))
 }
 
-/// Waits until one of up to HS_EXEC_MOST_SELECTED objects has something to take: a hs_exec_queue with a message, a hs_exec_pipe with bytes, a
-/// hs_exec_subscriber with a message that it has not heard. `index` is its place in `objects`, the first if there are several. Nothing is taken: take
-/// with HS_EXEC_NO_WAIT, and wait again if another task was faster. For tasks. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_BUSY (another task uses
-/// the selector, one of the subscribers, or another selector for one of the objects), HS_E_RANGE (no objects or too many), HS_E_CANCELLED, HS_E_KILLED,
-/// HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Waits until one of up to HS_EXEC_MOST_SELECTED objects has something to take: a hs_exec_queue with a message, a
+/// hs_exec_pipe with bytes, a hs_exec_subscriber with a message that it has not heard. `index` is its place in
+/// `objects`, the first if there are several. Nothing is taken: take with HS_EXEC_NO_WAIT, and wait again if another
+/// task was faster. For tasks. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT), HS_E_BUSY (another task uses the selector,
+/// one of the subscribers, or another selector for one of the objects), HS_E_RANGE (no objects or too many),
+/// HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_selector_wait(
     selector: *mut hs_exec_selector,
@@ -140,8 +141,8 @@ pub extern "C" fn hs_exec_selector_wait(
     code
 }
 
-/// Deletes a selector that no task uses. It is HS_E_FREED from then on; the memory of the handle is freed with the executive. For tasks. HS_E_BUSY
-/// (another task uses it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Deletes a selector that no task uses. It is HS_E_FREED from then on; the memory of the handle is freed with the
+/// executive. For tasks. HS_E_BUSY (another task uses it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_selector_delete(selector: *mut hs_exec_selector) -> c_int {
     alone_in_task(selector, |task, selector| Ok(selector.delete(task)?))

@@ -48,15 +48,16 @@ unsafe impl Growing for hs_exec_tick {
     const FIRST_BYTES: usize = 40;
 }
 
-/// Creates a ticker, stopped. From outside before or between runs, and from a task of the executive. Allocates. The ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD,
-/// HS_E_CALLER.
+/// Creates a ticker, stopped. From outside before or between runs, and from a task of the executive. Allocates. The
+/// ticker is freed with its executive. HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_ticker_new(exec: *mut hs_exec, ticker: *mut *mut hs_exec_ticker) -> c_int {
     make_part(exec, ticker, |_, _| Ok(None))
 }
 
-/// Starts a ticker, or starts it anew: its first tick is one period from now, and tick n is due n periods from now. For tasks. HS_E_RANGE (a period of
-/// zero or less), HS_E_BUSY (another task uses it), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Starts a ticker, or starts it anew: its first tick is one period from now, and tick n is due n periods from now. For
+/// tasks. HS_E_RANGE (a period of zero or less), HS_E_BUSY (another task uses it), HS_E_FREED, HS_E_HANDLE,
+/// HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_ticker_start(ticker: *mut hs_exec_ticker, period_ns: i64) -> c_int {
     alone_in_task(ticker, |task, ticker| {
@@ -65,9 +66,10 @@ pub extern "C" fn hs_exec_ticker_start(ticker: *mut hs_exec_ticker, period_ns: i
     })
 }
 
-/// Waits for the next tick, never less. Of those that have passed meanwhile it tells the last, at once. `tick` may be NULL. After an error the tick is
-/// still to come. For tasks. HS_E_STATE (it is not started), HS_E_RANGE (the size in `tick` is not set), HS_E_BUSY (another task uses it), HS_E_CANCELLED,
-/// HS_E_KILLED, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
+/// Waits for the next tick, never less. Of those that have passed meanwhile it tells the last, at once. `tick` may be
+/// NULL. After an error the tick is still to come. For tasks. HS_E_STATE (it is not started), HS_E_RANGE (the size in
+/// `tick` is not set), HS_E_BUSY (another task uses it), HS_E_CANCELLED, HS_E_KILLED, HS_E_NULL, HS_E_FREED,
+/// HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_ticker_next(ticker: *mut hs_exec_ticker, tick: *mut hs_exec_tick) -> c_int {
     let place = match GrowingPlace::wanted(tick) {
