@@ -12,17 +12,21 @@ use super::*;
 
 /// The calls of stores and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Asked {
+pub(super) struct Asked {
     opens: u64,
     attached: u64,
     put_bytes: u64,
     others: u64,
 }
 
-/// Counts the calls of a store.
-struct Counted(Box<dyn Store>, Arc<Mutex<Asked>>);
+/// Counts the calls of a store. Something else may happen before each look into a folder.
+pub(super) struct Counted(Box<dyn Store>, Arc<Mutex<Asked>>, Box<dyn FnMut() + Send>);
 
 impl Counted {
+    pub(super) fn with(store: Box<dyn Store>, before_names: Box<dyn FnMut() + Send>) -> Self {
+        Self(store, Arc::default(), before_names)
+    }
+
     fn count(&self, one: impl FnOnce(&mut Asked)) {
         one(&mut self.1.lock().expect("no panic"));
     }
@@ -116,6 +120,7 @@ impl Store for Counted {
 
     fn names(&mut self, folder: &Path, each: &mut dyn FnMut(&OsStr)) -> Result<(), StoreError> {
         self.count(|asked| asked.others += 1);
+        (self.2)();
         self.0.names(folder, each)
     }
 
@@ -146,7 +151,9 @@ fn series_of(segments: u64) -> ScriptedDisk {
 fn counted(disk: &ScriptedDisk) -> (StoreMaker, Arc<Mutex<Asked>>) {
     let (disk, asked) = (disk.clone(), Arc::new(Mutex::new(Asked::default())));
     let counter = Arc::clone(&asked);
-    let maker = Box::new(move || Box::new(Counted(Box::new(disk.store(64)), Arc::clone(&counter))) as Box<dyn Store>);
+    let maker = Box::new(move || {
+        Box::new(Counted(Box::new(disk.store(64)), Arc::clone(&counter), Box::new(|| {}))) as Box<dyn Store>
+    });
     (maker, asked)
 }
 

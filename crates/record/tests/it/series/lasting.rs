@@ -203,6 +203,24 @@ fn a_reader_beside_retention_sees_whole_segments_or_none() {
     assert_eq!((recording.faults(), recording.members().len()), (&[] as &[String], 1));
 }
 
+/// Retention deletes segments after `find` has read the index, and before it lists the folder: they are deleted, not
+/// missing.
+#[test]
+fn a_series_is_found_as_its_index_describes_it_after_the_look_into_the_folder() {
+    let disk = run(&Case::default(), Image::default(), |_, _| {}).disk;
+    let (other, mut swept) = (disk.clone(), false);
+    let sweep = move || {
+        if !std::mem::replace(&mut swept, true) {
+            keeper(&other, stores(&other)).sweep(&moment());
+        }
+    };
+    let mut store = super::costs::Counted::with(Box::new(disk.store(8)), Box::new(sweep));
+    let found = hairspring_recording::series::open::find(&mut store, Path::new("a/x")).expect("read");
+    let found = found.expect("a series");
+    let numbers: Vec<u32> = found.segments.iter().map(|segment| segment.number).collect();
+    assert_eq!((numbers, &found.missing[..], found.index.dropped_segments), (vec![3], &[] as &[u32], 3));
+}
+
 /// Retention deletes while a reader reads the series: segments gone by then are missing because they were deleted, and
 /// nothing is damaged. A segment that another program removes is damage.
 #[test]
