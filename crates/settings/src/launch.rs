@@ -36,6 +36,8 @@ pub enum LaunchError {
     MachineNotAllowed(Choice),
     /// The program could not be started.
     Start(PathBuf, io::Error),
+    /// The thread that takes on the program's settings was refused.
+    Thread(io::Error),
 }
 
 impl fmt::Display for LaunchError {
@@ -47,6 +49,10 @@ impl fmt::Display for LaunchError {
                 write!(f, "set {choice}: it changes the whole machine; add --allow machine to permit that")
             }
             Self::Start(program, error) => write!(f, "start {}: {error}", program.display()),
+            Self::Thread(error) => write!(
+                f,
+                "start a thread that takes on the program's settings: {error}: raise the limit on processes (ulimit -u) or end some"
+            ),
         }
     }
 }
@@ -120,7 +126,12 @@ impl Launch {
             }
         }
         let (command, choices) = (&mut self.command, &self.choices);
-        let started = std::thread::scope(|scope| scope.spawn(move || start_under(command, choices, program)).join());
+        let started = std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("launch".to_owned());
+            let thread = thread.spawn_scoped(scope, move || start_under(command, choices, program));
+            thread.map(std::thread::ScopedJoinHandle::join)
+        });
+        let started = started.map_err(LaunchError::Thread)?;
         let child = started.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok(Launched { child, granted, leftovers, changes, _idle: idle })
     }

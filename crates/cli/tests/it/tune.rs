@@ -248,6 +248,20 @@ fn without_a_permission_the_command_that_grants_it_is_told() {
     }
 }
 
+/// Symptom: a panic, because the thread that takes on the settings was refused.
+#[test]
+fn a_limit_on_processes_is_told_and_the_program_is_not_started() {
+    let Some(nobody) = Nobody::new() else {
+        return skip("a_limit_on_processes_is_told_and_the_program_is_not_started", "not root, or no setpriv");
+    };
+    // Comes with setpriv.
+    let mut command = nobody.command_of("prlimit");
+    command.arg("--nproc=0").arg(nobody.folder.path().join("hairspring"));
+    let output = command.args(["run", "--set", "nice=5", "--", "echo", "ran"]).output().expect("started");
+    assert_eq!((code(&output), stdout(&output).as_str()), (125, ""), "{}", stderr(&output));
+    assert!(stderr(&output).contains("ulimit -u") && stderr(&output).contains("not started"), "{}", stderr(&output));
+}
+
 /// The command as a user without any right runs it.
 struct Nobody {
     folder: tempfile::TempDir,
@@ -266,9 +280,15 @@ impl Nobody {
     }
 
     fn command(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = self.command_of(self.folder.path().join("hairspring"));
+        command.args(arguments);
+        command
+    }
+
+    fn command_of(&self, program: impl AsRef<std::ffi::OsStr>) -> std::process::Command {
         let mut command = std::process::Command::new("setpriv");
         command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]);
-        command.arg(self.folder.path().join("hairspring")).args(arguments).stdin(Stdio::null());
+        command.arg(program).stdin(Stdio::null());
         command
     }
 
