@@ -266,6 +266,8 @@ pub enum RecordingError {
     TooLarge(PathBuf, Bytes),
     /// Two of the named files belong to different recordings, or are the same member.
     NotTogether(PathBuf, PathBuf),
+    /// A segment belongs to another series than the index beside it: the segment, and the index.
+    AnotherSeries(PathBuf, PathBuf),
     /// Members are missing: their numbers from 0, where they should be, and the number of members of the recording.
     MembersMissing(Vec<(usize, PathBuf)>, usize),
     /// Members were found only in folders that were not named, so they are not changed: one that was named, and their
@@ -310,6 +312,13 @@ impl fmt::Display for RecordingError {
                 "{} and {} are not members of one recording, or the same member twice: name one recording",
                 a.display(),
                 b.display()
+            ),
+            Self::AnotherSeries(segment, index) => write!(
+                f,
+                "{} belongs to another series than the index {}: move away the one that is wrong; without an index, \
+                 `hairspring recover` makes one from the segments",
+                segment.display(),
+                index.display()
             ),
             Self::MembersMissing(missing, of) => {
                 for (place, (number, path)) in missing.iter().enumerate() {

@@ -57,6 +57,7 @@ pub(crate) fn refused(error: &RecordingError) -> Failure {
         RecordingError::Nothing
         | RecordingError::NotFound(_)
         | RecordingError::NotTogether(..)
+        | RecordingError::AnotherSeries(..)
         | RecordingError::Elsewhere(..) => Failure::bad_request(error.to_string()),
         RecordingError::Owned(error) => owned(error),
         RecordingError::Store(refused) => {

@@ -150,7 +150,7 @@ pub(crate) fn put_in_order(
         let index = read_index(&mut BlockingStore::small(&mut *stores())?, &index_of(base))?;
         let other = index.and_then(|index| index.id).zip(found.index.id).filter(|(theirs, ours)| theirs != ours);
         if other.is_some() {
-            return Err(RecordingError::NotTogether(found.base, base.clone()));
+            return Err(RecordingError::AnotherSeries(found.base, index_of(base)));
         }
     }
     let mut mending = Mending { stores, found, bases, options, changed: Vec::new() };

@@ -214,7 +214,11 @@ impl FoundSeries {
                 continue;
             }
             if !is_ours {
-                return Err(RecordingError::NotTogether(self.base.clone(), segment.bases[0].clone()));
+                let (base, segment) = (self.base.clone(), segment.bases[0].clone());
+                return Err(match self.index.id {
+                    Some(_) => RecordingError::AnotherSeries(segment, index_of(&base)),
+                    None => RecordingError::NotTogether(base, segment),
+                });
             }
             series = of;
             hand_on(segment.number, recording)?;

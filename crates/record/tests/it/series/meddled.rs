@@ -1,5 +1,7 @@
 //! Other processes change the files of a series while it is recorded, or before it is resumed.
 
+use hairspring_recording::series::index::SeriesIndex;
+
 use super::*;
 
 /// Runs a case and removes all files of segment 1 while segment 3 is recorded.
@@ -68,11 +70,28 @@ fn a_series_among_whose_segments_is_anothers_is_not_put_in_order_and_nothing_is_
     let disk = disk_of(&image);
     let options = RecoverOptions::default();
     let refused = recover_series(stores(&disk), Path::new("a/x"), options, &mut |_| {}).expect_err("another's");
-    assert!(matches!(refused, RecordingError::NotTogether(..)), "{refused}");
+    assert!(matches!(refused, RecordingError::AnotherSeries(..)), "{refused}");
     let left = disk.image_after_kill(0);
     assert!(
         image.paths().all(|path| image.read(path) == left.read(path)) && left.paths().count() == image.paths().count()
     );
+}
+
+#[test]
+fn an_index_of_another_series_is_named_and_without_it_the_series_is_put_in_order() {
+    let Run { disk, .. } = run(&Case::default(), Image::default(), |_, _| {});
+    let base = Path::new("a/x");
+    let mut image = disk.image_after_kill(0);
+    let (index, theirs) = (index_of(base), RecordingId([9; 16]));
+    let mut other = SeriesIndex::read(&image.read(&index).expect("there"));
+    other.id = Some(theirs);
+    image.put(&index, &SeriesIndex::encoded(&other.shortened()));
+    let disk = disk_of(&image);
+    let recovered = || recover_series(stores(&disk), base, RecoverOptions::default(), &mut |_| {});
+    let refused = recovered().expect_err("another's").to_string();
+    assert!(refused.contains("a/x-000000 belongs to another series than the index a/x.hairspring-series"), "{refused}");
+    disk.store(8).remove(&index).expect("there");
+    assert!(recovered().expect("its segments suffice").is_some());
 }
 
 #[test]
