@@ -12,10 +12,21 @@ import pytest
 import hairspring
 from hairspring import archive
 
+READING = "clocks.read.now.later"
+
 
 @pytest.fixture(scope="module")
 def sheet():
-    return hairspring.take_sheet("clocks.read", effort="quick")
+    """A sheet whose reading of the time has a median: on a busy machine a small difference is only known to be at most so large."""
+    for _ in range(10):
+        taken = hairspring.take_sheet("clocks.read", effort="quick")
+        if any(row["id"] == READING and row.get("figure", {}).get("median") is not None for row in rows(taken.dict)):
+            return taken
+    pytest.skip("in ten sheets no reading of the time had a median: the machine is too busy")
+
+
+def rows(document):
+    return [row for chapter in document["chapters"] for table in chapter["tables"] for row in table["rows"]]
 
 
 def day(sheet, number, host="bench", times=1.0):
@@ -26,12 +37,15 @@ def day(sheet, number, host="bench", times=1.0):
         if fact["id"] == "host.name":
             fact.clear()
             fact |= {"id": "host.name", "label": "Host", "value": host}
-    for chapter in document["chapters"]:
-        for table in chapter["tables"]:
-            for row in table["rows"]:
-                if row.get("figure", {}).get("median") is not None:
-                    row["figure"]["median"] *= times
+    for row in rows(document):
+        if row.get("figure", {}).get("median") is not None:
+            row["figure"]["median"] *= times
     return json.dumps(document)
+
+
+def medians(document):
+    """The number of figures with a median. One that is only known to be at most so large has none."""
+    return sum(row.get("figure", {}).get("median") is not None for row in rows(document))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +84,7 @@ def test_sheets_are_added_once_and_come_back(sheet, tmp_path):
 def test_a_frame_has_a_row_for_each_figure_of_each_sheet(kept):
     pandas = pytest.importorskip("pandas")
     every = kept.frame()
-    assert len(every) == sum(one.figures for one in kept) and set(every["machine"]) == {one.machine for one in kept}
+    assert len(every) == sum(medians(kept[one.id].dict) for one in kept) and set(every["machine"]) == {one.machine for one in kept}
     now = kept.frame("clocks.read.now.later", machine="bench")
     assert isinstance(now, pandas.DataFrame) and len(now) == 12 and set(now["unit"]) == {"ns"}
     assert now["taken"].iloc[0] == pandas.Timestamp("2025-01-01T04:00:00.123456789Z") and now["taken"].is_monotonic_increasing
@@ -123,8 +137,9 @@ def test_polars_reads_the_table(kept, exported):
     now = lazy.filter((polars.col("id") == "clocks.read.now.later") & (polars.col("host") == "bench")).sort("taken").collect()
     assert now["median"].to_list() == kept.frame("clocks.read.now.later", machine="bench")["median"].tolist()
     assert now.schema["taken"] == polars.Datetime("us", "UTC") and now["taken_ns"][0] % 1000 == 789 and now["year"][0] == 2025
-    absent = lazy.filter(polars.col("median").is_null()).select("absent").collect()
-    assert absent["absent"].null_count() == 0
+    # A row without a reason has a figure, be it one without a median.
+    without = lazy.filter(polars.col("absent").is_null()).select("n").collect()
+    assert without["n"].null_count() == 0 and len(without) == sum(one.figures for one in kept)
 
 
 def test_without_pandas_a_frame_says_what_to_do(kept, monkeypatch):
