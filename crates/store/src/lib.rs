@@ -215,12 +215,27 @@ pub fn remove_if_there(store: &mut (impl Store + ?Sized), path: &Path) -> Result
     }
 }
 
-/// Why a file could not be made: another process owns a file of that name, or the system refused. May block.
+/// Looks for the owner of an empty file, a millisecond apart, before it counts as nobody's.
+const MOST_LOOKS: u32 = 1000;
+
+/// Why a file could not be made: another process owns a file of that name, or the system refused. Blocks for up to
+/// about a second if the file is empty and has no owner yet: the process that makes a file locks it next, and writes
+/// only then.
 pub fn not_made(store: &(impl Store + ?Sized), error: StoreError) -> OwnError {
-    match store.holder(&error.path).filter(|_| error.errno.0 == libc::EEXIST) {
-        Some(holder) => OwnError::Owned(Owned { file: error.path, holder }),
-        None => OwnError::Store(error),
+    if error.errno.0 != libc::EEXIST {
+        return OwnError::Store(error);
     }
+    for _ in 0..MOST_LOOKS {
+        let is_empty = std::fs::metadata(&error.path).is_ok_and(|file| file.is_file() && file.len() == 0);
+        if let Some(holder) = store.holder(&error.path) {
+            return OwnError::Owned(Owned { file: error.path, holder });
+        }
+        if !is_empty {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    OwnError::Store(error)
 }
 
 /// Free bytes in the file system of a folder on this machine that this process may use; `None` if it does not state

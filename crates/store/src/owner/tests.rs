@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{OwnError, OwnerProcess, Ownership, Work, has_locks, holder};
 use crate::plain::PlainStore;
-use crate::{Open, Store, Ways, best};
+use crate::{Open, Store, StoreError, Ways, best, not_made};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder")
@@ -161,4 +161,22 @@ fn a_file_system_has_locks_if_it_can_be_asked_who_owns_a_file() {
     let [a, _] = files(folder.path());
     assert!(has_locks(&a) && holder(&a).is_none());
     assert!(!has_locks(&folder.path().join("absent")));
+}
+
+#[test]
+fn a_file_that_its_maker_has_yet_to_lock_is_that_makers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x");
+    std::fs::File::create(&path).expect("made");
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| {
+            let exists = std::io::Error::from_raw_os_error(libc::EEXIST);
+            let store = PlainStore::new(1, Ways::default());
+            not_made(&store, StoreError::new("create", &path, &exists))
+        });
+        let maker = Ownership::take(std::slice::from_ref(&path), Work::Records).expect("the file is free");
+        let refused = second.join().expect("no panic");
+        assert!(matches!(refused, OwnError::Owned(_)), "{refused}");
+        drop(maker);
+    });
 }
