@@ -131,7 +131,7 @@ pub(crate) const STEPS: &[Step] = &[
         tier: Tier::Product,
         about: "unit, integration and documentation tests",
         uses: FOR_SINGLE_TESTS,
-        limit_s: 1680,
+        limit_s: 2700,
         run: Run::Once(cargo_tests::run),
         ..STEP
     },
@@ -159,7 +159,7 @@ pub(crate) const STEPS: &[Step] = &[
         about: "the Python package in a fresh environment passes its tests",
         needs: &[Need::Python],
         built_by: Some(BUILD),
-        limit_s: 840,
+        limit_s: 1500,
         run: Run::Call(python::run),
         ..STEP
     },
