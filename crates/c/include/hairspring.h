@@ -347,7 +347,7 @@ typedef struct hs_summary {
     int64_t call_cost_ns;
 } hs_summary;
 
-// What to ask of the system for the calling thread. All zero but for size and cpu asks for nothing.
+// Requests to the system for the calling thread. Zero in all fields except size and cpu requests nothing.
 typedef struct hs_wishes {
     // sizeof(struct hs_wishes): by this size a later library recognizes the version of the header.
     size_t size;
@@ -464,7 +464,7 @@ int hs_timebase_refine(const struct hs_timebase *timebase,
 // Frees a time base; long delays and profiles made from it stay usable. NULL is allowed. HS_E_FREED, HS_E_BUSY.
 int hs_timebase_free(struct hs_timebase *timebase);
 
-// What is known of the rate.
+// Rate of the time base, with its bounds.
 int hs_timebase_calibration(const struct hs_timebase *timebase, struct hs_calibration *calibration);
 
 // The verdict on the counter, with its evidence.
@@ -662,7 +662,7 @@ int hs_real_time_free(struct hs_real_time *real_time);
 // Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card
 // (/sys/bus/pci/devices/…/resource0). Writes go to the file. With `writable` 0 the window is read-only. If the file is
 // truncated or the card disappears, accesses return HS_E_IO. On Linux a SIGBUS handler does that; the first window
-// installs it, and it passes other faults on. A process has at most 256 windows. On Windows nobody can truncate a
+// installs it, and it passes other faults on. A process has at most 256 windows. On Windows no process can truncate a
 // mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
 int hs_window_open(const char *path,
                    int writable,
@@ -700,7 +700,7 @@ int hs_sheet_read(const char *path, struct hs_sheet **sheet);
 // The JSON of the sheet, as written; lives as long as the sheet.
 int hs_sheet_json(const struct hs_sheet *sheet, const char **json);
 
-// What is in a sheet.
+// Contents of a sheet.
 int hs_sheet_contents(const struct hs_sheet *sheet, struct hs_contents *contents);
 
 // The row with this number, from 0, in reading order. HS_E_NOT_FOUND after the last.

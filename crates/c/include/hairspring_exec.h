@@ -177,7 +177,7 @@ typedef struct hs_exec_subscriber hs_exec_subscriber;
 // The ticks of a task's loop. Lives as long as its executive; one task at a time uses it.
 typedef struct hs_exec_ticker hs_exec_ticker;
 
-// What an executive is to be. All zero but for the size and a cpu of -1: fibers, with the ordinary sizes.
+// Options of an executive. Zero in all fields except size, and a cpu of -1, select fibers and the default sizes.
 typedef struct hs_exec_options {
     // sizeof(struct hs_exec_options): by it a later library recognizes the header of this one.
     size_t size;
@@ -216,7 +216,7 @@ typedef struct hs_exec_finish {
     int32_t stopped;
     // Whether strict priority held: 1, or 0 if the system refused real-time priority or a CPU.
     int32_t strict;
-    // How many things went wrong; hs_exec_mishap() tells the first 64 or more.
+    // Number of mishaps; hs_exec_mishap() returns the first 64 or more.
     uint64_t mishaps;
     // Interrupts that found their ring full and were lost.
     uint64_t interrupts_lost;
@@ -238,8 +238,7 @@ typedef struct hs_exec_message {
     uint64_t words[4];
 } hs_exec_message;
 
-// What a task is to be. All zero but for the size, the entry and the priority is a task that is started by
-// hs_exec_task_start().
+// Options of a task. With zero in all fields except size, entry and priority, hs_exec_task_start() starts the task.
 typedef struct hs_exec_task_options {
     // sizeof(struct hs_exec_task_options): by it a later library recognizes the header of this one.
     size_t size;
@@ -292,7 +291,7 @@ typedef struct hs_exec_task_info {
     int64_t wait_ends_ns;
 } hs_exec_task_info;
 
-// What a task has used since it was created. -1 in a field: not known.
+// CPU time and stack that a task has used since it was created. -1 in a field: not known.
 typedef struct hs_exec_task_usage {
     // sizeof(struct hs_exec_task_usage), set by the caller.
     size_t size;
@@ -509,9 +508,9 @@ int hs_exec_task_set_priority(struct hs_exec_task task, int priority);
 // itself gets HS_E_KILLED from this call. For tasks. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_task_kill(struct hs_exec_task task);
 
-// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to
+// Waits until the present run of another task is over, and stores in `how` how it ended: HS_EXEC_RETURNED to
 // HS_EXEC_PANICKED. Returns at once if the task is idle, with HS_EXEC_RETURNED: how earlier runs ended,
-// hs_exec_mishap() tells. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself),
+// hs_exec_mishap() returns. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself),
 // HS_E_CANCELLED, HS_E_KILLED, HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_task_join(struct hs_exec_task task, int64_t limit_ns, int32_t *how);
 
@@ -520,8 +519,8 @@ int hs_exec_task_join(struct hs_exec_task task, int64_t limit_ns, int32_t *how);
 int hs_exec_task_cancel_wait(struct hs_exec_task task,
                              int32_t *waited);
 
-// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not
-// set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+// Returns the state of a task. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is
+// not set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
 int hs_exec_task_look(struct hs_exec_task task,
                       struct hs_exec_task_info *info);
 
@@ -557,9 +556,9 @@ int hs_exec_scheduler_lock(void);
 // returns. For tasks. HS_E_STATE (this run has not locked the scheduler), HS_E_CALLER.
 int hs_exec_scheduler_unlock(void);
 
-// Tells what a task has used of the CPU and of its stack. Makes system calls: one for each 64 pages of the stack. From
-// anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
-// HS_E_HANDLE.
+// Returns the CPU time and the stack that a task has used. Makes system calls: one for each 64 pages of the stack.
+// From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL,
+// HS_E_FREED, HS_E_HANDLE.
 int hs_exec_task_measure(struct hs_exec_task task,
                          struct hs_exec_task_usage *usage);
 
@@ -588,8 +587,8 @@ int hs_exec_receive(int urgency_number,
 // HS_E_CALLER.
 int hs_exec_acknowledge(uint32_t value);
 
-// Creates an exchange with room for so many messages of each urgency. From outside before or between runs, and from a
-// task of the executive. Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+// Creates an exchange with room for `urgency_0` to `urgency_3` messages. From outside before or between runs, and from
+// a task of the executive. Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 int hs_exec_exchange_new(struct hs_exec *exec,
                          uint16_t urgency_0,
                          uint16_t urgency_1,
@@ -701,8 +700,8 @@ int hs_exec_events_wait_at(struct hs_exec_events events,
                            int64_t limit_ns,
                            uint32_t *came);
 
-// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from a
-// task of the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
+// Creates a pool of `blocks` blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from
+// a task of the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
 // HS_E_THREAD, HS_E_CALLER.
 int hs_exec_pool_new(struct hs_exec *exec,
                      uint16_t blocks,
@@ -802,15 +801,15 @@ int hs_exec_condition_notify(struct hs_exec_condition *condition);
 // is freed with the executive. From anywhere in its executive. HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_condition_delete(struct hs_exec_condition *condition);
 
-// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs, and from a task
-// of the executive. Allocates. The pipe is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
+// Creates a pipe with room for `capacity` bytes, 1 to 1,073,741,824. From outside before or between runs, and from a
+// task of the executive. Allocates. The pipe is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
 // HS_E_THREAD, HS_E_CALLER.
 int hs_exec_pipe_new(struct hs_exec *exec,
                      size_t capacity,
                      struct hs_exec_pipe **pipe);
 
-// Writes as many of the bytes as there is room for, and says in `written` how many; a task waits until there is room
-// for one. Procedures use HS_EXEC_NO_WAIT. With no bytes it returns at once. On threads it copies under the
+// Writes as many of the bytes as there is room for, and stores their number in `written`; a task waits until there is
+// room for one. Procedures use HS_EXEC_NO_WAIT. With no bytes it returns at once. On threads it copies under the
 // executive's lock: keep pieces short. HS_E_FULL (no room, and HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_CANCELLED,
 // HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_pipe_write(struct hs_exec_pipe *pipe,
@@ -827,7 +826,7 @@ int hs_exec_pipe_write_all(struct hs_exec_pipe *pipe,
                            size_t count,
                            int64_t limit_ns);
 
-// Reads the bytes that are there, up to `most`, and says in `count` how many; a task waits until there is one.
+// Reads the bytes that are there, up to `most`, and stores their number in `count`; a task waits until there is one.
 // Procedures use HS_EXEC_NO_WAIT. With `most` = 0 it returns at once. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT),
 // HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_pipe_read(struct hs_exec_pipe *pipe,
@@ -881,9 +880,9 @@ int hs_exec_subscriber_next(struct hs_exec_subscriber *subscriber,
                             struct hs_exec_message *message,
                             uint64_t *missed);
 
-// Creates a heap of so many bytes (16 to 1,073,741,824), for at most so many blocks in use (1 to 32,767). With
+// Creates a heap of `bytes` bytes (16 to 1,073,741,824), for at most `blocks` blocks in use (1 to 32,767). With
 // `memory` = NULL the library allocates them, else the heap has the whole units of 16 bytes in the program's memory,
-// which nobody may use but through blocks until the heap is deleted or its executive is freed. Tasks wait in the
+// which the program uses through blocks only until the heap is deleted or its executive is freed. Tasks wait in the
 // `order` HS_EXEC_HEAP_ARRIVAL or HS_EXEC_HEAP_PRIORITY. From outside before or between runs, and from a task of the
 // executive. Allocates; its records take 2 bytes for each 16 and 48 for each block. The heap is freed with its
 // executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
@@ -894,7 +893,7 @@ int hs_exec_heap_new(struct hs_exec *exec,
                      int order,
                      struct hs_exec_heap **heap);
 
-// Gets a block of at least so many bytes, aligned to 16; a task waits until there is one and it is first in line. Its
+// Gets a block of at least `bytes` bytes, aligned to 16; a task waits until there is one and it is first in line. Its
 // contents are what the last user left. Procedures use HS_EXEC_NO_WAIT. Getting and freeing take constant time. A
 // request can be refused although a free area is up to an eighth larger. A killed task that waits gets none, and frees
 // what it has before it returns. HS_E_EMPTY (none, or a task waits, and HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_RANGE
@@ -911,13 +910,13 @@ int hs_exec_heap_get(struct hs_exec_heap *heap,
 int hs_exec_heap_free(struct hs_exec_heap *heap,
                       void *block);
 
-// Tells the size of a block in use: what was asked for, rounded up to a multiple of 16. From tasks and procedures of
+// Returns the size of a block in use: the requested size, rounded up to a multiple of 16. From tasks and procedures of
 // the executive. HS_E_STATE (no block in use begins there), HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_heap_block_bytes(struct hs_exec_heap *heap,
                              const void *block,
                              size_t *bytes);
 
-// Tells how a heap is used. From anywhere in its executive. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
+// Returns how a heap is used. From anywhere in its executive. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
 // HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_heap_measure(struct hs_exec_heap *heap,
                          struct hs_exec_heap_use *usage);
@@ -927,7 +926,7 @@ int hs_exec_heap_measure(struct hs_exec_heap *heap,
 // HS_E_STATE (a block is in use), HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 int hs_exec_heap_delete(struct hs_exec_heap *heap);
 
-// Creates a circular list of so many slots (1 to 16,777,216) of 1, 2, 4 or 8 bytes. From outside before or between
+// Creates a circular list of `slots` slots (1 to 16,777,216) of 1, 2, 4 or 8 bytes. From outside before or between
 // runs, and from a task of the executive. Allocates. The list is freed with its executive. HS_E_RANGE, HS_E_BUSY,
 // HS_E_THREAD, HS_E_CALLER.
 int hs_exec_list_new(struct hs_exec *exec,
@@ -995,7 +994,7 @@ int hs_exec_ticker_new(struct hs_exec *exec,
 int hs_exec_ticker_start(struct hs_exec_ticker *ticker,
                          int64_t period_ns);
 
-// Waits for the next tick, never less. Of those that have passed meanwhile it tells the last, at once. `tick` may be
+// Waits for the next tick, never less. Of those that have passed meanwhile it returns the last, at once. `tick` may be
 // NULL. After an error the tick is still to come. For tasks. HS_E_STATE (it is not started), HS_E_RANGE (the size in
 // `tick` is not set), HS_E_BUSY (another task uses it), HS_E_CANCELLED, HS_E_KILLED, HS_E_NULL, HS_E_FREED,
 // HS_E_HANDLE, HS_E_CALLER.
@@ -1031,8 +1030,8 @@ int hs_exec_day_timer_delete(struct hs_exec_day_timer *day_timer);
 // HS_E_CALLER.
 int hs_exec_task_set_result(uint64_t result);
 
-// The result that a run of a task left last; 0 if none did. Call it after hs_exec_task_join(), which tells how the run
-// ended. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+// The result that a run of a task left last; 0 if none did. Call it after hs_exec_task_join(), which returns how the
+// run ended. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
 int hs_exec_task_result(struct hs_exec_task task,
                         uint64_t *result);
 

@@ -57,7 +57,7 @@
 // A reader of a live tap.
 typedef struct hs_tap hs_tap;
 
-// What a stream is. It does not change while the tap is open.
+// Layout and rate of a stream. They do not change while the tap is open.
 typedef struct hs_tap_about {
     // sizeof(struct hs_tap_about), set by the caller.
     size_t size;
@@ -77,13 +77,13 @@ typedef struct hs_tap_about {
     uint64_t grain_frames;
     // See grain_frames.
     uint64_t grain_bytes;
-    // What the recorder's ring holds. A reader that is further behind misses frames.
+    // Capacity of the recorder's ring. A reader that is further behind misses frames.
     uint64_t capacity_bytes;
     // The identity of the recording.
     uint8_t recording_id[16];
 } hs_tap_about;
 
-// What a read has copied.
+// Result of a read.
 typedef struct hs_tap_piece {
     // sizeof(struct hs_tap_piece), set by the caller.
     size_t size;
@@ -91,7 +91,7 @@ typedef struct hs_tap_piece {
     uint64_t frames;
     // How many bytes they have.
     uint64_t bytes;
-    // The number of the first frame, as the source counts; UINT64_MAX if nobody knows it any more, or if there is
+    // The number of the first frame, as the source counts; UINT64_MAX if it is no longer known, or if there is
     // none.
     uint64_t first_frame;
     // Frames that this reader was too slow for, before the first.
@@ -109,12 +109,12 @@ extern "C" {
 int hs_tap_open(const char *name,
                 struct hs_tap **tap);
 
-// What the stream is. HS_E_RANGE (the size is not set), HS_E_BUSY.
+// Returns layout and rate of the stream. HS_E_RANGE (the size is not set), HS_E_BUSY.
 int hs_tap_describe(const struct hs_tap *tap, struct hs_tap_about *about);
 
-// Waits until so many frames can be read (at most those of half the ring), the stream has ended, or the time is over;
+// Waits until `frames` frames can be read (at most those of half the ring), the stream has ended, or the time is over;
 // 0 does not wait, less is HS_E_NEGATIVE. Writes what has become of the stream to `state`: HS_TAP_RUNNING and so on.
-// The recorder wakes nobody; the call looks every 1 to 20 ms. HS_E_BUSY.
+// The recorder does not wake readers; the call looks every 1 to 20 ms. HS_E_BUSY.
 int hs_tap_wait(struct hs_tap *tap,
                 uint64_t frames,
                 int64_t at_most_ns,
@@ -128,8 +128,8 @@ int hs_tap_read(struct hs_tap *tap,
                 size_t room_bytes,
                 struct hs_tap_piece *piece);
 
-// Goes on with the newest frames: so many, at most those of half the ring. Those that are passed over do not count as
-// missed. Real-time safe. HS_E_BUSY.
+// Goes on with the newest frames: `frames` of them, at most those of half the ring. Those that are passed over do not
+// count as missed. Real-time safe. HS_E_BUSY.
 int hs_tap_skip_to_newest(struct hs_tap *tap,
                           uint64_t frames);
 

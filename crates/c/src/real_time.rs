@@ -61,7 +61,7 @@ unsafe impl Send for OwnedRealTime {}
 // made.
 unsafe impl Sync for OwnedRealTime {}
 
-/// What to ask of the system for the calling thread. All zero but for size and cpu asks for nothing.
+/// Requests to the system for the calling thread. Zero in all fields except size and cpu requests nothing.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_wishes {

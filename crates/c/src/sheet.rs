@@ -164,7 +164,7 @@ pub extern "C" fn hs_sheet_json(sheet: *const hs_sheet, json: *mut *const c_char
     })
 }
 
-/// What is in a sheet.
+/// Contents of a sheet.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_sheet_contents(sheet: *const hs_sheet, contents: *mut hs_contents) -> c_int {
     door(|| {

@@ -52,7 +52,7 @@ impl Kind for hs_tap {
     const NAME: &'static str = "tap";
 }
 
-/// What a stream is. It does not change while the tap is open.
+/// Layout and rate of a stream. They do not change while the tap is open.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct hs_tap_about {
@@ -74,7 +74,7 @@ pub struct hs_tap_about {
     pub grain_frames: u64,
     /// See grain_frames.
     pub grain_bytes: u64,
-    /// What the recorder's ring holds. A reader that is further behind misses frames.
+    /// Capacity of the recorder's ring. A reader that is further behind misses frames.
     pub capacity_bytes: u64,
     /// The identity of the recording.
     pub recording_id: [u8; 16],
@@ -83,7 +83,7 @@ pub struct hs_tap_about {
 // SAFETY: plain numbers.
 unsafe impl Numbers for hs_tap_about {}
 
-/// What a read has copied.
+/// Result of a read.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct hs_tap_piece {
@@ -93,7 +93,7 @@ pub struct hs_tap_piece {
     pub frames: u64,
     /// How many bytes they have.
     pub bytes: u64,
-    /// The number of the first frame, as the source counts; UINT64_MAX if nobody knows it any more, or if there is
+    /// The number of the first frame, as the source counts; UINT64_MAX if it is no longer known, or if there is
     /// none.
     pub first_frame: u64,
     /// Frames that this reader was too slow for, before the first.
@@ -139,7 +139,7 @@ pub extern "C" fn hs_tap_open(name: *const c_char, tap: *mut *mut hs_tap) -> c_i
     })
 }
 
-/// What the stream is. HS_E_RANGE (the size is not set), HS_E_BUSY.
+/// Returns layout and rate of the stream. HS_E_RANGE (the size is not set), HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_describe(tap: *const hs_tap, about: *mut hs_tap_about) -> c_int {
     door(|| {
@@ -177,9 +177,9 @@ pub extern "C" fn hs_tap_describe(tap: *const hs_tap, about: *mut hs_tap_about) 
     })
 }
 
-/// Waits until so many frames can be read (at most those of half the ring), the stream has ended, or the time is over;
+/// Waits until `frames` frames can be read (at most those of half the ring), the stream has ended, or the time is over;
 /// 0 does not wait, less is HS_E_NEGATIVE. Writes what has become of the stream to `state`: HS_TAP_RUNNING and so on.
-/// The recorder wakes nobody; the call looks every 1 to 20 ms. HS_E_BUSY.
+/// The recorder does not wake readers; the call looks every 1 to 20 ms. HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_wait(tap: *mut hs_tap, frames: u64, at_most_ns: i64, state: *mut c_int) -> c_int {
     door(|| {
@@ -219,8 +219,8 @@ pub extern "C" fn hs_tap_read(
     })
 }
 
-/// Goes on with the newest frames: so many, at most those of half the ring. Those that are passed over do not count as
-/// missed. Real-time safe. HS_E_BUSY.
+/// Goes on with the newest frames: `frames` of them, at most those of half the ring. Those that are passed over do not
+/// count as missed. Real-time safe. HS_E_BUSY.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_tap_skip_to_newest(tap: *mut hs_tap, frames: u64) -> c_int {
     door(|| {

@@ -203,7 +203,7 @@ pub extern "C" fn hs_timebase_free(timebase: *mut hs_timebase) -> c_int {
     door(|| free(timebase))
 }
 
-/// What is known of the rate.
+/// Rate of the time base, with its bounds.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_timebase_calibration(timebase: *const hs_timebase, calibration: *mut hs_calibration) -> c_int {
     door(|| {

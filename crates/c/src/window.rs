@@ -30,7 +30,7 @@ impl Kind for hs_window {
 /// Maps a whole file of at most a GiB: an ordinary file, or the memory of an enabled PCI card
 /// (/sys/bus/pci/devices/…/resource0). Writes go to the file. With `writable` 0 the window is read-only. If the file is
 /// truncated or the card disappears, accesses return HS_E_IO. On Linux a SIGBUS handler does that; the first window
-/// installs it, and it passes other faults on. A process has at most 256 windows. On Windows nobody can truncate a
+/// installs it, and it passes other faults on. A process has at most 256 windows. On Windows no process can truncate a
 /// mapped file. HS_E_IO, HS_E_RANGE (shorter than a word).
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_window_open(path: *const c_char, writable: c_int, window: *mut *mut hs_window) -> c_int {

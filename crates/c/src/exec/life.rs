@@ -51,7 +51,7 @@ pub const HS_EXEC_BY_TIMER: c_int = 2;
 /// The caller is an interrupt procedure.
 pub const HS_EXEC_BY_INTERRUPT: c_int = 3;
 
-/// What an executive is to be. All zero but for the size and a cpu of -1: fibers, with the ordinary sizes.
+/// Options of an executive. Zero in all fields except size, and a cpu of -1, select fibers and the default sizes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_exec_options {
@@ -103,7 +103,7 @@ pub struct hs_exec_finish {
     pub stopped: i32,
     /// Whether strict priority held: 1, or 0 if the system refused real-time priority or a CPU.
     pub strict: i32,
-    /// How many things went wrong; hs_exec_mishap() tells the first 64 or more.
+    /// Number of mishaps; hs_exec_mishap() returns the first 64 or more.
     pub mishaps: u64,
     /// Interrupts that found their ring full and were lost.
     pub interrupts_lost: u64,

@@ -91,8 +91,8 @@ pub extern "C" fn hs_exec_acknowledge(value: u32) -> c_int {
     in_task(|task, _| Ok(task.acknowledge(value)?))
 }
 
-/// Creates an exchange with room for so many messages of each urgency. From outside before or between runs, and from a
-/// task of the executive. Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
+/// Creates an exchange with room for `urgency_0` to `urgency_3` messages. From outside before or between runs, and from
+/// a task of the executive. Allocates. HS_E_NULL, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_exchange_new(
     exec: *mut hs_exec,

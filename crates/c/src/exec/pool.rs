@@ -37,8 +37,8 @@ impl Kind for hs_exec_pool {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a pool of so many blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from a
-/// task of the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
+/// Creates a pool of `blocks` blocks (1 to 65,535), aligned to 16 bytes. From outside before or between runs, and from
+/// a task of the executive. Allocates. The pool is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
 /// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pool_new(

@@ -98,8 +98,8 @@ pub extern "C" fn hs_exec_task_set_result(result: u64) -> c_int {
     })
 }
 
-/// The result that a run of a task left last; 0 if none did. Call it after hs_exec_task_join(), which tells how the run
-/// ended. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+/// The result that a run of a task left last; 0 if none did. Call it after hs_exec_task_join(), which returns how the
+/// run ended. From anywhere in its executive, and from outside between runs. HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_result(task: hs_exec_task, result: *mut u64) -> c_int {
     let Ok(place) = Place::new(result) else { return HS_E_NULL };

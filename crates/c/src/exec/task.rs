@@ -18,8 +18,7 @@ use super::outcome::{failure, negative, out_of_range};
 use crate::error::{Failure, HS_E_NULL, HS_E_RANGE, door};
 use crate::pointer::{Growing, GrowingPlace, Numbers, Place, optional_text, read_growing};
 
-/// What a task is to be. All zero but for the size, the entry and the priority is a task that is started by
-/// hs_exec_task_start().
+/// Options of a task. With zero in all fields except size, entry and priority, hs_exec_task_start() starts the task.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_exec_task_options {
@@ -268,9 +267,9 @@ pub extern "C" fn hs_exec_task_kill(task: hs_exec_task) -> c_int {
     in_task_with(task.id, IdKind::Task, |own, number| Ok(own.kill(TaskId::from_number(number))?))
 }
 
-/// Waits until the present run of another task is over, and tells in `how` how it ended: HS_EXEC_RETURNED to
+/// Waits until the present run of another task is over, and stores in `how` how it ended: HS_EXEC_RETURNED to
 /// HS_EXEC_PANICKED. Returns at once if the task is idle, with HS_EXEC_RETURNED: how earlier runs ended,
-/// hs_exec_mishap() tells. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself),
+/// hs_exec_mishap() returns. `how` may be NULL. For tasks. HS_E_TIMED_OUT, HS_E_DEADLOCK (the caller itself),
 /// HS_E_CANCELLED, HS_E_KILLED, HS_E_FREED, HS_E_NEGATIVE, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_join(task: hs_exec_task, limit_ns: i64, how: *mut i32) -> c_int {
@@ -352,8 +351,8 @@ unsafe impl Growing for hs_exec_task_info {
     const FIRST_BYTES: usize = 48;
 }
 
-/// Tells what a task does. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not
-/// set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
+/// Returns the state of a task. From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is
+/// not set), HS_E_NULL, HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_look(task: hs_exec_task, info: *mut hs_exec_task_info) -> c_int {
     let place = match GrowingPlace::new(info) {

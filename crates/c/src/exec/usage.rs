@@ -10,7 +10,7 @@ use super::context::serve_any;
 use super::ids::{IdKind, hs_exec_task};
 use crate::pointer::{Growing, GrowingPlace, Numbers};
 
-/// What a task has used since it was created. -1 in a field: not known.
+/// CPU time and stack that a task has used since it was created. -1 in a field: not known.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hs_exec_task_usage {
@@ -37,9 +37,9 @@ unsafe impl Growing for hs_exec_task_usage {
     const FIRST_BYTES: usize = 40;
 }
 
-/// Tells what a task has used of the CPU and of its stack. Makes system calls: one for each 64 pages of the stack. From
-/// anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
-/// HS_E_HANDLE.
+/// Returns the CPU time and the stack that a task has used. Makes system calls: one for each 64 pages of the stack.
+/// From anywhere in its executive, and from outside between runs. HS_E_RANGE (the size is not set), HS_E_NULL,
+/// HS_E_FREED, HS_E_HANDLE.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_task_measure(task: hs_exec_task, usage: *mut hs_exec_task_usage) -> c_int {
     let place = match GrowingPlace::new(usage) {

@@ -61,9 +61,9 @@ unsafe impl Growing for hs_exec_heap_use {
     const FIRST_BYTES: usize = 56;
 }
 
-/// Creates a heap of so many bytes (16 to 1,073,741,824), for at most so many blocks in use (1 to 32,767). With
+/// Creates a heap of `bytes` bytes (16 to 1,073,741,824), for at most `blocks` blocks in use (1 to 32,767). With
 /// `memory` = NULL the library allocates them, else the heap has the whole units of 16 bytes in the program's memory,
-/// which nobody may use but through blocks until the heap is deleted or its executive is freed. Tasks wait in the
+/// which the program uses through blocks only until the heap is deleted or its executive is freed. Tasks wait in the
 /// `order` HS_EXEC_HEAP_ARRIVAL or HS_EXEC_HEAP_PRIORITY. From outside before or between runs, and from a task of the
 /// executive. Allocates; its records take 2 bytes for each 16 and 48 for each block. The heap is freed with its
 /// executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY, HS_E_THREAD, HS_E_CALLER.
@@ -100,7 +100,7 @@ pub extern "C" fn hs_exec_heap_new(
     })
 }
 
-/// Gets a block of at least so many bytes, aligned to 16; a task waits until there is one and it is first in line. Its
+/// Gets a block of at least `bytes` bytes, aligned to 16; a task waits until there is one and it is first in line. Its
 /// contents are what the last user left. Procedures use HS_EXEC_NO_WAIT. Getting and freeing take constant time. A
 /// request can be refused although a free area is up to an eighth larger. A killed task that waits gets none, and frees
 /// what it has before it returns. HS_E_EMPTY (none, or a task waits, and HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_RANGE
@@ -142,7 +142,7 @@ pub extern "C" fn hs_exec_heap_free(heap: *mut hs_exec_heap, block: *mut c_void)
     if is_foreign && code == HS_E_STATE { foreign_block() } else { code }
 }
 
-/// Tells the size of a block in use: what was asked for, rounded up to a multiple of 16. From tasks and procedures of
+/// Returns the size of a block in use: the requested size, rounded up to a multiple of 16. From tasks and procedures of
 /// the executive. HS_E_STATE (no block in use begins there), HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_block_bytes(heap: *mut hs_exec_heap, block: *const c_void, bytes: *mut usize) -> c_int {
@@ -154,7 +154,7 @@ pub extern "C" fn hs_exec_heap_block_bytes(heap: *mut hs_exec_heap, block: *cons
     })
 }
 
-/// Tells how a heap is used. From anywhere in its executive. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
+/// Returns how a heap is used. From anywhere in its executive. HS_E_RANGE (the size is not set), HS_E_NULL, HS_E_FREED,
 /// HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_heap_measure(heap: *mut hs_exec_heap, usage: *mut hs_exec_heap_use) -> c_int {

@@ -32,7 +32,7 @@ impl Kind for hs_exec_list {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a circular list of so many slots (1 to 16,777,216) of 1, 2, 4 or 8 bytes. From outside before or between
+/// Creates a circular list of `slots` slots (1 to 16,777,216) of 1, 2, 4 or 8 bytes. From outside before or between
 /// runs, and from a task of the executive. Allocates. The list is freed with its executive. HS_E_RANGE, HS_E_BUSY,
 /// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]

@@ -28,8 +28,8 @@ impl Kind for hs_exec_pipe {
     const GOES_AT_ONCE: bool = false;
 }
 
-/// Creates a pipe with room for so many bytes, 1 to 1,073,741,824. From outside before or between runs, and from a task
-/// of the executive. Allocates. The pipe is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
+/// Creates a pipe with room for `capacity` bytes, 1 to 1,073,741,824. From outside before or between runs, and from a
+/// task of the executive. Allocates. The pipe is freed with its executive. HS_E_RANGE, HS_E_TOO_MANY, HS_E_BUSY,
 /// HS_E_THREAD, HS_E_CALLER.
 #[unsafe(no_mangle)]
 pub extern "C" fn hs_exec_pipe_new(exec: *mut hs_exec, capacity: usize, pipe: *mut *mut hs_exec_pipe) -> c_int {
@@ -41,8 +41,8 @@ pub extern "C" fn hs_exec_pipe_new(exec: *mut hs_exec, capacity: usize, pipe: *m
     })
 }
 
-/// Writes as many of the bytes as there is room for, and says in `written` how many; a task waits until there is room
-/// for one. Procedures use HS_EXEC_NO_WAIT. With no bytes it returns at once. On threads it copies under the
+/// Writes as many of the bytes as there is room for, and stores their number in `written`; a task waits until there is
+/// room for one. Procedures use HS_EXEC_NO_WAIT. With no bytes it returns at once. On threads it copies under the
 /// executive's lock: keep pieces short. HS_E_FULL (no room, and HS_EXEC_NO_WAIT), HS_E_TIMED_OUT, HS_E_CANCELLED,
 /// HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]
@@ -90,7 +90,7 @@ pub extern "C" fn hs_exec_pipe_write_all(
     in_task_of(pipe, |task, _, pipe| Ok(pipe.write_all(task, bytes, limit)?))
 }
 
-/// Reads the bytes that are there, up to `most`, and says in `count` how many; a task waits until there is one.
+/// Reads the bytes that are there, up to `most`, and stores their number in `count`; a task waits until there is one.
 /// Procedures use HS_EXEC_NO_WAIT. With `most` = 0 it returns at once. HS_E_TIMED_OUT (also with HS_EXEC_NO_WAIT),
 /// HS_E_CANCELLED, HS_E_KILLED, HS_E_NEGATIVE, HS_E_NULL, HS_E_FREED, HS_E_HANDLE, HS_E_CALLER.
 #[unsafe(no_mangle)]

@@ -66,7 +66,7 @@ pub extern "C" fn hs_exec_ticker_start(ticker: *mut hs_exec_ticker, period_ns: i
     })
 }
 
-/// Waits for the next tick, never less. Of those that have passed meanwhile it tells the last, at once. `tick` may be
+/// Waits for the next tick, never less. Of those that have passed meanwhile it returns the last, at once. `tick` may be
 /// NULL. After an error the tick is still to come. For tasks. HS_E_STATE (it is not started), HS_E_RANGE (the size in
 /// `tick` is not set), HS_E_BUSY (another task uses it), HS_E_CANCELLED, HS_E_KILLED, HS_E_NULL, HS_E_FREED,
 /// HS_E_HANDLE, HS_E_CALLER.
